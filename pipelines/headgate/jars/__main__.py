@@ -1,0 +1,23 @@
+"""``python -m headgate.jars``: fetch what the lock names and say where it is."""
+
+from __future__ import annotations
+
+import sys
+
+from headgate.jars.cache import cache_folder
+from headgate.jars.ivy import fetch
+from headgate.spec.errors import HeadgateError
+
+
+def main() -> int:
+    try:
+        jars = fetch()
+    except HeadgateError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    print(f"{len(jars)} jars checked in {cache_folder()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""Fetches the locked jars with the Ivy that PySpark ships. Needs the network and Java."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from filelock import FileLock
+
+from headgate.jars import java
+from headgate.jars.cache import cache_folder, cached_jars, matches, problems
+from headgate.jars.lock import Jar, locked
+from headgate.spec.errors import HeadgateError
+
+# Seven small jars take seconds; a resolver that hangs must not hang a build for ever.
+_TIMEOUT_SECONDS = 600
+
+
+def fetch() -> tuple[Path, ...]:
+    """Bring whatever is missing or damaged into the cache; does nothing when all is there.
+
+    A jar appears in the cache only whole and with the pinned SHA-256 (renamed into place), so
+    that any number of processes may fetch at once. Raises HeadgateError; leaves no debris.
+    """
+    folder = cache_folder()
+    if not problems(folder, locked()):
+        return cached_jars()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / ".fetch.lock"):
+            _bring(folder, tuple(j for j in locked() if j.file_name in problems(folder, locked())))
+    except OSError as error:
+        raise HeadgateError(
+            f"The jar cache {folder} cannot be written: {error}",
+            "Choose another folder: export HEADGATE_JARS=<folder>",
+        ) from error
+    return cached_jars()
+
+
+def _bring(folder: Path, wanted: tuple[Jar, ...]) -> None:
+    if not wanted:
+        return
+    with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as name:
+        draft = Path(name)
+        output = _run_ivy(draft, wanted)
+        for jar in wanted:
+            _accept(draft / "lib" / jar.file_name, jar, output)
+        for jar in wanted:
+            (draft / "lib" / jar.file_name).replace(folder / jar.file_name)
+
+
+def _accept(path: Path, jar: Jar, output: str) -> None:
+    if not path.is_file():
+        raise HeadgateError(
+            f"{jar.coordinates} could not be fetched. Ivy says:\n{_last_lines(output)}",
+            "Check the network and run it again; behind a mirror: "
+            "export HEADGATE_IVY_SETTINGS=<ivysettings.xml>",
+        )
+    if not matches(path, jar):
+        raise HeadgateError(
+            f"{jar.coordinates} was fetched but is not the jar that infra/jars.lock pins "
+            f"(expected {jar.size} bytes, sha256 {jar.sha256}). It was thrown away.",
+            "Do not use that repository; name another: "
+            "export HEADGATE_IVY_SETTINGS=<ivysettings.xml>",
+        )
+
+
+def _run_ivy(draft: Path, wanted: tuple[Jar, ...]) -> str:
+    ivy_file = draft / "ivy.xml"
+    ivy_file.write_text(ivy_xml(wanted), encoding="utf-8")
+    settings = os.environ.get("HEADGATE_IVY_SETTINGS")
+    command = [
+        *(str(_java()), "-jar", str(ivy_jar())),
+        *(("-settings", settings) if settings else ()),
+        *("-ivy", str(ivy_file), "-cache", str(draft / "cache"), "-types", "jar"),
+        *("-retrieve", str(draft / "lib" / "[artifact]-[revision].[ext]")),
+    ]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise HeadgateError(
+            f"The jars could not be fetched within {_TIMEOUT_SECONDS} seconds.",
+            "Check the network and run it again.",
+        ) from error
+    return done.stdout + done.stderr
+
+
+def ivy_xml(wanted: tuple[Jar, ...]) -> str:
+    """An Ivy file of exactly ``wanted``.
+
+    Not transitive: the lock names every jar, and resolving Spark's own parents takes minutes.
+    """
+    dependencies = "\n".join(
+        f"<dependency org={quoteattr(jar.organisation)} name={quoteattr(jar.artifact)} "
+        f'rev={quoteattr(jar.revision)} transitive="false" conf="default->master"/>'
+        for jar in wanted
+    )
+    return (
+        '<ivy-module version="2.0"><info organisation="headgate" module="jars"/>\n'
+        '<configurations><conf name="default"/></configurations>\n'
+        f"<dependencies>\n{dependencies}\n</dependencies></ivy-module>\n"
+    )
+
+
+def ivy_jar() -> Path:
+    """The Ivy inside the installed PySpark, found without importing it."""
+    spec = importlib.util.find_spec("pyspark")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        for jar in sorted(Path(folder).glob("jars/ivy-*.jar")):
+            return jar
+    raise HeadgateError(
+        "PySpark, which brings the resolver for the jars, is not installed.",
+        "Install the locked packages: pip install headgate   (in a clone: make sync)",
+    )
+
+
+def _java() -> Path:
+    found = java.executable()
+    if found is None:
+        raise HeadgateError(
+            "Java was not found: neither JAVA_HOME nor PATH leads to it.",
+            "See what to install: headgate doctor",
+        )
+    return found
+
+
+def _last_lines(output: str) -> str:
+    telling = [line for line in output.splitlines() if line.strip(" :\t")]
+    return "\n".join(f"  {line.strip()}" for line in telling[-8:])

@@ -1,0 +1,78 @@
+"""Reads `infra/jars.lock`: which jars, and what their bytes must be."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from headgate.spec.errors import HeadgateError
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_PLACES = (
+    _PACKAGE.parents[1] / "infra" / "jars.lock",  # a clone: <clone>/pipelines/headgate
+    _PACKAGE / "infra" / "jars.lock",  # an installed wheel
+)
+
+
+@dataclass(frozen=True)
+class Jar:
+    """A pinned jar. ``coordinates`` are ``organisation:artifact:revision``."""
+
+    coordinates: str
+    size: int
+    sha256: str
+
+    @property
+    def organisation(self) -> str:
+        return self.coordinates.split(":")[0]
+
+    @property
+    def artifact(self) -> str:
+        return self.coordinates.split(":")[1]
+
+    @property
+    def revision(self) -> str:
+        return self.coordinates.split(":")[2]
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.artifact}-{self.revision}.jar"
+
+
+def lock_file() -> Path:
+    """The lock of this installation. Raises HeadgateError where it was not shipped."""
+    for place in _PLACES:
+        if place.is_file():
+            return place
+    raise HeadgateError(
+        f"jars.lock is missing: neither {_PLACES[0]} nor {_PLACES[1]} exists.",
+        "Install Headgate again: pip install --force-reinstall headgate",
+    )
+
+
+@cache
+def locked() -> tuple[Jar, ...]:
+    """The jars of the lock, in its order (the order of ``spark.jars``). Read once."""
+    return read_lock(lock_file())
+
+
+def read_lock(path: Path) -> tuple[Jar, ...]:
+    """Raises HeadgateError, naming the entry, where the lock is not a list of pinned jars."""
+    try:
+        return tuple(_jar(entry) for entry in json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError, KeyError) as error:
+        raise HeadgateError(
+            f"{path} cannot be read: {error}",
+            "Restore the file: git checkout -- infra/jars.lock",
+        ) from error
+
+
+def _jar(entry: dict[str, object]) -> Jar:
+    coordinates, size, sha256 = entry["coordinates"], entry["size"], entry["sha256"]
+    if not isinstance(coordinates, str) or coordinates.count(":") != 2:
+        raise ValueError(f"{coordinates!r} is not organisation:artifact:revision")
+    if not isinstance(size, int) or not isinstance(sha256, str) or len(sha256) != 64:
+        raise ValueError(f"{coordinates} needs a size and a sha256")
+    return Jar(coordinates, size, sha256)
