@@ -1,0 +1,1 @@
+"""Synthetic bids for the demo, the tests and the benchmarks."""

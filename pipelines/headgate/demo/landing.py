@@ -1,0 +1,34 @@
+"""Puts slices of records into a landing folder the way a producer must: whole, by rename."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+
+def write_slice(
+    folder: Path, sequence: int, lines: Sequence[bytes], modified: datetime | None = None
+) -> Path:
+    """Write ``lines`` as one file named after ``sequence``, so that names sort in its order.
+
+    The file is written under a dot-prefixed name, which no reader takes, and renamed into place;
+    ``modified`` becomes its modification time before it is seen. Raises FileExistsError rather
+    than replace a file that may have been read.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{sequence:010d}.json"
+    if path.exists():
+        raise FileExistsError(path)
+    draft = folder / f".{path.name}"
+    draft.write_bytes(b"\n".join(lines) + b"\n" if lines else b"")
+    if modified is not None:
+        os.utime(draft, (modified.timestamp(), modified.timestamp()))
+    return draft.rename(path)
+
+
+def next_sequence(folder: Path) -> int:
+    """One more than the highest sequence that was ever written to ``folder`` and is still there."""
+    taken = [int(path.stem) for path in folder.glob("*.json") if path.stem.isdigit()]
+    return max(taken, default=-1) + 1
