@@ -1,0 +1,80 @@
+# `make demo` and `make test` set up whatever a fresh machine lacks, then run.
+# Needed before: Python 3.11 or 3.12 and Java 17. No root, nothing outside this folder but caches.
+
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+PY := .venv/bin/python
+# A uv that is on PATH but cannot run (a shim of another Python) is as good as none.
+UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/uv/bin/uv)
+QUICK := not spark and not recovery and not e2e and not bench
+ROUNDS ?= 200
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: jars ## Watch events flow into gold; ARGS="--events 200000 --json"
+	@.venv/bin/headgate demo $(ARGS)
+
+.PHONY: test
+test: jars lint ## Everything: set-up, lint and all tests; ARGS="-k late"
+	@$(PY) -m pytest -m "not bench" $(ARGS)
+
+.PHONY: check
+check: lint ## The quick half: lint, types, imports, tests without Spark
+	@$(PY) -m pytest -q -m "$(QUICK)" $(wildcard tests/unit tests/property) $(ARGS)
+
+.PHONY: lint
+lint: sync ## Style, types and import contracts
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy --strict pipelines/headgate
+	@.venv/bin/lint-imports
+
+.PHONY: format
+format: sync ## Rewrite the code in the house style
+	@.venv/bin/ruff check --fix .
+	@.venv/bin/ruff format .
+
+.PHONY: chaos
+chaos: jars ## Kill, pause and take over drivers; ROUNDS=200
+	@HEADGATE_CHAOS_ROUNDS=$(ROUNDS) $(PY) -m pytest -m recovery $(ARGS)
+
+.PHONY: bench
+bench: jars ## Measure speed on this machine, with its noise
+	@$(PY) -m pytest -m bench -s $(ARGS)
+
+.PHONY: sync
+sync: .venv/.synced ## Install the locked packages into .venv
+
+.PHONY: jars
+jars: sync ## Fetch the locked jars into the cache (once)
+	@$(PY) -m headgate.jars
+
+.PHONY: clean
+clean: ## Remove caches and build results; keeps .venv, landing/ and lake/
+	@rm -rf dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf spark-warehouse metastore_db derby.log
+	@find dags pipelines tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Only when the lock changed: everything after the first time works offline.
+.venv/.synced: pyproject.toml uv.lock | preflight $(filter .tools/%,$(UV))
+	@$(UV) sync --locked
+	@touch $@
+
+.PHONY: preflight
+preflight:
+	@infra/preflight.sh
+
+# A virtual environment of its own: needs no root and works where pip must not touch the system.
+.tools/uv/bin/uv:
+	@echo "uv is not installed: putting it into .tools/uv"
+	@mkdir -p .tools && echo '*' > .tools/.gitignore
+	@{ $(PYTHON) -m venv .tools/uv && .tools/uv/bin/python -m pip install --quiet uv; } \
+		|| $(PYTHON) -m pip install --quiet --target .tools/uv uv \
+		|| { rm -rf .tools/uv; echo "uv could not be installed. It needs $(PYTHON) with venv or pip" \
+			"(Debian, Ubuntu: sudo apt install python3-venv), or put uv on PATH yourself." >&2; exit 1; }
