@@ -22,14 +22,19 @@ class Java:
     executable: Path
     version: str | None
     major: int | None
-    from_java_home: bool
+
+
+def java_home() -> Path | None:
+    """``$JAVA_HOME``; set but empty is not set."""
+    home = os.environ.get("JAVA_HOME")
+    return Path(home) if home else None
 
 
 def executable() -> Path | None:
     """The java that would be started, or None. A wrong ``JAVA_HOME`` hides the one on PATH."""
-    home = os.environ.get("JAVA_HOME")
-    if home:
-        candidate = Path(home) / "bin" / "java"
+    home = java_home()
+    if home is not None:
+        candidate = home / "bin" / "java"
         return candidate if os.access(candidate, os.X_OK) else None
     found = shutil.which("java")
     return Path(found) if found else None
@@ -45,7 +50,6 @@ def find() -> Java | None:
         executable=path,
         version=match["version"] if match else None,
         major=int(match["major"]) if match else None,
-        from_java_home=bool(os.environ.get("JAVA_HOME")),
     )
 
 

@@ -1,0 +1,32 @@
+"""Looks for what this machine lacks to run a pipeline, and names the command that mends it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from headgate.doctor.environment import packages, pyspark_python, python, spark_home
+from headgate.doctor.finding import Finding
+from headgate.doctor.folder import disk, renaming, writing
+from headgate.doctor.machine import java, memory, pinned_jars
+
+__all__ = ["Finding", "examine"]
+
+
+def examine(root: Path) -> tuple[Finding, ...]:
+    """Every check, the passed ones included, in the order in which they are best mended.
+
+    ``root`` is the folder that will hold the tables; it need not exist. Starts no JVM but
+    ``java -version``, imports no Spark, changes nothing; takes about a second.
+    """
+    return (
+        java(),
+        python(),
+        *packages(),
+        pyspark_python(),
+        spark_home(),
+        pinned_jars(),
+        memory(),
+        disk(root),
+        writing(root),
+        renaming(root),
+    )

@@ -1,0 +1,104 @@
+"""Checks of the Python side: interpreter, packages, and variables that lead Spark astray."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+from headgate.doctor.finding import Finding, failed, passed
+
+# Their versions were proved together; another one of any of them is another product.
+_PINNED = ("pyspark", "delta-spark", "deltalake")
+
+_PYTHONS = ((3, 11), (3, 12))
+_PYTHON_NEEDED = "Python " + " or ".join(f"{major}.{minor}" for major, minor in _PYTHONS)
+_REINSTALL = "Install the locked packages: pip install --upgrade headgate   (in a clone: make sync)"
+
+
+def python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
+    found = f"Python {version[0]}.{version[1]} ({sys.executable})"
+    if version not in _PYTHONS:
+        return failed(
+            "Python",
+            found,
+            _PYTHON_NEEDED,
+            "Make an environment of one: uv venv --python 3.11   (in a clone: make sync)",
+        )
+    return passed("Python", found, _PYTHON_NEEDED)
+
+
+def packages() -> tuple[Finding, ...]:
+    """The pinned packages, at the versions that this installation of Headgate asks for."""
+    try:
+        requirements = metadata.requires("headgate") or []
+    except metadata.PackageNotFoundError:
+        return (failed("headgate", "not installed as a package", "an installation", _REINSTALL),)
+    return tuple(_package(name, pinned_version(name, requirements)) for name in _PINNED)
+
+
+def _package(name: str, needed: str) -> Finding:
+    try:
+        found = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return failed(name, "not installed", needed, _REINSTALL)
+    if found != needed:
+        return failed(name, found, needed, _REINSTALL)
+    return passed(name, found, needed)
+
+
+def pinned_version(name: str, requirements: list[str]) -> str:
+    """The version in ``name==version``. Raises LookupError where Headgate does not pin it."""
+    for requirement in requirements:
+        match = re.match(rf"{re.escape(name)}\s*==\s*([^\s;,]+)", requirement)
+        if match:
+            return match[1]
+    raise LookupError(f"headgate does not pin {name}")
+
+
+def pyspark_python() -> Finding:
+    """A worker of another Python than the driver's fails at the first Python function."""
+    needed = "unset, or this Python's version"
+    chosen = os.environ.get("PYSPARK_PYTHON")
+    if not chosen:
+        return passed("PYSPARK_PYTHON", "not set", needed)
+    version = _version_of(chosen)
+    this = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    if version != this:
+        said = f"Python {version}" if version else "which cannot be started"
+        return failed("PYSPARK_PYTHON", f"{chosen}, {said}", needed, "Type: unset PYSPARK_PYTHON")
+    return passed("PYSPARK_PYTHON", f"{chosen}, Python {version}", needed)
+
+
+def _version_of(executable: str) -> str | None:
+    path = shutil.which(executable)
+    if path is None:
+        return None
+    question = "import sys; print('%d.%d' % sys.version_info[:2])"
+    try:
+        answer = subprocess.run(
+            [path, "-c", question], capture_output=True, text=True, timeout=20, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip()
+
+
+def spark_home() -> Finding:
+    """PySpark trusts SPARK_HOME blindly, and would start another Spark than the pinned one."""
+    needed = "unset, or the installed PySpark"
+    chosen = os.environ.get("SPARK_HOME")
+    if not chosen:
+        return passed("SPARK_HOME", "not set", needed)
+    spec = importlib.util.find_spec("pyspark")
+    ours = (
+        [Path(place).resolve() for place in (spec.submodule_search_locations or ())] if spec else []
+    )
+    if Path(chosen).resolve() not in ours:
+        return failed("SPARK_HOME", f"{chosen}, another Spark", needed, "Type: unset SPARK_HOME")
+    return passed("SPARK_HOME", chosen, needed)

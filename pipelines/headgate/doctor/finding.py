@@ -1,0 +1,34 @@
+"""What one check found, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``remedy`` is what to type or change, and empty where ``ok``."""
+
+    name: str
+    ok: bool
+    found: str
+    needed: str
+    remedy: str = ""
+
+
+def passed(name: str, found: str, needed: str) -> Finding:
+    return Finding(name, True, found, needed)
+
+
+def failed(name: str, found: str, needed: str, remedy: str) -> Finding:
+    return Finding(name, False, found, needed, remedy)
+
+
+def readable(size: int) -> str:
+    """``size`` bytes as a person writes it: ``1.5 GiB``."""
+    amount = float(size)
+    for unit in ("bytes", "KiB", "MiB"):
+        if amount < 1024:
+            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} GiB"

@@ -1,0 +1,90 @@
+"""Checks of the machine: Java, the jars it runs, and memory."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import psutil
+
+from headgate.doctor.finding import Finding, failed, passed, readable
+from headgate.jars import cache
+from headgate.jars import java as javas
+from headgate.jars.lock import locked
+from headgate.spec.errors import HeadgateError
+
+# One driver JVM, its off-heap buffers and the Python beside it.
+_MEMORY = 3 * 1024**3
+
+_CONTAINER_LIMITS = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+
+_JAVA_NEEDED = "Java " + " or ".join(str(major) for major in javas.SUPPORTED)
+
+
+def java(platform: str = sys.platform) -> Finding:
+    found = javas.find()
+    if found is None and javas.java_home() is not None:
+        return failed(
+            "Java",
+            f"JAVA_HOME is {javas.java_home()}, and there is no bin/java in it",
+            _JAVA_NEEDED,
+            "Point JAVA_HOME to a Java 17, or leave the choice to PATH: unset JAVA_HOME",
+        )
+    if found is None:
+        return failed("Java", "none on PATH", _JAVA_NEEDED, _install_java(platform))
+    described = f"{found.version or 'a java that does not tell its version'} ({found.executable})"
+    if found.major not in javas.SUPPORTED:
+        return failed(
+            "Java",
+            described,
+            _JAVA_NEEDED,
+            f"{_install_java(platform)}; then point to it: export JAVA_HOME=<its folder>",
+        )
+    return passed("Java", described, _JAVA_NEEDED)
+
+
+def _install_java(platform: str) -> str:
+    if platform == "darwin":
+        return "Install it: brew install openjdk@17"
+    return "Install it: sudo apt install openjdk-17-jre-headless (or your system's package)"
+
+
+def pinned_jars() -> Finding:
+    try:
+        jars = locked()
+        wrong = cache.problems(cache.cache_folder(), jars)
+    except HeadgateError as error:
+        return failed("jars", error.message, "the jars of infra/jars.lock", error.remedy)
+    needed = f"{len(jars)} pinned jars in {cache.cache_folder()}"
+    if wrong:
+        found = ", ".join(f"{name} is {problem}" for name, problem in wrong.items())
+        if len(wrong) == len(jars) and set(wrong.values()) == {"missing"}:
+            found = "none of them"
+        return failed("jars", found, needed, cache.REMEDY)
+    return passed("jars", "all of them, with the pinned SHA-256", needed)
+
+
+def memory() -> Finding:
+    """The machine's memory, or the container's limit where that is lower."""
+    total = min([psutil.virtual_memory().total, *_container_limits()])
+    needed = f"at least {readable(_MEMORY)}"
+    if total < _MEMORY:
+        return failed(
+            "memory", readable(total), needed, "Give the machine or the container more memory"
+        )
+    return passed("memory", readable(total), needed)
+
+
+def _container_limits() -> list[int]:
+    limits = []
+    for path in _CONTAINER_LIMITS:
+        try:
+            text = path.read_text().strip()
+        except OSError:
+            continue
+        if text.isdigit():  # "max" is no limit
+            limits.append(int(text))
+    return limits
