@@ -42,8 +42,8 @@ def writing(root: Path) -> Finding:
 
 
 def renaming(root: Path) -> Finding:
-    """A commit to a local Delta log is a hard link or a rename: both must be refused when the
-    name is taken, or must replace it whole."""
+    """A commit to a local Delta log must be refused when its name is taken (a hard link is), and
+    a document must be replaced whole (by a rename)."""
     needed = "renames within the folder, and hard links"
     place = _existing(root)
     try:
