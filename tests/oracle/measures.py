@@ -1,0 +1,72 @@
+"""Measures over the rows of one window and key: exact where the result can be exact."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from decimal import Context, Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Any
+
+from tests.oracle.parse import BITS, rounded
+from tests.oracle.rules import Measure, Row
+
+WIDE = Context(prec=200)
+
+
+def measure(rules: Measure, rows: list[Row]) -> Any:
+    """One measure; nulls are skipped. approx_count_distinct is answered exactly."""
+    if rules.argument is None:
+        return len(rows)
+    pairs = [(position(row), rules.argument(row)) for row in rows]
+    pairs = [(where, value) for where, value in pairs if value is not None]
+    values = [value for _, value in pairs]
+    if rules.function == "count":
+        return len(values)
+    if rules.function in ("count_distinct", "approx_count_distinct"):
+        return len(set(values))
+    if not values:
+        return None
+    if rules.function in ("first", "last"):
+        pick = min if rules.function == "first" else max
+        return pick(pairs, key=lambda pair: pair[0])[1]
+    if rules.function in ("min", "max"):
+        return min(values) if rules.function == "min" else max(values)
+    return {"sum": total, "avg": mean, "stddev": deviation}[rules.function](values, rules.type)
+
+
+def position(row: Row) -> tuple[Any, int, int]:
+    return row["_event_time"], row["_partition"], row["_offset"]
+
+
+def total(values: list[Any], type_: str) -> Any:
+    """Null where the exact sum does not fit the type of the result."""
+    if type_ in BITS:
+        exact = sum(values)
+        return exact if -(1 << 63) <= exact < 1 << 63 else None
+    if type_.startswith("decimal"):
+        return fitted(sum((Fraction(value) for value in values), Fraction(0)), type_)
+    return math.fsum(values)
+
+
+def mean(values: list[Any], type_: str) -> Any:
+    if type_.startswith("decimal"):
+        return fitted(sum((Fraction(value) for value in values), Fraction(0)) / len(values), type_)
+    return math.fsum(float(value) for value in values) / len(values)
+
+
+def deviation(values: list[Any], type_: str) -> float | None:
+    """Of a sample: null for fewer than two values."""
+    return statistics.stdev(float(value) for value in values) if len(values) > 1 else None
+
+
+def fitted(exact: Fraction, type_: str) -> Decimal | None:
+    """``exact`` as decimal(p,s), half up; null where it does not fit."""
+    precision, scale = (int(part) for part in type_[len("decimal(") : -1].split(","))
+    scaled = exact * 10**scale  # rounded once, from the exact value
+    units = int(abs(scaled) + Fraction(1, 2))
+    number = Decimal(units if scaled >= 0 else -units).scaleb(-scale, context=WIDE)
+    try:
+        return rounded(number, precision, scale)
+    except InvalidOperation:
+        return None

@@ -1,0 +1,195 @@
+"""Bytes to values: strict RFC 8259, types that never guess, times that carry their offset."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from typing import Any, NoReturn
+
+from tests.oracle.rules import SourceRecord
+
+MAX_DEPTH = 500
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
+PLAIN_DECIMAL = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
+DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+ISO = re.compile(
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII
+)
+BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+UNIT = {"epoch_seconds": timedelta(seconds=1), "epoch_millis": timedelta(milliseconds=1)}
+
+
+class Number(str):
+    """A JSON number as its source text: 1.50 stays 1.50 and 1e5 stays 1e5."""
+
+    __slots__ = ()
+
+
+def read_files(files: Iterable[tuple[bytes, datetime]]) -> list[SourceRecord]:
+    """The records of JSON-lines files in recorded order: (content, modification time) each."""
+    records = []
+    for sequence, (content, modified) in enumerate(files):
+        start = 0
+        for line in content.split(b"\n"):
+            if line.strip(b" \t\r"):
+                records.append(SourceRecord(0, sequence << 36 | start, line, modified))
+            start += len(line) + 1
+    return records
+
+
+def parse_document(value: bytes) -> Any:
+    """The one JSON document in ``value``; numbers as Number. Raises ValueError on any other."""
+    text = value.decode("utf-8")
+    if depth(text) > MAX_DEPTH:
+        raise ValueError("nested too deep")
+    return json.loads(text, parse_int=Number, parse_float=Number, parse_constant=refuse)
+
+
+def refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def depth(text: str) -> int:
+    """How deep the brackets of a valid document nest (anything for one that is not valid)."""
+    deepest = level = 0
+    for token in TOKEN.finditer(text):
+        level += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token.group(), 0)
+        deepest = max(deepest, level)
+    return deepest
+
+
+def typed(value: Any, type_: str) -> Any:
+    """``value`` as a declared type, null as null. Raises ValueError where it has another type."""
+    kind, _, arguments = type_.rstrip(")").partition("(")
+    if value is None:
+        return None
+    if kind == "string":
+        return as_string(value)
+    if kind == "boolean" and isinstance(value, bool):
+        return value
+    if kind in BITS and isinstance(value, Number):
+        return as_integer(value, BITS[kind])
+    if kind in ("float", "double") and isinstance(value, Number):
+        return as_float(value, kind)
+    if kind == "decimal" and isinstance(value, str):
+        precision, scale = (int(part) for part in arguments.split(","))
+        return as_decimal(value, precision, scale)
+    if kind in ("date", "timestamp") and type(value) is str:
+        return as_date(value) if kind == "date" else as_timestamp(value)
+    raise ValueError(f"not a {type_}")
+
+
+def as_string(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        # A lone surrogate has no UTF-8: it is a question mark, as in Java.
+        return value.encode("utf-8", "replace").decode("utf-8")
+    raise ValueError("not a string")
+
+
+def as_integer(value: Number, bits: int) -> int:
+    if len(value) > 20:  # longer than any bigint: JSON has no leading zeros
+        raise ValueError("out of range")
+    number = int(value)
+    if not -(1 << bits - 1) <= number < 1 << bits - 1:
+        raise ValueError("out of range")
+    return number
+
+
+def as_float(value: Number, kind: str) -> float:
+    number = float(value)
+    if abs(number) == float("inf"):
+        raise ValueError("out of range")
+    if kind == "double":
+        return number
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", number))[0])
+    except OverflowError:
+        raise ValueError("out of range") from None
+
+
+def as_decimal(value: str, precision: int, scale: int) -> Decimal:
+    if not isinstance(value, Number) and not PLAIN_DECIMAL.fullmatch(value):
+        raise ValueError("not a plain decimal number")
+    try:
+        return rounded(Decimal(str(value)), precision, scale)
+    except InvalidOperation:
+        raise ValueError("out of range") from None
+
+
+def rounded(number: Decimal, precision: int, scale: int) -> Decimal:
+    """Half up to ``scale``. Raises InvalidOperation where it needs more than ``precision``."""
+    context = Context(prec=precision, rounding=ROUND_HALF_UP, Emin=MIN_EMIN, Emax=MAX_EMAX)
+    result = number.quantize(Decimal(1).scaleb(-scale), context=context)
+    return result if result else abs(result)
+
+
+def as_date(value: str) -> date:
+    if not DATE.fullmatch(value):
+        raise ValueError("not yyyy-MM-dd")
+    return date.fromisoformat(value)
+
+
+def as_timestamp(value: str) -> datetime:
+    """ISO with an offset, cut to microseconds, in UTC."""
+    match = ISO.fullmatch(value)
+    if not match:
+        raise ValueError("not an ISO time with an offset")
+    day, clock, fraction, sign, hours, minutes = match.groups()
+    offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
+    if offset > timedelta(hours=18) or int(minutes or 0) > 59:
+        raise ValueError("no such offset")
+    local = datetime.fromisoformat(f"{day}T{clock}.{(fraction or '0')[:6]:0<6}")
+    try:
+        zone = timezone(-offset if sign == "-" else offset)
+        return local.replace(tzinfo=zone).astimezone(UTC)
+    except OverflowError:
+        raise ValueError("outside the years 1 to 9999") from None
+
+
+def event_time(value: Any, time_format: str) -> datetime:
+    """A record's time by its declared format. Raises ValueError where it does not parse."""
+    if time_format == "iso":
+        parsed: datetime = typed(value, "timestamp")
+        return parsed
+    if not isinstance(value, Number):
+        raise ValueError("not a JSON integer")
+    try:
+        return EPOCH + as_integer(value, 64) * UNIT[time_format]
+    except OverflowError:
+        raise ValueError("outside the years 1 to 9999") from None
+
+
+def id_text(values: Sequence[Any]) -> str:
+    """One column: its text; several: a JSON array of their texts."""
+    texts = [text_of(value) for value in values]
+    return texts[0] if len(texts) == 1 else json_text(texts)
+
+
+def text_of(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, datetime):
+        text = value.replace(tzinfo=None).isoformat(" ")
+        return text.rstrip("0") if "." in text else text
+    return str(value)
+
+
+def json_text(value: Any) -> str:
+    """Compact JSON; numbers keep their source text."""
+    if isinstance(value, Number):
+        return str(value)
+    if isinstance(value, dict):
+        pairs = (f"{json_text(name)}:{json_text(item)}" for name, item in value.items())
+        return "{" + ",".join(pairs) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(json_text(item) for item in value) + "]"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,86 @@
+"""What the oracle is told: records as they arrived, and the rules of one pipeline.
+
+Expressions are plain Python functions over a row (a dict), written by the test beside the SQL
+that it gives to the engine. Nothing here comes from the engine, on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+Row = dict[str, Any]
+Expression = Callable[[Row], Any]
+
+
+@dataclass(frozen=True)
+class SourceRecord:
+    """One record as the source has it. ``offset`` is a total order within ``partition``."""
+
+    partition: int
+    offset: int
+    value: bytes
+    ingested_at: datetime
+
+
+@dataclass(frozen=True)
+class SilverRules:
+    """``columns`` see the record's fields, ``where`` sees their result (before ``drop``)."""
+
+    columns: Mapping[str, Expression] = field(default_factory=dict)
+    drop: tuple[str, ...] = ()
+    where: Callable[[Row], bool | None] | None = None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """``argument`` is None for ``count(*)``; ``type`` is the Spark type of the result."""
+
+    function: str
+    argument: Expression | None
+    type: str
+
+
+@dataclass(frozen=True)
+class GoldRules:
+    """Windows [start, start + size), one every ``every``, aligned to the Unix epoch."""
+
+    silver: str
+    size: timedelta
+    every: timedelta
+    by: Mapping[str, Expression]
+    measures: Mapping[str, Measure]
+    where: Callable[[Row], bool | None] | None = None
+    columns: Mapping[str, Expression] = field(default_factory=dict)
+    allowed_lateness: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """``within`` is None where no duplicates are declared, ``event_id`` empty where no id is."""
+
+    event_id: tuple[str, ...]
+    time_column: str
+    time_format: str
+    schema: Mapping[str, str]
+    silver: Mapping[str, SilverRules]
+    gold: Mapping[str, GoldRules]
+    within: timedelta | None = None
+    differing: str = "warn"
+    future_after: timedelta = timedelta(hours=1)
+    unknown_fields: str = "ignore"
+
+
+@dataclass(frozen=True)
+class Closing:
+    """One ``--close-windows``: it saw offsets up to ``after[partition]`` (none of a partition
+    that is left out) and closed each gold table through ``through[table]``, by default the
+    greatest window end that the table held at that moment."""
+
+    after: Mapping[int, int]
+    through: Mapping[str, datetime] | None = None
+
+    def saw(self, partition: int, offset: int) -> bool:
+        return offset <= self.after.get(partition, -1)

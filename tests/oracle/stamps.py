@@ -1,0 +1,142 @@
+"""Bronze: what each record is on its own, then its clock and whether it is a duplicate."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from tests.oracle.parse import event_time, id_text, json_text, parse_document, typed
+from tests.oracle.rules import Row, Rules, SourceRecord
+
+
+@dataclass
+class Stamped:
+    """A record with its stamps. ``fields`` holds the typed columns of one without a reason."""
+
+    source: SourceRecord
+    event_id: str | None = None
+    event_time: datetime | None = None
+    future: bool = False
+    clock: datetime | None = None
+    duplicate: bool = False
+    differing: bool = False
+    reason: str | None = None
+    column: str | None = None
+    fields: Row = field(default_factory=dict)
+
+    @property
+    def on_time_scale(self) -> bool:
+        """Has a time that may move clocks and be compared with other records' times."""
+        return self.event_time is not None and not self.future
+
+
+def stamp(records: Iterable[SourceRecord], rules: Rules) -> list[Stamped]:
+    """All records in (partition, offset) order, stamped."""
+    ordered = sorted(records, key=lambda record: (record.partition, record.offset))
+    stamped = [examine(record, rules) for record in ordered]
+    clocks: dict[int, datetime] = {}
+    seen: dict[tuple[int, str], list[Stamped]] = defaultdict(list)
+    for record in stamped:
+        partition, own = record.source.partition, record.event_time
+        clock = clocks.get(partition)
+        record.clock = clock if clock and own and clock > own else None
+        if own is None or record.future:
+            continue
+        clocks[partition] = max(own, clock or own)
+        if record.event_id is not None and rules.event_id and rules.within is not None:
+            earlier = seen[partition, record.event_id]
+            compare_with_earlier(record, earlier, rules)
+            earlier.append(record)
+    return stamped
+
+
+def compare_with_earlier(record: Stamped, earlier: list[Stamped], rules: Rules) -> None:
+    own, within = record.event_time, rules.within
+    assert own is not None
+    assert within is not None
+    near = [one for one in earlier if one.event_time and abs(one.event_time - own) <= within]
+    if not near:
+        return
+    differing = all(one.source.value != record.source.value for one in near)
+    record.duplicate = not differing or rules.differing == "warn"
+    record.differing = differing and record.duplicate
+    if differing and rules.differing == "quarantine":
+        record.reason, record.column = "differing_duplicate", None
+
+
+def examine(source: SourceRecord, rules: Rules) -> Stamped:
+    """Reasons 1 to 7 in their order; the first one found names the record's failure."""
+    record = Stamped(source)
+    if not rules.event_id:
+        record.event_id = f"{source.partition}:{source.offset}"
+    try:
+        document = parse_document(source.value)
+    except (ValueError, RecursionError):
+        record.reason = "unparsable"
+        return record
+    if not isinstance(document, dict):
+        record.reason = "not_an_object"
+        return record
+    reasons = [
+        find_id(record, document, rules),
+        find_time(record, document, rules),
+        "future" if record.future else None,
+        find_fields(record, document, rules),
+    ]
+    record.reason = next((reason for reason in reasons if reason), None)
+    record.column = record.column if record.reason == "wrong_type" else None
+    return record
+
+
+def find_id(record: Stamped, document: dict[str, Any], rules: Rules) -> str | None:
+    if not rules.event_id:
+        return None
+    try:
+        parts = [typed(document.get(name), rules.schema[name]) for name in rules.event_id]
+    except ValueError:
+        return "missing_id"
+    if any(part is None for part in parts):
+        return "missing_id"
+    record.event_id = id_text(parts)
+    return None
+
+
+def find_time(record: Stamped, document: dict[str, Any], rules: Rules) -> str | None:
+    value = document.get(rules.time_column)
+    if value is None:
+        return "missing_time"
+    try:
+        record.event_time = event_time(value, rules.time_format)
+    except ValueError:
+        return "unparsable_time"
+    record.future = record.event_time - record.source.ingested_at > rules.future_after
+    return None
+
+
+def find_fields(record: Stamped, document: dict[str, Any], rules: Rules) -> str | None:
+    for name, type_ in rules.schema.items():
+        try:
+            record.fields[name] = typed(document.get(name), type_)
+        except ValueError:
+            record.column = name
+            return "wrong_type"
+    unknown = {name: value for name, value in document.items() if name not in rules.schema}
+    if unknown and rules.unknown_fields == "quarantine":
+        return "unknown_field"
+    if rules.unknown_fields == "rescue":
+        record.fields["_rescued"] = json_text(unknown) if unknown else None
+    return None
+
+
+def closing_clock(stamped: Iterable[Stamped], partitions: Iterable[int]) -> datetime | None:
+    """C: the smallest clock over all partitions; one without a clock holds it."""
+    clocks: dict[int, datetime | None] = dict.fromkeys(partitions)
+    for record in stamped:
+        before = clocks.setdefault(record.source.partition, None)
+        if record.event_time is not None and record.on_time_scale:
+            clocks[record.source.partition] = max(before or record.event_time, record.event_time)
+    known = [clock for clock in clocks.values() if clock is not None]
+    return min(known) if known and len(known) == len(clocks) else None
