@@ -1,0 +1,50 @@
+"""Copies the shop template that ships with Headgate into a folder."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from headgate.spec.errors import HeadgateError
+
+_TEMPLATE = Path(__file__).resolve().parents[1] / "templates" / "shop"
+
+# Named otherwise in the template: there, git would obey the one and ignore the other.
+_PLACES = {"gitignore": Path(".gitignore"), "orders": Path("landing", "orders")}
+
+
+def create_project(folder: Path) -> list[Path]:
+    """Write the project into ``folder`` and return its files, sorted.
+
+    The folder may exist and hold other files. Nothing is ever overwritten: raises HeadgateError,
+    before the first write, where one of the files is there already.
+    """
+    files = {folder / _place(source): source for source in _template_files()}
+    taken = sorted(target for target in files if target.exists())
+    if taken or (folder.exists() and not folder.is_dir()):
+        listed = "\n".join(f"  {path}" for path in taken or [folder])
+        raise HeadgateError(
+            f"These files exist, and are not overwritten:\n{listed}",
+            "Choose another folder: headgate init <folder>",
+        )
+    try:
+        for target, source in files.items():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+    except OSError as error:
+        raise HeadgateError(
+            f"{error.filename or folder} cannot be written: {error.strerror}",
+            "Choose another folder: headgate init <folder>",
+        ) from error
+    return sorted(files)
+
+
+def _template_files() -> list[Path]:
+    return [
+        path for path in _TEMPLATE.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    ]
+
+
+def _place(source: Path) -> Path:
+    first, *rest = source.relative_to(_TEMPLATE).parts
+    return _PLACES.get(first, Path(first)).joinpath(*rest)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headgate.scaffold import create_project
+from headgate.spec.errors import HeadgateError
+
+
+def contents(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_project_has_its_folders_and_sample_data(tmp_path: Path) -> None:
+    files = create_project(tmp_path / "shop")
+    assert files == sorted(files)
+    assert {str(path.relative_to(tmp_path / "shop")) for path in files} == contents(
+        tmp_path / "shop"
+    )
+    assert contents(tmp_path / "shop") == {
+        ".gitignore",
+        "README.md",
+        "dags/README.md",
+        "expectations/README.md",
+        "landing/orders/2026-05-04T09.json",
+        "landing/orders/2026-05-04T10.json",
+        "landing/orders/2026-05-04T11.json",
+        "pipelines/shop.yml",
+        "tests/test_shop.py",
+    }
+
+
+def test_the_sample_has_the_faults_that_the_readme_names(tmp_path: Path) -> None:
+    create_project(tmp_path)
+    lines = [
+        line
+        for path in sorted((tmp_path / "landing" / "orders").iterdir())
+        for line in path.read_text().splitlines()
+    ]
+    assert len(lines) == 60
+    assert len(lines) - len(set(lines)) == 1
+    orders = [json.loads(line) for line in lines if line.endswith("}")]
+    assert len(orders) == 59
+    assert [order["quantity"] for order in orders].count(0) == 1
+    clock, late = "", 0
+    for order in orders:
+        clock = max(clock, order["ordered_at"])
+        late += clock[:13] > order["ordered_at"][:13] and clock[14:16] >= "15"
+    assert late == 1
+
+
+def test_a_folder_with_other_files_is_fine(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "notes.txt").write_text("mine")
+    create_project(tmp_path)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_nothing_is_overwritten_or_half_written(tmp_path: Path) -> None:
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "shop.yml").write_text("mine")
+    with pytest.raises(HeadgateError, match=r"pipelines/shop\.yml") as raised:
+        create_project(tmp_path)
+    assert "headgate init" in raised.value.remedy
+    assert contents(tmp_path) == {"pipelines/shop.yml"}
+    assert (tmp_path / "pipelines" / "shop.yml").read_text() == "mine"
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "shop").write_text("")
+    with pytest.raises(HeadgateError, match="shop"):
+        create_project(tmp_path / "shop")
+
+
+def test_the_tests_of_a_project_pass(tmp_path: Path) -> None:
+    create_project(tmp_path)
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
