@@ -1,12 +1,21 @@
-"""Errors a user can act on: what is wrong, where, and the next command to type."""
+"""Errors that a person can act on: what is wrong, where, and the next command to type.
+
+Every error Headgate raises on purpose is a :class:`HeadgateError`. The command line prints
+``str(error)`` and leaves with ``error.exit_code``; nothing else decides either of them.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
 
 
 class HeadgateError(Exception):
     """``message`` says what is wrong and where, ``remedy`` what to type or change next."""
 
-    exit_code = 1
+    exit_code: ClassVar[int] = 1
 
     def __init__(self, message: str, remedy: str) -> None:
         super().__init__(message)
@@ -15,3 +24,41 @@ class HeadgateError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}\n{self.remedy}"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake in a declaration. ``key`` is the dotted path of the key it is about (empty for
+    the file as a whole); ``nearest`` is the valid name that was probably meant."""
+
+    file: Path
+    line: int
+    key: str
+    message: str
+    nearest: str | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}: " + (f"{self.key}: " if self.key else "")
+        hint = f' (did you mean "{self.nearest}"?)' if self.nearest else ""
+        return f"{where}{self.message}{hint}"
+
+
+class DeclarationError(HeadgateError):
+    """All the problems of one declaration, in the order of its lines."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, file: Path, problems: Iterable[Problem]) -> None:
+        self.file = file
+        self.problems = tuple(sorted(problems, key=lambda problem: problem.line))
+        super().__init__("\n".join(map(str, self.problems)), f"headgate plan {file}")
+
+
+class Unfit(Exception):
+    """A value that does not fit where it stands. Never leaves this package: the loader gives it
+    a file, a line and a key, and so makes a :class:`Problem` of it."""
+
+    def __init__(self, message: str, nearest: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.nearest = nearest

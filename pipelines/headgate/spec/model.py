@@ -78,7 +78,7 @@ class EventTime:
 
 @dataclass(frozen=True)
 class Duplicates:
-    """Same id within ``within`` of event time; ``differing`` says what to do if the bytes differ."""
+    """Same id within ``within`` of event time; ``differing`` says what to do when bytes differ."""
 
     within: timedelta
     differing: OnDiffering = "warn"

@@ -1,0 +1,1 @@
+"""Declarations: from YAML to frozen values, checked before anything starts."""

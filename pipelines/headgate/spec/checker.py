@@ -1,0 +1,223 @@
+"""Checks the shape of a document against the table of keys: what keys there are, which are
+missing, and whether each value is of its kind. What names mean is checked afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import TypeVar
+
+from headgate.spec.checked import Field, Report
+from headgate.spec.datatypes import parse_type
+from headgate.spec.document import Broken, Entry, Mapping, Node, Scalar, Sequence
+from headgate.spec.errors import Unfit
+from headgate.spec.keys import Key
+from headgate.spec.names import check_name
+from headgate.spec.nearest import nearest
+from headgate.spec.placeholders import has_placeholder, resolve
+from headgate.spec.quantities import format_duration, format_size, parse_duration, parse_size
+
+Quantity = TypeVar("Quantity", int, timedelta)
+
+_WANTED = {
+    "section": "a map of keys",
+    "table": "a map from names to values",
+    "names": "a list of names, such as [a, b]",
+    "groups": "a list of columns, or a map from names to expressions",
+}
+
+
+class Checker:
+    """``folder`` is where relative ``${file:}`` placeholders start."""
+
+    def __init__(self, report: Report, folder: Path) -> None:
+        self._report = report
+        self._folder = folder
+
+    def check(self, node: Node, key: Key, path: str, line: int) -> Field | None:
+        """The value of ``node``, or None after reporting why it is not one."""
+        if isinstance(node, Broken):
+            return None
+        if isinstance(node, Scalar) and node.value is None:
+            self._report.add(line, path, "has no value; give it one or remove the key")
+            return None
+        if key.kind == "section" and isinstance(node, Mapping):
+            return Field(path, line, self._section(node, key, path, line))
+        if key.kind == "table" and isinstance(node, Mapping):
+            return self._table(node, key, path, line)
+        if key.kind == "groups" and isinstance(node, Mapping):
+            entry = Key("NAME", "expression")
+            return Field(path, line, self._entries(node, entry, path))
+        if key.kind in ("names", "groups") and isinstance(node, Sequence):
+            return self._names(node, path, line)
+        if key.kind not in _WANTED and isinstance(node, Scalar):
+            return self._scalar(node, key, path, line)
+        wanted = _WANTED.get(key.kind, "one value")
+        self._report.add(line, path, f"must be {wanted}", _listed(node, key))
+        return None
+
+    def _section(self, node: Mapping, key: Key, path: str, line: int) -> dict[str, Field]:
+        fields: dict[str, Field] = {}
+        replaced = False
+        for entry in node.entries:
+            where = _join(path, entry.key)
+            child = key.child(entry.key)
+            if child is None:
+                self._unknown(entry, key, where)
+            elif child.comes_next:
+                replaced = True
+                self._report.add(entry.line, where, "comes next; remove the key for now")
+            else:
+                field = self.check(entry.node, child, where, entry.line)
+                if field is not None:
+                    fields[entry.key] = field
+        self._missing(node, key, path, line, replaced)
+        return fields
+
+    def _unknown(self, entry: Entry, key: Key, where: str) -> None:
+        valid = [child.name for child in key.children if not child.comes_next]
+        guess = nearest(entry.key, valid)
+        known = "" if guess else f"; the keys here are {', '.join(valid)}"
+        self._report.add(entry.line, where, f"unknown key{known}", guess)
+
+    def _missing(self, node: Mapping, key: Key, path: str, line: int, replaced: bool) -> None:
+        """A key that comes next, or a misspelt one, is already reported: it may stand for the
+        missing one, so that is not reported a second time."""
+        if replaced:
+            return
+        given = {entry.key for entry in node.entries}
+        misspelt = {nearest(name, [c.name for c in key.children]) for name in given}
+        for child in key.children:
+            if child.required and child.name not in given | misspelt:
+                message = f"the key {child.name!r} is missing"
+                self._report.add(line, path, message)
+
+    def _table(self, node: Mapping, key: Key, path: str, line: int) -> Field | None:
+        if key.entry is None:
+            return None
+        if not node.entries:
+            self._report.add(line, path, "is empty; give it an entry or remove the key")
+            return None
+        return Field(path, line, self._entries(node, key.entry, path))
+
+    def _entries(self, node: Mapping, entry_key: Key, path: str) -> dict[str, Field]:
+        fields: dict[str, Field] = {}
+        for entry in node.entries:
+            where = _join(path, entry.key)
+            try:
+                check_name(entry.key)
+            except Unfit as error:
+                self._report.add(entry.line, where, error.message, error.nearest)
+            field = self.check(entry.node, entry_key, where, entry.line)
+            # A wrong entry stays known by name, so that what refers to it is not reported too.
+            fields[entry.key] = field or Field(where, entry.line, None)
+        return fields
+
+    def _names(self, node: Sequence, path: str, line: int) -> Field:
+        names: list[Field] = []
+        for item in node.items:
+            field = self.check(item, Key("", "name"), path, item.line)
+            if field is None:
+                continue
+            if field.text in [name.text for name in names]:
+                self._report.add(item.line, path, f"{field.text!r} is given twice")
+            else:
+                names.append(field)
+        return Field(path, line, tuple(names))
+
+    def _scalar(self, node: Scalar, key: Key, path: str, line: int) -> Field | None:
+        secret = has_placeholder(node.text)
+        try:
+            if secret and not key.deployment:
+                raise Unfit("placeholders are resolved only in a source's path and batch limits")
+            resolved = resolve(node.text, self._folder) if secret else node.text
+        except Unfit as error:
+            self._report.add(line, path, error.message, error.nearest)
+            return None
+        try:
+            value = resolved if secret else node.value
+            return Field(path, line, _KINDS[key.kind](resolved, value, key))
+        except Unfit as error:
+            if secret:
+                self._report.add(line, path, f"what {node.text} stands for does not fit here")
+            else:
+                self._report.add(line, path, error.message, error.nearest)
+            return None
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _listed(node: Node, key: Key) -> str | None:
+    if key.kind in ("names", "groups") and isinstance(node, Scalar):
+        return f"[{node.text}]"
+    return None
+
+
+def _text(text: str, value: object, key: Key) -> str:
+    if not text.strip():
+        raise Unfit("is empty")
+    return text
+
+
+def _name(text: str, value: object, key: Key) -> str:
+    if not isinstance(value, str):
+        raise Unfit(f"must be a name, not {text}")
+    check_name(text)
+    return text
+
+
+def _choice(text: str, value: object, key: Key) -> str:
+    if text not in key.choices:
+        guess = nearest(text, key.choices)
+        raise Unfit(f"must be one of {', '.join(key.choices)}, not {text!r}", guess)
+    return text
+
+
+def _boolean(text: str, value: object, key: Key) -> bool:
+    if not isinstance(value, bool):
+        like = text.lower() in ("yes", "on", "y", "true", "1")
+        raise Unfit(f"must be true or false, not {text!r}", "true" if like else "false")
+    return value
+
+
+def _integer(text: str, value: object, key: Key) -> int:
+    stripped = text.strip()
+    if isinstance(value, bool) or not stripped.lstrip("+-").isdecimal() or len(stripped) > 30:
+        raise Unfit(f"must be a whole number, not {text!r}")
+    return _bounded(int(stripped), key, str)
+
+
+def _size(text: str, value: object, key: Key) -> int:
+    return _bounded(parse_size(text), key, format_size)
+
+
+def _duration(text: str, value: object, key: Key) -> timedelta:
+    return _bounded(parse_duration(text), key, format_duration)
+
+
+def _type(text: str, value: object, key: Key) -> str:
+    return parse_type(text)
+
+
+def _bounded(number: Quantity, key: Key, show: Callable[[Quantity], str]) -> Quantity:
+    if key.low is not None and number < key.low:
+        raise Unfit(f"{show(number)} is too little: at least {show(key.low)}")
+    if key.high is not None and number > key.high:
+        raise Unfit(f"{show(number)} is too much: at most {show(key.high)}")
+    return number
+
+
+_KINDS: dict[str, Callable[[str, object, Key], object]] = {
+    "text": _text,
+    "name": _name,
+    "choice": _choice,
+    "boolean": _boolean,
+    "integer": _integer,
+    "size": _size,
+    "duration": _duration,
+    "type": _type,
+    "expression": _text,
+}

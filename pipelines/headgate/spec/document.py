@@ -1,0 +1,173 @@
+"""A YAML file as nodes that know their line.
+
+Read with the YAML 1.2 core schema: only ``true``/``false``, ``null``, ``~``, numbers and text;
+``no``, ``on`` and dates are text. Duplicate keys, aliases, merge keys and tags are refused,
+because the meaning of a declaration must be visible where it is read.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+_NULL = re.compile(r"null|Null|NULL|~|")
+_TRUE = re.compile(r"true|True|TRUE")
+_FALSE = re.compile(r"false|False|FALSE")
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_QUOTE = "quote this value, or write it on a line of its own"
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """``text`` is as written (without quotes); ``value`` is what the core schema makes of it."""
+
+    line: int
+    text: str
+    value: str | int | bool | None
+
+
+@dataclass(frozen=True)
+class Sequence:
+    line: int
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    key: str
+    line: int
+    node: Node
+
+
+@dataclass(frozen=True)
+class Mapping:
+    line: int
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A value already reported: whoever meets it says nothing more about it."""
+
+    line: int
+
+
+Node = Scalar | Sequence | Mapping | Broken
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something wrong with the YAML itself."""
+
+    line: int
+    path: str
+    message: str
+
+
+def read(text: str) -> tuple[Node | None, tuple[Fault, ...]]:
+    """Parse one document. Returns None for the node where nothing could be read."""
+    try:
+        root = YAML(typ="rt", pure=True).compose(io.StringIO(text))
+        if root is None:
+            return None, (Fault(1, "", "the file is empty"),)
+        reader = _Reader()
+        return reader.node(root, ""), tuple(reader.faults)
+    except RecursionError:
+        return None, (Fault(1, "", "is nested too deeply to be a declaration"),)
+    except MarkedYAMLError as error:
+        return None, (_syntax_fault(error),)
+    except (YAMLError, ValueError) as error:
+        line = text[: getattr(error, "position", 0) or 0].count("\n") + 1
+        return None, (Fault(line, "", f"is not YAML: {str(error).splitlines()[0]}"),)
+
+
+def _syntax_fault(error: MarkedYAMLError) -> Fault:
+    mark = error.problem_mark or error.context_mark
+    line = mark.line + 1 if mark else 1
+    said = error.problem or error.context or "cannot be read"
+    message = f"is not YAML: {said.strip()}"
+    if "another document" in said:
+        return Fault(line, "", "a declaration is one YAML document; remove the second")
+    in_flow = "flow" in (error.context or "")
+    if in_flow or "not allowed here" in said or "cannot start" in said or "block mapping" in said:
+        # A stream that ends inside { } or [ ] is reported where it began, not at its end.
+        start = error.context_mark if in_flow and error.context_mark else mark
+        return Fault(start.line + 1 if start else line, "", f"{message}; {_QUOTE}")
+    return Fault(line, "", message)
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.faults: list[Fault] = []
+        self._seen: set[int] = set()
+
+    def node(self, raw: object, path: str) -> Node:
+        line = _line(raw)
+        if not isinstance(raw, ScalarNode | SequenceNode | MappingNode):
+            return self._fault(line, path, "is not a value")
+        if id(raw) in self._seen:
+            return self._fault(line, path, "is a YAML alias; write the value out")
+        self._seen.add(id(raw))
+        if not str(raw.tag).startswith("tag:yaml.org,2002:") or "python" in str(raw.tag):
+            return self._fault(line, path, f"has the tag {raw.tag}; tags are not supported")
+        if isinstance(raw, ScalarNode):
+            return Scalar(line, raw.value, _core(raw))
+        if raw.flow_style and any(_unbalanced(child) for child in _plain_children(raw)):
+            return self._fault(line, path, f"has an unbalanced parenthesis; {_QUOTE}")
+        if isinstance(raw, SequenceNode):
+            items = enumerate(raw.value)
+            return Sequence(line, tuple(self.node(item, f"{path}[{i}]") for i, item in items))
+        return Mapping(line, tuple(self._entries(raw, path)))
+
+    def _entries(self, raw: MappingNode, path: str) -> Iterator[Entry]:
+        first: dict[str, int] = {}
+        for raw_key, raw_value in raw.value:
+            line = _line(raw_key)
+            if not isinstance(raw_key, ScalarNode):
+                self._fault(line, path, "has a key that is not text")
+                continue
+            key = raw_key.value
+            child = f"{path}.{key}" if path else key
+            if key in first:
+                self._fault(line, child, f"is given twice (first on line {first[key]})")
+                continue
+            first[key] = line
+            yield Entry(key, line, self.node(raw_value, child))
+
+    def _fault(self, line: int, path: str, message: str) -> Broken:
+        self.faults.append(Fault(line, path, message))
+        return Broken(line)
+
+
+def _line(raw: object) -> int:
+    mark = getattr(raw, "start_mark", None)
+    return int(mark.line) + 1 if mark is not None else 1
+
+
+def _core(raw: ScalarNode) -> str | int | bool | None:
+    text = str(raw.value)
+    if raw.style is not None:
+        return text
+    if _NULL.fullmatch(text):
+        return None
+    if _TRUE.fullmatch(text):
+        return True
+    if _FALSE.fullmatch(text):
+        return False
+    return int(text) if _INTEGER.fullmatch(text) and len(text) < 40 else text
+
+
+def _plain_children(raw: SequenceNode | MappingNode) -> Iterator[ScalarNode]:
+    children = raw.value if isinstance(raw, SequenceNode) else [c for kv in raw.value for c in kv]
+    return (c for c in children if isinstance(c, ScalarNode) and c.style is None)
+
+
+def _unbalanced(scalar: ScalarNode) -> bool:
+    text = re.sub(r"'[^']*'", "", str(scalar.value))
+    return text.count("(") != text.count(")")

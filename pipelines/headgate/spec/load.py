@@ -1,0 +1,114 @@
+"""From a YAML file to a :class:`~headgate.spec.model.Pipeline`: ``load(path)``.
+
+Pure apart from reading the file and the placeholders of its sources. Everything wrong with a
+declaration is found here, before anything starts, and raised as one DeclarationError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from headgate.spec.checked import Field, Report, Section
+from headgate.spec.checker import Checker
+from headgate.spec.digest import digest
+from headgate.spec.document import read
+from headgate.spec.errors import DeclarationError, Unfit
+from headgate.spec.gold_section import build_gold
+from headgate.spec.inference import Scope
+from headgate.spec.keys import PIPELINE
+from headgate.spec.model import GoldTable, Pipeline, SilverTable, Source
+from headgate.spec.names import RESERVED_TABLES, check_not_taken
+from headgate.spec.silver_section import build_silver
+from headgate.spec.source_section import build_source, project_folder, scope_of
+
+
+def load(path: Path | str) -> Pipeline:
+    """Read and check a declaration. Raises DeclarationError with all the problems it has."""
+    file = Path(path)
+    report = Report(file)
+    text = _text(file, report)
+    node, faults = read(text) if text is not None else (None, ())
+    for fault in faults:
+        report.add(fault.line, fault.path, fault.message)
+    if node is not None:
+        root = Checker(report, project_folder(file)).check(node, PIPELINE, "", 1)
+        pipeline = _build(Section.of(root), report) if root else None
+        if pipeline is not None and not report.problems:
+            return pipeline
+    raise DeclarationError(file, report.problems)
+
+
+def _text(file: Path, report: Report) -> str | None:
+    try:
+        return file.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        report.add(line, "", "is not UTF-8 text")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a path"
+        report.add(1, "", f"cannot be read: {reason}")
+    return None
+
+
+def _build(root: Section, report: Report) -> Pipeline | None:
+    source_sections = _sections(root.entries("sources"))
+    silver_sections = _sections(root.entries("silver"))
+    gold_sections = _sections(root.entries("gold"))
+    _check_tables(root, report)
+    project = project_folder(report.file)
+    sources: dict[str, Source] = {}
+    for name, section in source_sections.items():
+        source = build_source(section, name, report, project)
+        if source is not None:
+            sources[name] = source
+    silver, scopes = _build_silver(silver_sections, source_sections, sources, report)
+    gold: dict[str, GoldTable] = {
+        name: build_gold(section, name, scopes, report) for name, section in gold_sections.items()
+    }
+    pipeline = root.text("pipeline")
+    if report.problems or pipeline is None:
+        return None
+    return Pipeline(
+        name=pipeline,
+        sources=sources,
+        silver=silver,
+        gold=gold,
+        jobs=root.text("jobs", "fused"),  # type: ignore[arg-type]
+        file=report.file,
+        digest=digest(pipeline, sources, silver, gold),
+    )
+
+
+def _build_silver(
+    sections: Mapping[str, Section],
+    source_sections: Mapping[str, Section],
+    sources: Mapping[str, Source],
+    report: Report,
+) -> tuple[dict[str, SilverTable], dict[str, Scope]]:
+    fields: dict[str, Scope] = {name: scope_of(s) for name, s in source_sections.items()}
+    times = {name: source.record.event_time.column for name, source in sources.items()}
+    tables: dict[str, SilverTable] = {}
+    scopes: dict[str, Scope] = {}
+    for name, section in sections.items():
+        tables[name], scopes[name] = build_silver(section, name, fields, times, report)
+    return tables, scopes
+
+
+def _sections(entries: Mapping[str, Field]) -> dict[str, Section]:
+    return {name: Section.of(field) for name, field in entries.items()}
+
+
+def _check_tables(root: Section, report: Report) -> None:
+    """One source, and no name for two things: every table is queried by its name alone."""
+    sources = list(root.entries("sources").values())
+    for another in sources[1:]:
+        report.add(another.line, another.path, "several sources come next; keep one")
+    taken = dict.fromkeys(RESERVED_TABLES, "a table of every pipeline")
+    for layer, owner in (("sources", "a source"), ("silver", "a silver table"), ("gold", "")):
+        for name, field in root.entries(layer).items():
+            try:
+                check_not_taken(name, taken, taken.get(name, ""))
+            except Unfit as error:
+                report.unfit(field, error)
+        taken |= dict.fromkeys(root.entries(layer), owner)

@@ -1,0 +1,105 @@
+"""Patterns inside string literals: regular expressions, and Spark's date and time patterns.
+
+Java's matcher recurses once per repetition of a group, so that a long hostile text overflows the
+stack: only single characters and classes may repeat without bound. Java's year takes a sign and
+up to nine digits, so that a hostile text overflows Spark's microseconds: text that a pattern
+reads must first match :func:`reading_regex`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from headgate.spec.errors import Unfit
+
+_MAX_PATTERN = 200
+_PRINTED = {"y": 4, "u": 4, "M": 4, "L": 4, "d": 2, "D": 3, "E": 4, "a": 1, "H": 2, "k": 2}
+_PRINTED |= {"h": 2, "K": 2, "m": 2, "s": 2, "S": 9, "Q": 4, "q": 4, "X": 3, "x": 3, "z": 3, "Z": 3}
+_OFFSET = r"(?:Z|[+-]\d\d(?::?\d\d)?)"
+# What each field may look like when it is read; \d{4} keeps every year between 0 and 9999.
+_READ = {
+    "yyyy": r"\d{4}", "uuuu": r"\d{4}", "yy": r"\d{2}",
+    "M": r"\d{1,2}", "MM": r"\d{2}", "MMM": r"[A-Za-z]{3}", "MMMM": r"[A-Za-z]{3,9}",
+    "d": r"\d{1,2}", "dd": r"\d{2}", "EEE": r"[A-Za-z]{3}", "a": r"[A-Za-z]{2}",
+    "H": r"\d{1,2}", "HH": r"\d{2}", "h": r"\d{1,2}", "hh": r"\d{2}",
+    "m": r"\d{1,2}", "mm": r"\d{2}", "s": r"\d{1,2}", "ss": r"\d{2}",
+    **{"S" * n: rf"\d{{1,{n}}}" for n in range(1, 10)},
+    "X": _OFFSET, "XX": _OFFSET, "XXX": _OFFSET, "x": _OFFSET, "xx": _OFFSET, "xxx": _OFFSET,
+}  # fmt: skip
+_FIELD = re.compile(r"(?P<field>([A-Za-z])\2*)|'(?P<quoted>(?:[^']|'')*)'|(?P<other>.)", re.DOTALL)
+_UNBOUNDED = re.compile(r"\)\??(?:[*+]|\{\d+,\}|\{(?:\d+,)?\d{3,}\})")
+_SYNTAX = re.compile(
+    r"""\\[dDwWsSbBtnr\\.^$|?*+()\[\]{}/"'-]   # escapes that mean the same everywhere
+    |\[\^?(?:\\[dDwWsStnr\\.^$|?*+()\[\]{}/-]|[^\\\[\]&])+\]   # one class, not nested
+    |\((?:\?:)?|\)|\|
+    |[*+?]\??|\{\d{1,3}(?:,\d{0,3})?\}\??
+    |[^\\\[\](){}*+?|]""",
+    re.VERBOSE,
+)
+
+
+def check_regex(text: str) -> None:
+    """Raises Unfit unless ``text`` is a regular expression that Java runs on any input."""
+    if len(text) > _MAX_PATTERN:
+        raise Unfit(f"a regular expression has at most {_MAX_PATTERN} characters")
+    if "".join(found.group() for found in _SYNTAX.finditer(text)) != text:
+        raise Unfit(f"{text!r} uses a part of regular expressions that is not supported")
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise Unfit(f"{text!r} is not a regular expression: {error}") from None
+    without_classes = re.sub(r"\\.|\[\^?(?:\\.|[^\]])*\]", "x", text)
+    if _UNBOUNDED.search(without_classes):
+        raise Unfit(f"{text!r} repeats a group without bound, which long input could use to fail")
+
+
+def check_print_pattern(text: str) -> None:
+    """Raises Unfit unless Spark can print any time with this pattern."""
+    for found in _fields(text):
+        letters = found["field"]
+        if letters and len(letters) > _PRINTED.get(letters[0], 0):
+            raise Unfit(f"{letters!r} is not a part of a date pattern that is supported")
+
+
+def check_read_pattern(text: str) -> None:
+    """Raises Unfit unless text can be read by this pattern: fields of known width, once each."""
+    seen: set[str] = set()
+    for found in _fields(text):
+        letters = found["field"]
+        if not letters:
+            continue
+        if letters not in _READ:
+            raise Unfit(f"{letters!r} is not a part of a date pattern that can be read")
+        if letters[0] in seen:
+            raise Unfit(f"{letters[0]!r} stands twice in the pattern {text!r}")
+        seen.add(letters[0])
+    if not seen & {"y", "u"} or "d" not in seen or "M" not in seen:
+        raise Unfit(f"the pattern {text!r} needs a year, a month and a day")
+
+
+def has_offset(pattern: str) -> bool:
+    """Whether a pattern reads an offset from UTC."""
+    return any(found["field"] and found["field"][0] in "Xx" for found in _fields(pattern))
+
+
+def reading_regex(pattern: str) -> str:
+    """A regular expression (Java's and Python's alike) that text must match before it is read by
+    ``pattern``: nothing that matches can overflow."""
+    parts = []
+    for found in _fields(pattern):
+        literal = found["quoted"] or found["other"] or ("'" if found["quoted"] == "" else "")
+        parts.append(_READ[found["field"]] if found["field"] else _escape(literal))
+    return f"^{''.join(parts)}$"
+
+
+def _escape(literal: str) -> str:
+    return re.sub(r"[\\.^$|?*+()\[\]{}]", r"\\\g<0>", literal.replace("''", "'"))
+
+
+def _fields(pattern: str) -> list[re.Match[str]]:
+    if not pattern or len(pattern) > _MAX_PATTERN:
+        raise Unfit(f"a date pattern has 1 to {_MAX_PATTERN} characters")
+    found = list(_FIELD.finditer(pattern))
+    if any(match["other"] and match["other"] in "#{}[]'" for match in found):
+        raise Unfit(f"the date pattern {pattern!r} holds one of # {{ }} [ ] or an open quote")
+    return found

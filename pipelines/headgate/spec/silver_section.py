@@ -1,0 +1,120 @@
+"""The `silver` part of a declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from headgate.spec.checked import Field, Report, Section
+from headgate.spec.errors import Unfit
+from headgate.spec.expressions import parse_condition, parse_expression
+from headgate.spec.inference import Scope, Unresolved
+from headgate.spec.model import Column, Derived, SilverTable
+from headgate.spec.names import LATE_COLUMNS
+from headgate.spec.nearest import nearest
+
+Parsed = TypeVar("Parsed")
+
+
+def build_silver(
+    section: Section,
+    name: str,
+    scopes: Mapping[str, Scope],
+    times: Mapping[str, str],
+    report: Report,
+) -> tuple[SilverTable, Scope]:
+    """The table and the scope it gives to gold. ``scopes`` are the fields of each source, and
+    ``times`` the columns their event time is read from. Problems are reported; the table is then
+    never used."""
+    source = reference(section, scopes, "source", report)
+    fields = scopes[source] if source else None
+    columns = section.entries("columns")
+    derived = derive(columns, fields, report)
+    changed = columns.get(times.get(source or "", ""))
+    if changed is not None:
+        report.add(changed.line, changed.path, "would change the event time, which windows use")
+    types = {item.name: item.type for item in derived}
+    scope: dict[str, str | None] = {**(fields or {}), **{n: types.get(n) for n in columns}}
+    where = condition(section.get("where"), scope if source else None, report)
+    dropped = _dropped(section, scope if source else None, report)
+    kept = {n: type_ for n, type_ in scope.items() if n not in dropped}
+    _check_kept(kept, section, columns, report)
+    schema = tuple(Column(n, type_) for n, type_ in kept.items() if type_ is not None)
+    return SilverTable(name, source or "", derived, dropped, where, schema), kept
+
+
+def reference(
+    section: Section, valid: Mapping[str, object], what: str, report: Report
+) -> str | None:
+    """The table or source that ``from`` names, or None after reporting that there is none."""
+    field = section.get("from")
+    if field is None:
+        return None
+    if field.text not in valid:
+        message = f"there is no {what} {field.text!r}"
+        report.add(field.line, field.path, message, nearest(field.text, valid))
+        return None
+    return field.text
+
+
+def derive(
+    entries: Mapping[str, Field], scope: Scope | None, report: Report
+) -> tuple[Derived, ...]:
+    """The expressions of a map of columns; those that are wrong are reported and left out."""
+    derived = []
+    for name, field in entries.items():
+        found = checked(field, scope, parse_expression, report)
+        if found is not None:
+            derived.append(Derived(name, found.text, found.type))
+    return tuple(derived)
+
+
+def condition(field: Field | None, scope: Scope | None, report: Report) -> str | None:
+    """The text of a `where`, or None where there is none."""
+    found = checked(field, scope, parse_condition, report)
+    return found.text if found else None
+
+
+def checked(
+    field: Field | None,
+    scope: Scope | None,
+    parse: Callable[[str, Scope], Parsed],
+    report: Report,
+) -> Parsed | None:
+    """``parse`` the text of ``field``, reporting what does not fit. A scope of None is one whose
+    own declaration is wrong: nothing can be said of expressions over it."""
+    if field is None or field.value is None or scope is None:
+        return None
+    try:
+        return parse(field.text, scope)
+    except Unfit as error:
+        report.unfit(field, error)
+    except Unresolved:
+        pass
+    return None
+
+
+def _dropped(section: Section, scope: Scope | None, report: Report) -> tuple[str, ...]:
+    field = section.get("drop")
+    items = field.items if field else ()
+    for item in items:
+        if scope is not None and item.text not in scope:
+            message = f"there is no column {item.text!r} to drop"
+            report.add(item.line, item.path, message, nearest(item.text, scope))
+    return tuple(item.text for item in items)
+
+
+def _check_kept(
+    kept: Scope, section: Section, columns: Mapping[str, Field], report: Report
+) -> None:
+    if not kept and section.get("drop"):
+        report.add(section.line, section.path, "drops every column")
+    for name in LATE_COLUMNS:
+        if name in kept:
+            at = columns.get(name)
+            report.add(
+                at.line if at else section.line,
+                at.path if at else section.path,
+                f"the column {name!r} has the name of a column of late side tables; "
+                "give it another name in columns and drop it",
+            )

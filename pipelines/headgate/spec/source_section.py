@@ -1,0 +1,172 @@
+"""The `sources` part of a declaration: what names and formats mean together."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from headgate.spec import datatypes
+from headgate.spec.checked import Field, Report, Section
+from headgate.spec.errors import Unfit
+from headgate.spec.literals import check_zone
+from headgate.spec.model import Column, Duplicates, EventTime, FilesSource, Record, Source
+from headgate.spec.nearest import nearest
+from headgate.spec.patterns import check_read_pattern, has_offset
+
+NAMED_FORMATS = {
+    "iso": ("timestamp", "string"),
+    "epoch_seconds": ("bigint", "int"),
+    "epoch_millis": ("bigint",),
+}
+
+
+def build_source(section: Section, name: str, report: Report, project: Path) -> Source | None:
+    """The source, or None after reporting what is wrong with it."""
+    files = _files(section.section("files"), report, project)
+    record = _record(section.section("record"), report)
+    return Source(name, files, record) if files and record else None
+
+
+def scope_of(section: Section) -> dict[str, str | None]:
+    """The declared fields of a source's record; None as the type of one that is wrong."""
+    record = section.section("record")
+    fields = record.entries("schema") if record else {}
+    return {name: field.value for name, field in fields.items()}
+
+
+def project_folder(declaration: Path) -> Path:
+    """Where relative paths start: the nearest folder above the declaration that holds a folder
+    named ``pipelines``, or else the declaration's own."""
+    folder = declaration.resolve().parent
+    for candidate in (folder, *folder.parents):
+        if (candidate / "pipelines").is_dir():
+            return candidate
+    return folder
+
+
+def _files(section: Section | None, report: Report, project: Path) -> FilesSource | None:
+    if section is None:
+        return None
+    csv = section.section("csv")
+    format_, path = section.text("format"), section.text("path")
+    if csv and format_ and format_ != "csv":
+        report.add(csv.line, csv.path, f"says how CSV is written, and the format is {format_}")
+    delimiter = csv.get("delimiter") if csv else None
+    if delimiter and len(delimiter.text) != 1:
+        report.add(delimiter.line, delimiter.path, "must be one character")
+    if format_ is None or path is None:
+        return None
+    values: dict[str, Any] = {
+        name: field.value
+        for name, field in section.fields.items()
+        if name in ("order", "settle", "max_files_per_batch", "max_bytes_per_batch")
+    }
+    if csv:
+        values |= {f"csv_{name}": field.value for name, field in csv.fields.items()}
+    return FilesSource(path=_located(path, project), format=format_, **values)  # type: ignore[arg-type]
+
+
+def _located(path: str, project: Path) -> str:
+    return path if "://" in path else str((project / path).resolve())
+
+
+def _record(section: Section | None, report: Report) -> Record | None:
+    if section is None:
+        return None
+    schema = section.entries("schema")
+    types = {name: field.value for name, field in schema.items()}
+    columns = tuple(Column(name, type_) for name, type_ in types.items() if type_ is not None)
+    event_id = _event_id(section.get("event_id"), types, report)
+    event_time = _event_time(section.section("event_time"), types, report)
+    duplicates = section.section("duplicates")
+    if duplicates and section.get("event_id") is None:
+        report.add(duplicates.line, duplicates.path, "needs event_id: duplicates share their id")
+    if event_time is None or not columns:
+        return None
+    return Record(
+        event_id=event_id,
+        event_time=event_time,
+        schema=columns,
+        duplicates=_duplicates(duplicates),
+        future_after=section.duration("future_after", timedelta(hours=1)),
+        unknown_fields=section.text("unknown_fields", "ignore"),  # type: ignore[arg-type]
+    )
+
+
+def _event_id(field: Field | None, types: dict[str, str | None], report: Report) -> tuple[str, ...]:
+    if field is None:
+        return ()
+    if not field.items:
+        report.add(field.line, field.path, "is empty; name the columns, or remove the key")
+    for item in field.items:
+        if item.text not in types:
+            message = f"the schema has no column {item.text!r}"
+            report.add(item.line, field.path, message, nearest(item.text, types))
+        elif types[item.text] in ("float", "double"):
+            message = f"{item.text!r} is a {types[item.text]}, which has no exact text to be an id"
+            report.add(item.line, field.path, message)
+    return tuple(item.text for item in field.items)
+
+
+def _duplicates(section: Section | None) -> Duplicates | None:
+    within = section.get("within") if section else None
+    if section is None or within is None:
+        return None
+    return Duplicates(within.value, section.text("differing", "warn"))  # type: ignore[arg-type]
+
+
+def _event_time(
+    section: Section | None, types: dict[str, str | None], report: Report
+) -> EventTime | None:
+    column = section.get("column") if section else None
+    if section is None or column is None or not types:
+        return None
+    if column.text not in types:
+        message = f"the schema has no column {column.text!r}"
+        report.add(column.line, column.path, message, nearest(column.text, types))
+        return None
+    format_, zone = section.get("format"), section.get("zone")
+    pattern = format_ and format_.text not in NAMED_FORMATS
+    try:
+        if format_ and pattern:
+            _check_pattern(format_.text, zone)
+    except Unfit as error:
+        report.unfit(format_ or column, error)
+        return None
+    if zone:
+        _check_zone(zone, format_, report)
+    text = format_.text if format_ else "iso"
+    _check_column(column, text, types[column.text], report)
+    return EventTime(column.text, text, zone.text if zone else None)
+
+
+def _check_pattern(pattern: str, zone: Field | None) -> None:
+    guess = nearest(pattern, NAMED_FORMATS)
+    try:
+        check_read_pattern(pattern)
+    except Unfit as error:
+        names = ", ".join(NAMED_FORMATS)
+        raise Unfit(f"{error.message}; a format is {names} or a date pattern", guess) from None
+    if has_offset(pattern) and zone:
+        raise Unfit(f"the pattern {pattern!r} reads an offset, so a zone cannot apply")
+    if not has_offset(pattern) and not zone:
+        raise Unfit(f"the pattern {pattern!r} reads no offset; add the key zone, such as zone: UTC")
+
+
+def _check_zone(zone: Field, format_: Field | None, report: Report) -> None:
+    if format_ is None or format_.text in NAMED_FORMATS:
+        report.add(zone.line, zone.path, "applies only to a date pattern without an offset")
+        return
+    try:
+        check_zone(zone.text)
+    except Unfit as error:
+        report.unfit(zone, error)
+
+
+def _check_column(column: Field, format_: str, type_: str | None, report: Report) -> None:
+    wanted = NAMED_FORMATS.get(format_, ("string",))
+    if type_ is not None and type_ not in wanted:
+        asked = datatypes.parse_type(wanted[0])
+        message = f"{column.text!r} is a {type_}, and the format {format_} reads a {asked}"
+        report.add(column.line, column.path, f"{message}; change one of them")
