@@ -3,12 +3,37 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from headgate.scaffold import create_project
 from headgate.spec.errors import HeadgateError
+from tests.oracle.account import judge
+from tests.oracle.rules import GoldRules, Measure, Rules, SilverRules, SourceRecord
+
+HOUR = timedelta(hours=1)
+
+# What the template's declaration says, as far as these counts depend on it.
+SHOP = Rules(
+    event_id=("order_id",),
+    time_column="ordered_at",
+    time_format="iso",
+    schema={"order_id": "string", "quantity": "int", "ordered_at": "timestamp"},
+    silver={"clean_orders": SilverRules(where=lambda row: row["quantity"] > 0)},
+    gold={
+        "sales_per_hour": GoldRules(
+            silver="clean_orders",
+            size=HOUR,
+            every=HOUR,
+            by={},
+            measures={"orders": Measure("count", None, "bigint")},
+            allowed_lateness=timedelta(minutes=10),
+        )
+    },
+    within=HOUR,
+)
 
 
 def contents(folder: Path) -> set[str]:
@@ -84,3 +109,17 @@ def test_the_tests_of_a_project_pass(tmp_path: Path) -> None:
         check=True,
         capture_output=True,
     )
+
+
+def test_the_sample_ends_as_the_readme_says(tmp_path: Path) -> None:
+    create_project(tmp_path)
+    files = sorted((tmp_path / "landing" / "orders").iterdir())
+    lines = [line for path in files for line in path.read_bytes().splitlines()]
+    seen = datetime(2026, 5, 4, 13, tzinfo=UTC)
+    tables = judge((SourceRecord(0, i, line, seen) for i, line in enumerate(lines)), SHOP)
+    assert len(tables.bronze) == 60
+    assert [row["reason"] for row in tables.quarantine] == ["unparsable"]
+    assert len(tables.silver["clean_orders"]) == 60 - 1 - 1 - 1
+    (late,) = tables.late["sales_per_hour"]
+    assert late["late_by"] > timedelta(hours=1)
+    assert sum(row["orders"] for row in tables.gold["sales_per_hour"]) == 56
