@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -11,21 +12,13 @@ from headgate.spec.errors import Unfit
 from headgate.spec.functions import AGGREGATES, REFUSED, Argument, Function, functions
 from headgate.spec.literals import LITERAL_KINDS, TIME_UNITS, check_literal
 from headgate.spec.nearest import nearest
-
-
-@dataclass(frozen=True)
-class Typed:
-    """What is known of a part of an expression. ``bounded`` says of a date or timestamp that no
-    arithmetic allowed here can make it overflow; ``constant`` that it depends on no column."""
-
-    type: str
-    bounded: bool = True
-    constant: bool = False
+from headgate.spec.patterns import group_count
+from headgate.spec.typed import Typed, literal_integer, literal_text
 
 
 @dataclass(frozen=True)
 class Operand:
-    """An argument as parsed, and as typed (None where it is a literal that only configures)."""
+    """An argument as parsed, and as typed."""
 
     node: exp.Expression
     typed: Typed
@@ -42,23 +35,6 @@ def find_function(name: str) -> Function:
     if lower in REFUSED:
         raise Unfit(f"the function {lower}() is not allowed: it {REFUSED[lower]}")
     raise Unfit(f"unknown function {name}()", nearest(lower, functions()))
-
-
-def literal_text(node: exp.Expression) -> str | None:
-    """The text of a string literal, or None for anything else."""
-    if isinstance(node, exp.RawString) or (isinstance(node, exp.Literal) and node.is_string):
-        return str(node.this)
-    return None
-
-
-def literal_integer(node: exp.Expression) -> int | None:
-    """The value of an integer literal, or None for anything else."""
-    if isinstance(node, exp.Neg):
-        inner = literal_integer(node.this)
-        return None if inner is None else -inner
-    if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdecimal():
-        return int(node.this)
-    return None
 
 
 def spread(function: Function, count: int) -> tuple[Argument, ...]:
@@ -133,7 +109,7 @@ def check_operand(function: Function, argument: Argument, typed: Typed) -> None:
         "time!": datatypes.is_time(type_) and typed.bounded,
         "timestamp!": type_ == "timestamp" and typed.bounded,
         "timestamp": type_ == "timestamp" or (type_ == "date" and typed.bounded),
-        "time_or_string": type_ == "string" or type_ == "timestamp" or type_ == "date",
+        "time_or_string": type_ in ("string", "timestamp") or (type_ == "date" and typed.bounded),
     }.get(kind, type_ == kind)
     if fits:
         return
@@ -153,8 +129,21 @@ def _castable(kind: str) -> str:
     return kinds.get(kind, "string" if kind == "time_or_string" else kind.rstrip("!"))
 
 
+def check_together(function: Function, operands: Sequence[Operand]) -> None:
+    """Raises Unfit where arguments that fit one by one do not fit each other."""
+    if function.name == "regexp_extract":
+        wanted = literal_integer(operands[2].node) if len(operands) > 2 else 1
+        groups = group_count(literal_text(operands[1].node) or "")
+        if (wanted or 0) > groups:
+            raise Unfit(f"regexp_extract(): the expression has {groups} groups, not {wanted}")
+    if function.name in ("to_date", "to_timestamp") and len(operands) > 1:
+        type_ = operands[0].typed.type
+        if type_ != "string":
+            raise Unfit(f"{function.name}() with a pattern reads a string, not a {type_}")
+
+
 def result(
-    function: Function, arguments: tuple[Argument, ...], operands: tuple[Operand, ...]
+    function: Function, arguments: tuple[Argument, ...], operands: Sequence[Operand]
 ) -> Typed:
     """The type of the call's result. All arguments have been checked."""
     types = [operand.typed.type for operand in operands]
@@ -168,7 +157,7 @@ def result(
 def _result_type(
     function: Function,
     arguments: tuple[Argument, ...],
-    operands: tuple[Operand, ...],
+    operands: Sequence[Operand],
     types: list[str],
 ) -> str:
     rule = function.result

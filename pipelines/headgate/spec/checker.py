@@ -12,7 +12,7 @@ from headgate.spec.checked import Field, Report
 from headgate.spec.datatypes import parse_type
 from headgate.spec.document import Broken, Entry, Mapping, Node, Scalar, Sequence
 from headgate.spec.errors import Unfit
-from headgate.spec.keys import Key
+from headgate.spec.key import Key
 from headgate.spec.names import check_name
 from headgate.spec.nearest import nearest
 from headgate.spec.placeholders import has_placeholder, resolve
@@ -90,8 +90,10 @@ class Checker:
         misspelt = {nearest(name, [c.name for c in key.children]) for name in given}
         for child in key.children:
             if child.required and child.name not in given | misspelt:
-                message = f"the key {child.name!r} is missing"
-                self._report.add(line, path, message)
+                self._report.add(line, path, f"the key {child.name!r} is missing")
+        names = [child.name for child in key.children if not child.comes_next]
+        if key.one_of and len(given & set(names)) != 1 and not (misspelt - {None}) - given:
+            self._report.add(line, path, f"needs exactly one of the keys {', '.join(names)}")
 
     def _table(self, node: Mapping, key: Key, path: str, line: int) -> Field | None:
         if key.entry is None:

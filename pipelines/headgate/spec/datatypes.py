@@ -22,8 +22,8 @@ _MIN_ADJUSTED_SCALE = 6
 # The null literal's type: fits everywhere, but a column cannot have it.
 VOID = "void"
 
-_SYNONYMS = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
-_SYNONYMS |= {"real": "float", "bool": "boolean"}
+SYNONYMS = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+SYNONYMS |= {"real": "float", "bool": "boolean"}
 _LIKELY = {"text": "string", "str": "string", "varchar": "string", "char": "string"}
 _LIKELY |= {"datetime": "timestamp", "number": "decimal(18,2)", "numeric": "decimal(18,2)"}
 _LIKELY |= {"decimal": "decimal(18,2)", "int64": "bigint", "int32": "int", "float64": "double"}
@@ -35,7 +35,7 @@ _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 def parse_type(text: str) -> str:
     """The normal form of a declared type. Raises Unfit with the nearest supported one."""
     lower = text.strip().lower()
-    lower = _SYNONYMS.get(lower, lower)
+    lower = SYNONYMS.get(lower, lower)
     if lower in SCALARS:
         return lower
     found = _DECIMAL.fullmatch(lower)

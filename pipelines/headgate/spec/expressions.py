@@ -19,10 +19,11 @@ from sqlglot.parsers.spark import SparkParser
 from headgate.spec import datatypes
 from headgate.spec.errors import Unfit
 from headgate.spec.hardening import harden
-from headgate.spec.inference import Scope, infer
+from headgate.spec.inference import Scope, Unresolved, infer
 from headgate.spec.model import Function
 from headgate.spec.nearest import nearest
 from headgate.spec.tokens import Token, closing, tokenize
+from headgate.spec.words import check_words, quoted
 
 MEASURES: tuple[str, ...] = get_args(Function)
 
@@ -64,16 +65,28 @@ class MeasureCall:
 def parse_expression(text: str, scope: Scope) -> Expression:
     """An expression over the columns of ``scope``. Raises Unfit with what is wrong, or Unresolved
     where it needs a column whose own declaration is wrong."""
+    text = text.strip()
     tokens = tokenize(text)
     try:
         type_ = infer(_parse(text), scope).type
     except RecursionError:
         raise Unfit("is nested too deeply") from None
+    check_words(tokens, scope)
     if type_ == datatypes.VOID:
         raise Unfit("is always null; give it a type with cast(null as ...)")
     if type_ not in datatypes.SCALARS and not datatypes.is_decimal(type_):
         raise Unfit(f"has the type {type_}; nested types come next: take one element, or join it")
-    return Expression(harden(text.strip(), tokenize(text.strip())) if tokens else text, type_)
+    return Expression(harden(text, tokens), type_)
+
+
+def parse_column(name: str, scope: Scope) -> Expression:
+    """A column of ``scope`` as an expression."""
+    if name not in scope:
+        raise Unfit(f"there is no column {name!r}", nearest(name, scope))
+    type_ = scope[name]
+    if type_ is None:
+        raise Unresolved(name)
+    return Expression(quoted(name), type_)
 
 
 def parse_condition(text: str, scope: Scope) -> Expression:

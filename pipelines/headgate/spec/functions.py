@@ -29,7 +29,7 @@ upper: string -> string
 lcase: string -> string
 ucase: string -> string
 initcap: string -> string
-trim: string string? -> string
+trim: string -> string
 ltrim: string -> string
 rtrim: string -> string
 btrim: string string? -> string
@@ -125,7 +125,6 @@ nvl: same same -> same
 nvl2: scalar same same -> same
 nullif: same same -> =1
 nullifzero: number -> =1
-zeroifnull: number -> =1
 if: boolean same same -> same
 isnull: any -> boolean
 isnotnull: any -> boolean

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from headgate.spec.checked import Field, Report, Section
 from headgate.spec.errors import Unfit
-from headgate.spec.expressions import parse_expression, parse_measure
+from headgate.spec.expressions import parse_column, parse_measure
 from headgate.spec.inference import Scope
 from headgate.spec.model import Derived, GoldTable, Measure, Window
 from headgate.spec.names import GOLD_COLUMNS, check_not_taken
@@ -51,12 +51,8 @@ def _window(section: Section | None, report: Report) -> Window | None:
     if section is None:
         return None
     tumbling, hopping = section.get("tumbling"), section.section("hopping")
-    if tumbling and hopping:
-        report.add(section.line, section.path, "has two shapes; keep tumbling or hopping")
-    if tumbling:
-        return Window(tumbling.value, tumbling.value)
     if hopping is None:
-        return None
+        return Window(tumbling.value, tumbling.value) if tumbling else None
     size, every = hopping.get("size"), hopping.get("every")
     if size is None or every is None:
         return None
@@ -78,9 +74,9 @@ def _groups(field: Field | None, scope: Scope | None, report: Report) -> tuple[D
         return derive(field.value, scope, report)
     groups = []
     for item in field.items:
-        found = checked(item, scope, parse_expression, report)
+        found = checked(item, scope, parse_column, report)
         if found is not None:
-            groups.append(Derived(item.text, item.text, found.type))
+            groups.append(Derived(item.text, found.text, found.type))
     return tuple(groups)
 
 

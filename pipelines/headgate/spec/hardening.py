@@ -7,7 +7,7 @@ matched first: ``to_date(x, p)`` runs as ``to_date(if(x rlike r, x, null), p)``.
 from __future__ import annotations
 
 from headgate.spec.patterns import reading_regex
-from headgate.spec.tokens import Token, closing, tokenize
+from headgate.spec.tokens import Token, closing, string_value, tokenize
 
 _READERS = ("to_date", "to_timestamp")
 
@@ -28,7 +28,7 @@ def _guarded(text: str, opening: int) -> str:
     if end is None or comma is None:
         return text
     value = text[tokens[opening].end : tokens[comma].start].strip()
-    pattern = _content(tokens[comma + 1])
+    pattern = string_value(tokens[comma + 1])
     guard = f"if({value} rlike r'{reading_regex(pattern)}', {value}, null)"
     return text[: tokens[opening].end] + guard + text[tokens[comma].start :]
 
@@ -40,7 +40,3 @@ def _second_argument(tokens: tuple[Token, ...], opening: int, end: int | None) -
         if tokens[index].text == "," and depth == 1:
             return index
     return None
-
-
-def _content(token: Token) -> str:
-    return token.text[2:-1] if token.kind == "raw" else token.text[1:-1]

@@ -63,6 +63,12 @@ def _key(text: str) -> None:
         raise Unfit(f"{text!r} is not a plain key of letters, digits, _ and -")
 
 
+def _like(text: str) -> None:
+    escapes = iter(text)
+    if any(c == "\\" and next(escapes, "") not in ("%", "_", "\\") for c in escapes):
+        raise Unfit(f"in {text!r} a backslash stands before something other than % _ and itself")
+
+
 def _literal(text: str) -> None:
     if not text:
         raise Unfit("an empty text cannot stand here")
@@ -71,6 +77,7 @@ def _literal(text: str) -> None:
 _CHECKS: dict[str, Callable[[str], None]] = {
     "short": _short,
     "replacement": _replacement,
+    "like": _like,
     "path": _path,
     "key": _key,
     "literal": _literal,

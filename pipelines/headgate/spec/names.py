@@ -11,9 +11,19 @@ NAME_PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
 _NAME = re.compile(NAME_PATTERN)
 
 # Columns that every gold table has beside the author's.
-GOLD_COLUMNS = ("window_start", "window_end", "final", "revision", "updated_at")
+WINDOW_COLUMNS = {"window_start": "timestamp", "window_end": "timestamp"}
+STATUS_COLUMNS = {"final": "boolean", "revision": "int", "updated_at": "timestamp"}
+GOLD_COLUMNS = (*WINDOW_COLUMNS, *STATUS_COLUMNS)
+# Columns that every silver table has after the author's, and their types.
+SILVER_COLUMNS = {
+    "_event_id": "string",
+    "_partition": "int",
+    "_offset": "bigint",
+    "_clock": "timestamp",
+    "_event_time": "timestamp",
+}
 # Columns that a late side table adds to the silver row.
-LATE_COLUMNS = ("window_start", "window_end", "late_by", "reason")
+LATE_COLUMNS = {**WINDOW_COLUMNS, "late_seconds": "double", "reason": "string"}
 
 # Tables that a pipeline has whatever its declaration says.
 RESERVED_TABLES = ("quarantine", "files")

@@ -53,6 +53,11 @@ def check_regex(text: str) -> None:
         raise Unfit(f"{text!r} repeats a group without bound, which long input could use to fail")
 
 
+def group_count(regex: str) -> int:
+    """How many groups a checked regular expression captures."""
+    return re.compile(regex).groups
+
+
 def check_print_pattern(text: str) -> None:
     """Raises Unfit unless Spark can print any time with this pattern."""
     for found in _fields(text):
@@ -93,7 +98,9 @@ def reading_regex(pattern: str) -> str:
 
 
 def _escape(literal: str) -> str:
-    return re.sub(r"[\\.^$|?*+()\[\]{}]", r"\\\g<0>", literal.replace("''", "'"))
+    # A quote would end the SQL text that holds the regular expression.
+    escaped = re.sub(r"[\\.^$|?*+()\[\]{}]", r"\\\g<0>", literal)
+    return escaped.replace("''", "'").replace("'", r"\x27")
 
 
 def _fields(pattern: str) -> list[re.Match[str]]:

@@ -17,7 +17,7 @@ _TOKEN = re.compile(
     |(?P<comment>--|/\*|\*/)
     |(?P<raw>[rR](?:'[^']*'|"[^"]*"))
     |(?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
-    |(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:BD|[LSYFD])?(?![A-Za-z0-9_.]))
+    |(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:BD|[LD])?(?![A-Za-z0-9_.]))
     |(?P<word>[A-Za-z_][A-Za-z0-9_]*)
     |(?P<quoted>`[^`]*`)
     |(?P<operator><=>|==|<>|!=|<=|>=|\|\||::|[-+*/%<>=!(),\[\].~&|^])
@@ -25,7 +25,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_SAFE_ESCAPES = "\\'\"nrt"
+# Those that Spark and sqlglot read alike.
+_ESCAPES = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,13 @@ def canonical(text: str) -> str:
     return " ".join(token.text for token in tokenize(text))
 
 
+def string_value(token: Token) -> str:
+    """What a string token stands for."""
+    if token.kind == "raw":
+        return token.text[2:-1]
+    return _ESCAPE.sub(lambda found: _ESCAPES[found[1]], token.text[1:-1])
+
+
 def closing(tokens: tuple[Token, ...], opening: int) -> int | None:
     """The index of the parenthesis that closes the one at index ``opening``."""
     depth = 0
@@ -94,7 +102,7 @@ def _check(token: Token, before: Token | None) -> None:
         raise Unfit("two strings stand side by side; join them with ||")
     if token.kind == "string":
         for escape in _ESCAPE.findall(token.text):
-            if escape not in _SAFE_ESCAPES:
+            if escape not in _ESCAPES:
                 meant = f"\\\\{escape}"
                 raise Unfit(f"SQL drops the backslash of \\{escape}; write {meant} or r'...'")
     if token.text == "(" and before and before.kind == "quoted":

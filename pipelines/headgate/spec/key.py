@@ -1,0 +1,56 @@
+"""What is known of one key of a declaration: its shape, default, bounds and meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal
+
+Kind = Literal[
+    "section",  # a map with the keys of `children`
+    "table",  # a map from names the author chooses to `entry`
+    "names",  # a list of names
+    "groups",  # a list of column names, or a map from names to expressions
+    "text",
+    "name",
+    "choice",
+    "boolean",
+    "integer",
+    "size",
+    "duration",
+    "type",
+    "expression",
+]
+
+YEAR = timedelta(days=366)
+INSTANT = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True)
+class Key:
+    """``low`` and ``high`` bound a quantity, both inclusive (an int or a timedelta). ``default``
+    is as one would write it. A key of the ``deployment`` may hold ``${env:NAME}`` and
+    ``${file:PATH}``, and is no part of a pipeline's digest. A key that ``comes_next`` is known,
+    and refused. A section of which exactly ``one_of`` its keys may be given says so."""
+
+    name: str
+    kind: Kind = "text"
+    doc: str = ""
+    required: bool = False
+    default: str | None = None
+    choices: tuple[str, ...] = ()
+    low: Any = None
+    high: Any = None
+    children: tuple[Key, ...] = ()
+    entry: Key | None = None
+    one_of: bool = False
+    deployment: bool = False
+    comes_next: bool = False
+
+    def child(self, name: str) -> Key | None:
+        return next((key for key in self.children if key.name == name), None)
+
+
+def comes_next(*names: str) -> tuple[Key, ...]:
+    """Keys reserved for what comes next."""
+    return tuple(Key(name, doc="Comes next; refused today.", comes_next=True) for name in names)

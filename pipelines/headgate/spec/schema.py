@@ -1,0 +1,96 @@
+"""A JSON Schema of declarations, for editors that complete and check while one types.
+
+Generated from the table of keys. It knows shapes only: what names and expressions mean together
+is checked by ``headgate plan``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from headgate.spec.datatypes import SCALARS
+from headgate.spec.key import Key
+from headgate.spec.keys import PIPELINE
+from headgate.spec.names import NAME_PATTERN
+from headgate.spec.quantities import DURATION_PATTERN, SIZE_PATTERN
+
+_PLACEHOLDER = {"type": "string", "pattern": r"\$\{(env|file):[^{}]+\}"}
+_TYPE = rf"^({'|'.join(SCALARS)}|decimal\([0-9]+, ?[0-9]+\))$"
+_NAMES = {"type": "array", "items": {"type": "string", "pattern": NAME_PATTERN}}
+_EXPRESSION = {"type": ["string", "number", "boolean"]}
+_SCALARS: dict[str, dict[str, Any]] = {
+    "text": {"type": "string", "minLength": 1},
+    "name": {"type": "string", "pattern": NAME_PATTERN},
+    "boolean": {"type": "boolean"},
+    "size": {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": SIZE_PATTERN}]},
+    "duration": {"type": "string", "pattern": DURATION_PATTERN},
+    "type": {"type": "string", "pattern": _TYPE},
+    "expression": _EXPRESSION,
+    "names": {**_NAMES, "uniqueItems": True},
+}
+
+
+def json_schema() -> dict[str, Any]:
+    """The schema of a whole declaration."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A Headgate pipeline",
+        **_schema(PIPELINE),
+    }
+
+
+def json_text() -> str:
+    """The schema as the file that ships."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _schema(key: Key) -> dict[str, Any]:
+    schema = _shape(key)
+    if key.deployment:
+        schema = {"anyOf": [schema, _PLACEHOLDER]}
+    if key.doc:
+        schema["description"] = key.doc
+    if key.default is not None:
+        schema["default"] = _default(key.default)
+    return schema
+
+
+def _shape(key: Key) -> dict[str, Any]:
+    if key.kind == "section":
+        return _section(key)
+    if key.kind in ("table", "groups"):
+        entry = _schema(key.entry) if key.entry else _EXPRESSION
+        table = {
+            "type": "object",
+            "propertyNames": {"pattern": NAME_PATTERN},
+            "additionalProperties": entry,
+        }
+        return {**table, "minProperties": 1} if key.kind == "table" else {"anyOf": [_NAMES, table]}
+    if key.kind == "choice":
+        return {"enum": list(key.choices)}
+    if key.kind == "integer":
+        return {"type": "integer", "minimum": key.low, "maximum": key.high}
+    return dict(_SCALARS[key.kind])
+
+
+def _section(key: Key) -> dict[str, Any]:
+    children = [child for child in key.children if not child.comes_next]
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {child.name: _schema(child) for child in children},
+        "additionalProperties": False,
+    }
+    required = [child.name for child in children if child.required]
+    if required:
+        schema["required"] = required
+    if key.one_of:
+        schema |= {"minProperties": 1, "maxProperties": 1}
+    return schema
+
+
+def _default(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
