@@ -1,0 +1,21 @@
+"""Why a record as such goes to quarantine, in the order in which the reasons are looked at."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    UNPARSABLE = "unparsable"
+    NOT_AN_OBJECT = "not_an_object"
+    MISSING_ID = "missing_id"
+    MISSING_TIME = "missing_time"
+    UNPARSABLE_TIME = "unparsable_time"
+    FUTURE = "future"
+    DIFFERING_DUPLICATE = "differing_duplicate"
+    WRONG_TYPE = "wrong_type"
+    UNKNOWN_FIELD = "unknown_field"
+
+
+AFTER_DIFFERING = (Reason.WRONG_TYPE, Reason.UNKNOWN_FIELD)
+"""Reasons that give way to ``differing_duplicate``."""

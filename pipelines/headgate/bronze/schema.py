@@ -1,0 +1,24 @@
+"""What bronze holds."""
+
+from __future__ import annotations
+
+from pyspark.sql.types import StructType
+
+from headgate.bronze.record import record_type
+from headgate.tables.record_shape import HEADERS
+from headgate.spec.model import Record
+
+
+def bronze_type(record: Record) -> StructType:
+    """Every record ever read, in log order within its partition.
+
+    ``clock``: the greatest event time before it, where that is ahead of its own; ``duplicate``:
+    an earlier record has its id; ``reason``: why it goes to quarantine, null if it conforms;
+    ``record``: the declared fields, parsed once, here.
+    """
+    return StructType.fromDDL(
+        f"partition int, offset bigint, key binary, headers {HEADERS}, value binary, "
+        "file string, ingested_at timestamp, seen_at timestamp, event_id string, "
+        "event_time timestamp, clock timestamp, duplicate boolean, "
+        f"record {record_type(record)}, reason string, reason_column string"
+    )

@@ -1,0 +1,125 @@
+"""The two stamps of a record, decided in log order: its clock and whether it is a duplicate.
+
+Plain functions over Arrow columns, without Spark: what is early, late or repeated depends on the
+log alone, never on how it was cut into batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headgate.bronze.seen import Seen
+
+Micros = npt.NDArray[np.int64]
+NEVER = np.iinfo(np.int64).min
+
+THIN = pa.schema(
+    [
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("time", pa.int64()),
+        ("hash_a", pa.int64()),
+        ("hash_b", pa.int64()),
+        ("content", pa.int64()),
+        ("reason", pa.string()),
+    ]
+)
+"""The columns of a batch that decide its stamps. ``time`` is the event time in microseconds, null
+without one or if it is future; the hashes are null without an id."""
+
+STAMPS = pa.schema(
+    [
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("clock", pa.timestamp("us", "UTC")),
+        ("duplicate", pa.bool_()),
+        ("differing", pa.bool_()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Sequenced:
+    """``stamps`` has a row for each record with a clock ahead of its own time or a duplicate;
+    ``clocks`` are the partitions' clocks and ``closing`` the closing clock after the batch."""
+
+    stamps: pa.Table
+    clocks: Mapping[str, int]
+    closing: int | None
+    duplicates: int
+    differing: int
+
+
+def in_log_order(thin: pa.Table) -> pa.Table:
+    """The batch sorted by partition and offset. A record without a position is a defect of the
+    source: better no batch than a batch without it."""
+    if thin.column("offset").null_count:
+        raise AssertionError(f"{thin.column('offset').null_count} records have no offset")
+    return thin.sort_by([("partition", "ascending"), ("offset", "ascending")])
+
+
+def sequence(
+    ordered: pa.Table,
+    clocks: Mapping[str, int],
+    closing: int | None,
+    partitions: int,
+    seen: Seen | None,
+) -> Sequenced:
+    """Stamp a batch in log order.
+
+    ``clocks`` and ``closing`` are those of the previous bronze commit, ``partitions`` how many
+    partitions the source lists: one without a clock holds the closing clock.
+    """
+    partition = ordered.column("partition").to_numpy()
+    time = ordered.column("time").fill_null(NEVER).to_numpy()
+    before, after = _clocks(partition, time, clocks, closing)
+    duplicate, differing = seen.find(ordered) if seen else _none(len(time))
+    # Stored only where it is ahead of the record's own time: most records are in order.
+    behind = (before > time) & (time != NEVER)
+    marked = np.flatnonzero(behind | duplicate | differing)
+    clock = pa.array(before[marked], mask=~behind[marked]).cast(pa.timestamp("us", "UTC"))
+    stamps = pa.table(
+        [
+            ordered.column("partition").take(marked),
+            ordered.column("offset").take(marked),
+            clock,
+            pa.array(duplicate[marked]),
+            pa.array(differing[marked]),
+        ],
+        schema=STAMPS,
+    )
+    lowest = min(after.values()) if len(after) >= partitions and after else None
+    return Sequenced(
+        stamps, after, _later(closing, lowest), int(duplicate.sum()), int(differing.sum())
+    )
+
+
+def _clocks(
+    partition: npt.NDArray[np.int32], time: Micros, clocks: Mapping[str, int], closing: int | None
+) -> tuple[Micros, dict[str, int]]:
+    """Each record's clock before it (running maximum per partition) and the clocks afterwards."""
+    before = np.full(len(time), NEVER, np.int64)
+    after = dict(clocks)
+    for number in np.unique(partition):
+        here = np.flatnonzero(partition == number)
+        start = clocks.get(str(number), NEVER)
+        running = np.maximum.accumulate(np.concatenate([[start], time[here]]))
+        before[here] = running[:-1] if closing is None else np.maximum(running[:-1], closing)
+        if running[-1] != NEVER:
+            after[str(number)] = int(running[-1])
+    return before, after
+
+
+def _later(closing: int | None, lowest: int | None) -> int | None:
+    """The closing clock never falls."""
+    known = [c for c in (closing, lowest) if c is not None]
+    return max(known, default=None)
+
+
+def _none(rows: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    return np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)

@@ -1,0 +1,44 @@
+"""The operation "close windows": make every open window of a gold table final, once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from pyspark.sql import functions as F
+
+from headgate.failpoints import failpoint
+from headgate.gold.schema import FINAL
+from headgate.gold.stage import GoldStage
+from headgate.tables.staging import stage
+from headgate.tables.state import State, add_counts
+
+
+def close_windows(gold: GoldStage, operation: int, now: datetime) -> State:
+    """Make the open rows final and remember up to which window end that was done.
+
+    C does not move: a later row for such a window is late with the reason ``closed``. Repeating
+    an operation that the table has committed already does nothing.
+    """
+    table = gold.gold
+    held = table.refresh()
+    if held.operation >= operation:
+        return held
+    opened = gold.open_files()
+    at = int(now.timestamp() * 1_000_000)
+    state = replace(held.held("operation", table.epoch), operation=operation, at=at)
+    if not opened:
+        return table.commit(state)
+    rows = gold.rows(opened)
+    last = rows.agg(F.max(F.unix_micros("window_end"))).first()
+    closed = rows.withColumn(FINAL, F.lit(True)).withColumn(
+        "_state", F.lit(None).cast(rows.schema["_state"].dataType)
+    )
+    staged = stage(table, state, closed, time_column="window_start")
+    failpoint("operation.staged")
+    state = replace(
+        state,
+        closed_through=max(int(last[0]) if last else 0, held.closed_through or 0),
+        total=add_counts(held.total, {"final": sum(f.rows for f in staged)}),
+    )
+    return table.commit(state, add=staged, remove=opened)

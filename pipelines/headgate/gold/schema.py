@@ -1,0 +1,29 @@
+"""What gold and late tables hold."""
+
+from __future__ import annotations
+
+from pyspark.sql.types import StructType
+
+from headgate.gold.measures import state_type
+from headgate.spec.model import GoldTable
+
+FINAL = "final"
+
+
+def gold_type(table: GoldTable) -> StructType:
+    """Windows, keys, measures and columns; then how final a row is. ``_state`` is what an open
+    row is folded on from, null once the row is final."""
+    state = ", ".join(f"`{m.name}`: {state_type(m)}" for m in table.measures)
+    named = ", ".join(f"`{c.name}` {c.type}" for c in (*table.by, *table.measures, *table.columns))
+    return StructType.fromDDL(
+        f"window_start timestamp, window_end timestamp, {named}, {FINAL} boolean, revision int, "
+        f"updated_at timestamp, _state struct<{state}>"
+    )
+
+
+def late_type(silver: StructType) -> StructType:
+    """A silver row, the window it came too late for, by how many seconds, and why."""
+    late = StructType.fromDDL(
+        "window_start timestamp, window_end timestamp, late_seconds double, reason string"
+    )
+    return StructType([*silver.fields, *late.fields])

@@ -1,0 +1,1 @@
+"""The long-running driver: session, lease, micro-batches, graceful stop."""

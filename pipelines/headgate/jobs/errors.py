@@ -1,0 +1,32 @@
+"""Why a driver does not start or stops."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from headgate.spec.errors import HeadgateError
+from headgate.spec.model import Pipeline
+
+
+class DefinitionChangedError(HeadgateError):
+    """The declaration is not the one the tables were made from."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, pipeline: Pipeline, table: str, found: str) -> None:
+        super().__init__(
+            f"{pipeline.file}: the tables under this root were made from another declaration of "
+            f"{pipeline.name} ({table} has {found[:12]}, the file {pipeline.digest[:12]})",
+            remedy="undo the change, or start afresh beside it: headgate run "
+            f"{pipeline.file} --root ANOTHER_FOLDER (changing a living pipeline comes next)",
+        )
+
+
+class StopRequested(Exception):  # noqa: N818 - an order, not an error
+    """Raised out of a micro-batch before it begins: nothing of it has happened."""
+
+
+class PlanError(HeadgateError):
+    """Spark planned a range that does not continue bronze; a new start plans it again."""
+
+    exit_code: ClassVar[int] = 4

@@ -1,0 +1,143 @@
+"""Who may write a pipeline's tables: one driver per layer, under rising epochs.
+
+The lease keeps a second driver from starting; what keeps a paused one from writing is the fence
+(``tables.table``), for which the lease only supplies epochs. Taking is serialised by a file lock.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar
+
+import psutil
+from filelock import FileLock
+
+from headgate.spec.errors import HeadgateError
+from headgate.storage.documents import Document, read_document, write_document
+from headgate.storage.layout import CONTROL, Layout
+
+EXPIRES_AFTER = timedelta(seconds=30)
+RENEW_EVERY = 5.0  # seconds
+LAYERS = ("bronze", "silver", "gold")
+
+
+class LeaseHeldError(HeadgateError):
+    """Another driver runs this pipeline."""
+
+    exit_code: ClassVar[int] = 6
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The process that holds a lease; ``started`` tells it from another one with its pid."""
+
+    pid: int
+    host: str
+    started: float
+
+    @staticmethod
+    def here() -> Owner:
+        return Owner(os.getpid(), socket.gethostname(), psutil.Process().create_time())
+
+    def is_dead(self) -> bool:
+        """Certainly gone. An owner on another host never is: only its silence tells."""
+        if self.host != socket.gethostname():
+            return False
+        try:
+            return abs(psutil.Process(self.pid).create_time() - self.started) > 1
+        except psutil.NoSuchProcess:
+            return True
+
+
+def may_take(held: Document | None, now: datetime, *, take_over: bool) -> bool:
+    """Whether a lease document leaves room for a new owner."""
+    if held is None or held.get("released") or take_over:
+        return True
+    owner = Owner(held["pid"], held["host"], held["started"])
+    return owner.is_dead() or now - datetime.fromisoformat(held["renewed"]) > EXPIRES_AFTER
+
+
+class Lease:
+    """Held from :meth:`take` to :meth:`release`, renewed by a thread of its own."""
+
+    def __init__(self, layout: Layout, layers: Sequence[str], pipeline: str) -> None:
+        self._layout = layout
+        self._layers = tuple(layers)
+        self._pipeline = pipeline
+        self.epoch = 0
+        self._lost = threading.Event()
+        self._done = threading.Event()
+        self._since = datetime.now(UTC)
+
+    @property
+    def is_lost(self) -> bool:
+        return self._lost.is_set()
+
+    def take(self, *, take_over: bool = False) -> int:
+        """Take the layers' leases and return the new epoch. Raises LeaseHeldError."""
+        with self._mutex():
+            now = datetime.now(UTC)
+            held = {layer: self._read(layer) for layer in LAYERS}
+            for layer in self._layers:
+                if not may_take(held[layer], now, take_over=take_over):
+                    raise self._refused(layer, held[layer] or {})
+            self.epoch = 1 + max((int(d["epoch"]) for d in held.values() if d), default=0)
+            self._since = now
+            self._write(now)
+        threading.Thread(target=self._renew, name="lease", daemon=True).start()
+        return self.epoch
+
+    def release(self) -> None:
+        """Give the leases back, if they are still ours."""
+        self._done.set()
+        with self._mutex():
+            if self._is_ours():
+                self._write(datetime.now(UTC), released=True)
+
+    def _renew(self) -> None:
+        while not self._done.wait(RENEW_EVERY):
+            with self._mutex():
+                if not self._is_ours():
+                    self._lost.set()
+                    return
+                if not self._done.is_set():
+                    self._write(datetime.now(UTC))
+
+    def _is_ours(self) -> bool:
+        documents = (self._read(layer) for layer in self._layers)
+        return all(d is not None and d["epoch"] == self.epoch for d in documents)
+
+    def _mutex(self) -> FileLock:
+        self._layout.storage.make_folder(CONTROL)
+        return FileLock(self._layout.storage.uri(f"{CONTROL}/lease.lock"))
+
+    def _read(self, layer: str) -> Document | None:
+        return read_document(self._layout.storage, lease_path(layer))
+
+    def _write(self, now: datetime, *, released: bool = False) -> None:
+        owner = Owner.here()
+        for layer in self._layers:
+            content = {
+                **vars(owner),
+                "epoch": self.epoch,
+                "since": self._since.isoformat(),
+                "renewed": now.isoformat(),
+                "released": released,
+            }
+            write_document(self._layout.storage, lease_path(layer), content)
+
+    def _refused(self, layer: str, held: Document) -> LeaseHeldError:
+        return LeaseHeldError(
+            f"{self._pipeline}: its {layer} job is run by process {held['pid']} on "
+            f"{held['host']} since {held['since']}",
+            remedy=f"headgate stop {self._pipeline}, or headgate run {self._pipeline} --take-over",
+        )
+
+
+def lease_path(layer: str) -> str:
+    return Layout.document(f"lease-{layer}")

@@ -1,0 +1,68 @@
+"""The Spark session of a driver."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from headgate.sources import reference
+
+# A split is a task: the position of a line never depends on what else is in the batch.
+_SPLIT = 64 * 1024 * 1024
+
+
+def start(name: str, *, cores: int, scratch: Path, jars: Sequence[Path] = ()) -> SparkSession:
+    """A local session that listens on loopback only and writes nothing outside ``scratch``.
+
+    Reads ``HEADGATE_DRIVER_MEMORY`` (default 2g).
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    scratch.mkdir(parents=True, exist_ok=True)
+    builder = SparkSession.builder.appName(name).master(f"local[{cores}]")
+    for key, value in _settings(cores, scratch).items():
+        builder = builder.config(key, value)
+    if jars:
+        builder = builder.config("spark.jars", ",".join(map(str, jars)))
+    spark = builder.getOrCreate()
+    reference.register(spark)
+    return spark
+
+
+def _settings(cores: int, scratch: Path) -> dict[str, str]:
+    return {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": os.environ.get("HEADGATE_DRIVER_MEMORY", "2g"),
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Dderby.system.home=" + str(scratch),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.sql.session.timeZone": "UTC",
+        # An error in one user's cast must become a null or a reason, never the end of the stream.
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.runSQLOnFiles": "false",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.sql.files.maxPartitionBytes": str(_SPLIT),
+        "spark.sql.files.openCostInBytes": str(_SPLIT),
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+        "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
+        "spark.hadoop.parquet.enable.summary-metadata": "false",
+        # The default manager forks a process for every file; our checkpoint is disposable.
+        "spark.sql.streaming.checkpointFileManagerClass": (
+            "org.apache.spark.sql.execution.streaming.checkpointing."
+            "FileSystemBasedCheckpointFileManager"
+        ),
+        "spark.sql.streaming.numRecentProgressUpdates": "1",
+        "spark.sql.codegen.cache.maxEntries": "1000",
+        "spark.cleaner.periodicGC.interval": "10min",
+    }

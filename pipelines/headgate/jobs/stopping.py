@@ -1,0 +1,21 @@
+"""Asking a driver to stop, through a document that it looks at."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from headgate.storage.documents import read_document, write_document
+from headgate.storage.layout import Layout
+
+
+def request_stop(layout: Layout) -> None:
+    """Ask every running job of the pipeline to end after its current micro-batch."""
+    write_document(
+        layout.storage, Layout.document("stop"), {"requested": datetime.now(UTC).isoformat()}
+    )
+
+
+def stop_requested(layout: Layout, since: datetime) -> bool:
+    """Whether a stop was asked for after ``since``, the start of the job."""
+    document = read_document(layout.storage, Layout.document("stop"))
+    return document is not None and datetime.fromisoformat(document["requested"]) > since

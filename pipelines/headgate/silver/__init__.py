@@ -1,0 +1,1 @@
+"""Silver: a pure function of bronze rows. Conform, filter, or quarantine."""

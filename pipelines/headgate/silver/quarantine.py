@@ -1,0 +1,31 @@
+"""Quarantine: the records no silver table takes, with their bytes and the reason."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+def quarantine_type() -> StructType:
+    """``table`` is null where the record failed as such; ``column`` names one of the wrong type."""
+    return StructType.fromDDL(
+        "partition int, offset bigint, event_id string, event_time timestamp, reason string, "
+        "column string, table string, value binary, file string, ingested_at timestamp"
+    )
+
+
+def quarantined(bronze: DataFrame) -> DataFrame:
+    """The rows of ``quarantine_type`` among some bronze rows. A duplicate is never among them:
+    its first copy already tells the story."""
+    return bronze.where("not duplicate and reason is not null").select(
+        "partition",
+        "offset",
+        "event_id",
+        "event_time",
+        "reason",
+        F.col("reason_column").alias("column"),
+        F.lit(None).cast("string").alias("table"),
+        "value",
+        "file",
+        "ingested_at",
+    )

@@ -1,0 +1,40 @@
+"""Finding the file that makes a batch fail, by reading each one to its end."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headgate.sources.files_log import LoggedFile
+from headgate.spec.model import FileFormat
+from headgate.storage.files import Storage
+
+_CHUNK = 1 << 20
+
+
+def unreadable(
+    landing: Storage, format: FileFormat, files: Iterable[LoggedFile]
+) -> dict[LoggedFile, str]:
+    """The files that cannot be read at all, each with the reason."""
+    found = {}
+    for file in files:
+        try:
+            _read_through(landing, format, file.path)
+        except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+            found[file] = f"{type(error).__name__}: {error}"
+    return found
+
+
+def _read_through(landing: Storage, format: FileFormat, path: str) -> None:
+    with landing.open(path) as raw:
+        if format == "parquet":
+            for _ in pq.ParquetFile(raw).iter_batches():
+                pass
+        else:
+            stream = gzip.open(raw) if path.endswith(".gz") else raw
+            while stream.read(_CHUNK):
+                pass

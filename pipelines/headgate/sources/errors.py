@@ -1,0 +1,17 @@
+"""What can be wrong with a source."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from headgate.spec.errors import HeadgateError
+
+
+class SourceError(HeadgateError):
+    """The source is not what it was or cannot be read; a person has to decide."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class FileChangedError(SourceError):
+    """A recorded file was rewritten or has vanished before it was read."""

@@ -1,0 +1,99 @@
+"""The files source: a landing folder turned into a log that can be read again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from pyspark.sql import DataFrame, SparkSession
+
+from headgate.failpoints import failpoint
+from headgate.sources.damage import unreadable
+from headgate.sources.errors import FileChangedError
+from headgate.sources.files_log import FilesLog, LoggedFile
+from headgate.sources.listing import examine
+from headgate.sources.reading import read_files
+from headgate.spec.model import Source
+from headgate.storage.files import Stat, Storage
+
+
+class FilesIntake:
+    """Lists the landing folder into the log and reads recorded ranges of it.
+
+    One writer: the bronze job's driver. ``pipeline`` is only named in remedies.
+    """
+
+    def __init__(self, source: Source, log: FilesLog, pipeline: str) -> None:
+        self.source = source.files
+        self.log = log
+        self.landing = Storage(source.files.path)
+        self._pipeline = pipeline
+        self._settling: dict[str, Stat] = {}
+
+    def list_new(self, now: datetime) -> bool:
+        """Record what is new and has settled; True if something is still settling.
+
+        Raises FileChangedError if a recorded file was rewritten.
+        """
+        listing = examine(
+            self.landing.list(recursive=True),
+            self.log.recorded(),
+            self._settling,
+            now=now,
+            settle=self.source.settle,
+            order=self.source.order,
+        )
+        self._settling = dict(listing.settling)
+        if changed := (*listing.rewritten, *listing.too_large):
+            raise self._changed(changed[0])
+        failpoint("files.listed")
+        self.log.record(listing.ready, now)
+        return bool(self._settling)
+
+    def _changed(self, stat: Stat) -> FileChangedError:
+        logged = next((f for f in self.log.files if f.path == stat.path), None)
+        if logged is None:
+            return FileChangedError(
+                f"{self.landing.uri(stat.path)}: a file above 64 GiB has no room for offsets",
+                remedy="split it into smaller files and remove it from the landing folder",
+            )
+        return FileChangedError(
+            f"{self.landing.uri(stat.path)}: the file was rewritten after it was recorded as "
+            f"sequence {logged.sequence} ({logged.size} bytes of {logged.modified:%F %T}, now "
+            f"{stat.size} bytes of {stat.modified:%F %T})",
+            remedy="give new content a new name and put the old file back, or accept the change: "
+            f"headgate files skip {self._pipeline} {logged.sequence}",
+        )
+
+    def pending(self, after: int) -> tuple[LoggedFile, ...]:
+        """The recorded files behind a sequence, in order."""
+        return self.log.between(after, self.log.last_sequence)
+
+    def readable(self, after: int, upto: int) -> tuple[LoggedFile, ...]:
+        """The files of a range that are to be read.
+
+        Raises FileChangedError if one of them is no longer what was recorded.
+        """
+        files = tuple(f for f in self.log.between(after, upto) if f.status == "recorded")
+        for file in files:
+            stat = self.landing.stat(file.path)
+            if stat is None:
+                raise FileChangedError(
+                    f"{self.landing.uri(file.path)}: the file was recorded as sequence "
+                    f"{file.sequence} and has vanished before it was read",
+                    remedy="put it back, or accept the loss: "
+                    f"headgate files skip {self._pipeline} {file.sequence}",
+                )
+            if (stat.size, stat.modified) != (file.size, file.modified):
+                raise self._changed(stat)
+        return files
+
+    def read(self, spark: SparkSession, files: Sequence[LoggedFile]) -> DataFrame:
+        return read_files(spark, self.landing, self.source, files)
+
+    def set_unreadable_aside(self, files: Sequence[LoggedFile], now: datetime) -> bool:
+        """After a failed read: set aside what cannot be read; True if anything was."""
+        damaged = unreadable(self.landing, self.source.format, files)
+        for file, reason in damaged.items():
+            self.log.mark([file], "set_aside", reason, now)
+        return bool(damaged)

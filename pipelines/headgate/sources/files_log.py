@@ -1,0 +1,122 @@
+"""The log of files: which landing file has which sequence, and what became of it.
+
+A small Delta table of events (recorded, set_aside, skipped), append-only and fenced like every
+other table. A file's sequence is the high part of its records' offsets, so it never changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headgate.storage.files import Stat, Storage
+from headgate.storage.layout import Layout
+from headgate.tables.arrow import stage_arrow
+from headgate.tables.history import live_files
+from headgate.tables.table import Table
+
+FileStatus = Literal["recorded", "set_aside", "skipped"]
+
+SCHEMA = pa.schema(
+    [
+        ("sequence", pa.int64()),
+        ("path", pa.string()),
+        ("size", pa.int64()),
+        ("modified", pa.timestamp("us", "UTC")),
+        ("status", pa.string()),
+        ("reason", pa.string()),
+        ("at", pa.timestamp("us", "UTC")),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class LoggedFile:
+    """A landing file. ``status`` recorded: it is read in its turn; set_aside: it could not be
+    read; skipped: a person decided so. ``reason`` says why for the last two."""
+
+    sequence: int
+    path: str
+    size: int
+    modified: datetime
+    status: FileStatus = "recorded"
+    reason: str | None = None
+
+
+class FilesLog:
+    """The events of one source's log, held in memory and appended to by one writer."""
+
+    def __init__(self, storage: Storage, pipeline: str, source: str) -> None:
+        self.table = Table(storage, Layout.files_log(source), pipeline=pipeline)
+        self._files: dict[int, LoggedFile] = {}
+        self._sequence_of: dict[str, int] = {}
+
+    def create(self, definition: str) -> None:
+        self.table.create(SCHEMA, definition)
+
+    def load(self) -> None:
+        """Read every event; later ones win."""
+        self.table.refresh()
+        rows: list[dict[str, object]] = []
+        for file in live_files(self.table.handle):
+            with self.table.storage.open(file.path) as source:
+                rows += pq.read_table(source).to_pylist()
+        self._files.clear()
+        self._sequence_of.clear()
+        for row in sorted(rows, key=lambda r: r["at"]):  # type: ignore[arg-type,return-value]
+            row.pop("at")
+            self._hold(LoggedFile(**row))  # type: ignore[arg-type]
+
+    def _hold(self, file: LoggedFile) -> None:
+        self._files[file.sequence] = file
+        self._sequence_of[file.path] = file.sequence
+
+    @property
+    def last_sequence(self) -> int:
+        return max(self._files, default=0)
+
+    @property
+    def files(self) -> tuple[LoggedFile, ...]:
+        return tuple(self._files[s] for s in sorted(self._files))
+
+    def recorded(self) -> dict[str, tuple[int, datetime]]:
+        """Size and time of every known path, as they were recorded last."""
+        return {f.path: (f.size, f.modified) for f in self._files.values()}
+
+    def between(self, after: int, upto: int) -> tuple[LoggedFile, ...]:
+        """The files with sequences in ``(after, upto]``, in order."""
+        return tuple(self._files[s] for s in range(after + 1, upto + 1))
+
+    def get(self, sequence: int) -> LoggedFile | None:
+        return self._files.get(sequence)
+
+    def record(self, stats: Iterable[Stat], now: datetime) -> tuple[LoggedFile, ...]:
+        """Give each file the next sequence, in one commit."""
+        first = self.last_sequence + 1
+        files = tuple(
+            LoggedFile(first + i, s.path, s.size, s.modified) for i, s in enumerate(stats)
+        )
+        self._append(files, now)
+        return files
+
+    def mark(self, files: Sequence[LoggedFile], status: FileStatus, reason: str, now: datetime) -> None:
+        """Set files aside or skip them: their sequences stay, their records are never read."""
+        self._append(tuple(replace(f, status=status, reason=reason) for f in files), now)
+
+    def _append(self, files: Sequence[LoggedFile], now: datetime) -> None:
+        if not files:
+            return
+        state = self.table.refresh()
+        at = int(now.timestamp() * 1_000_000)
+        rows = pa.Table.from_pylist([{**vars(f), "at": now} for f in files], SCHEMA)
+        n = max(self.last_sequence, files[-1].sequence)
+        state = replace(state, kind="data", from_n=state.n, n=n, at=at, batch={"files": len(files)})
+        staged = stage_arrow(self.table, state, rows, time_column="at")
+        self.table.commit(state, add=staged)
+        for file in files:
+            self._hold(file)

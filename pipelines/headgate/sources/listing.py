@@ -1,0 +1,81 @@
+"""Which files of a landing folder belong into the log now: plain decisions over two listings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from headgate.spec.model import FileOrder
+from headgate.storage.files import Stat
+
+IGNORED_PREFIXES = (".", "_")
+"""Names under which a producer may write before it renames a file into place."""
+
+LARGEST_FILE = 1 << 36
+
+
+@dataclass(frozen=True)
+class Listing:
+    """``ready`` is to be recorded, in this order; ``settling`` has to hold a little longer;
+    ``rewritten`` was recorded with another size or time; ``too_large`` has no room for offsets."""
+
+    ready: tuple[Stat, ...]
+    settling: Mapping[str, Stat]
+    rewritten: tuple[Stat, ...]
+    too_large: tuple[Stat, ...]
+
+
+def examine(
+    found: Iterable[Stat],
+    recorded: Mapping[str, tuple[int, datetime]],
+    before: Mapping[str, Stat],
+    *,
+    now: datetime,
+    settle: timedelta,
+    order: FileOrder,
+) -> Listing:
+    """Sort a listing out.
+
+    ``recorded`` maps a path to the size and time it was recorded with, ``before`` is what the
+    listing before this one left settling. A file is ready when its time lies ``settle`` back, or
+    when size and time are what they were in a listing at least that long ago.
+    """
+    ready, settling, rewritten, too_large = [], {}, [], []
+    for stat in found:
+        if is_ignored(stat.path):
+            continue
+        if stat.path in recorded:
+            if recorded[stat.path] != (stat.size, stat.modified):
+                rewritten.append(stat)
+        elif stat.size >= LARGEST_FILE:
+            too_large.append(stat)
+        elif _has_settled(stat, before.get(stat.path), now, settle):
+            ready.append(stat)
+        else:
+            settling[stat.path] = stat
+    return Listing(
+        tuple(sorted(ready, key=_by_name if order == "name" else _by_time)),
+        settling,
+        tuple(rewritten),
+        tuple(too_large),
+    )
+
+
+def is_ignored(path: str) -> bool:
+    return any(part.startswith(IGNORED_PREFIXES) for part in path.split("/"))
+
+
+def _has_settled(stat: Stat, before: Stat | None, now: datetime, settle: timedelta) -> bool:
+    if now - stat.modified >= settle:
+        return True
+    # A time in the future (a skewed clock) never lies back: two equal listings decide.
+    return stat.modified > now and stat == before
+
+
+def _by_name(stat: Stat) -> tuple[str, ...]:
+    return (stat.path,)
+
+
+def _by_time(stat: Stat) -> tuple[datetime, str]:
+    return (stat.modified, stat.path)

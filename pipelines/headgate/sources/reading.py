@@ -1,0 +1,181 @@
+"""Reading recorded files natively, with a position for every record.
+
+Text: position = byte start of the split + number of the line in it. A split is always a task of
+its own (the session fixes ``maxPartitionBytes`` = ``openCostInBytes``), so neither depends on
+what else is in the batch. Every line that counts has at least two bytes, so positions of one
+split never reach the start of the next. Parquet: position = row number in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headgate.sources.files_log import LoggedFile
+from headgate.tables.record_shape import HEADERS, offset_of
+from headgate.spec.model import FilesSource
+from headgate.storage.files import Storage
+
+_ROW_BITS = (1 << 33) - 1
+"""monotonically_increasing_id keeps the row's number within its task in the low 33 bits."""
+
+# Java's URI leaves these as they are; Spark's _metadata.file_path is such a URI.
+_PLAIN = frozenset("_-!.~'()*:@&=+$,;/")
+
+
+def read_files(
+    spark: SparkSession, landing: Storage, source: FilesSource, files: Sequence[LoggedFile]
+) -> DataFrame:
+    """The records of ``files`` in the shape of ``record_shape``."""
+    reader = {"json": _read_lines, "csv": _read_csv, "parquet": _read_parquet}[source.format]
+    rows = reader(spark, landing, source, files)
+    return rows.join(F.broadcast(_sequences(spark, landing, files)), "uri", "left").select(
+        "value",
+        "parse",
+        F.lit(None).cast("binary").alias("key"),
+        F.lit(None).cast(HEADERS).alias("headers"),
+        F.lit(0).alias("partition"),
+        (F.col("base") + F.col("position")).alias("offset"),
+        "file",
+        "ingested_at",
+        F.col("ingested_at").alias("seen_at"),
+    )
+
+
+def _sequences(spark: SparkSession, landing: Storage, files: Sequence[LoggedFile]) -> DataFrame:
+    table = pa.table(
+        {
+            "uri": [file_uri(landing.uri(f.path)) for f in files],
+            "file": [f.path for f in files],
+            "base": pa.array([offset_of(f.sequence) for f in files], pa.int64()),
+            "ingested_at": pa.array([f.modified for f in files], pa.timestamp("us", "UTC")),
+        }
+    )
+    return spark.createDataFrame(table)
+
+
+def _paths(landing: Storage, files: Sequence[LoggedFile]) -> list[str]:
+    return [landing.uri(f.path) for f in files]
+
+
+def _lines(spark: SparkSession, landing: Storage, files: Sequence[LoggedFile]) -> DataFrame:
+    # The name of a file may look like a glob: it is not one.
+    text = spark.read.option("lineSep", "\n").option("__globPaths__", "false")
+    lines = text.text(_paths(landing, files)).select(
+        F.col("value").alias("line"),
+        F.col("_metadata.file_path").alias("uri"),
+        F.col("_metadata.file_block_start").alias("start"),
+    )
+    counted = lines.where(r"substr(line, 1, 1) = '{' or not line rlike r'^[ \t\r]*$'")
+    row = F.monotonically_increasing_id().bitwiseAND(_ROW_BITS)
+    return counted.withColumn("position", F.col("start") + row)
+
+
+def _read_lines(
+    spark: SparkSession, landing: Storage, source: FilesSource, files: Sequence[LoggedFile]
+) -> DataFrame:
+    return _lines(spark, landing, files).select(
+        F.col("line").cast("binary").alias("value"), F.col("line").alias("parse"), "uri", "position"
+    )
+
+
+def _read_csv(
+    spark: SparkSession, landing: Storage, source: FilesSource, files: Sequence[LoggedFile]
+) -> DataFrame:
+    """Lines, parsed under the header of their own file into a JSON object of texts."""
+    if source.csv_multiline:
+        return _read_csv_multiline(spark, landing, source, files)
+    groups: dict[tuple[str, ...], list[LoggedFile]] = {}
+    for file in files:
+        groups.setdefault(csv_header(landing, source, file), []).append(file)
+    parts = [_csv_group(spark, landing, source, group, head) for head, group in groups.items()]
+    return reduce(DataFrame.unionByName, parts)
+
+
+def _csv_group(
+    spark: SparkSession,
+    landing: Storage,
+    source: FilesSource,
+    files: Sequence[LoggedFile],
+    header: tuple[str, ...],
+) -> DataFrame:
+    schema = ", ".join(f"`{_quoted(name)}` string" for name in (*header, "_corrupt"))
+    options = {"sep": source.csv_delimiter, "columnNameOfCorruptRecord": "_corrupt"}
+    lines = _lines(spark, landing, files).where("position > 0")
+    line = F.regexp_replace("line", r"\r$", "")
+    cells = lines.withColumn("cells", F.from_csv(line, schema, options))
+    fields = F.struct(*(F.col(f"cells.`{_quoted(name)}`").alias(name) for name in header))
+    parse = F.when(F.col("cells._corrupt").isNull(), F.to_json(fields))
+    return cells.select(F.col("line").cast("binary").alias("value"), parse.alias("parse"), "uri", "position")
+
+
+def csv_header(landing: Storage, source: FilesSource, file: LoggedFile) -> tuple[str, ...]:
+    """The column names in a CSV file's first line."""
+    import csv
+    import gzip
+    import io
+
+    with landing.open(file.path) as raw:
+        stream = gzip.open(raw) if file.path.endswith(".gz") else raw
+        first = io.BufferedReader(stream).readline()
+    rows = csv.reader([first.decode("utf-8", "replace")], delimiter=source.csv_delimiter)
+    return tuple(name.strip().lstrip("\ufeff") for name in next(rows, []))
+
+
+def _read_csv_multiline(
+    spark: SparkSession, landing: Storage, source: FilesSource, files: Sequence[LoggedFile]
+) -> DataFrame:
+    """Records may span lines, so a record's bytes are its JSON rendering, one file a task."""
+    reader = spark.read.option("header", "true").option("multiLine", "true")
+    reader = reader.option("sep", source.csv_delimiter).option("__globPaths__", "false")
+    rows = reader.option("inferSchema", "false").csv(_paths(landing, files))
+    text = F.to_json(F.struct(*(F.col(f"`{_quoted(c)}`") for c in rows.columns)))
+    row = F.monotonically_increasing_id().bitwiseAND(_ROW_BITS)
+    return rows.select(
+        text.cast("binary").alias("value"),
+        text.alias("parse"),
+        F.col("_metadata.file_path").alias("uri"),
+        row.alias("position"),
+    )
+
+
+def _read_parquet(
+    spark: SparkSession, landing: Storage, source: FilesSource, files: Sequence[LoggedFile]
+) -> DataFrame:
+    """A Parquet row has no bytes of its own: its value is its JSON rendering."""
+    reader = spark.read.option("mergeSchema", "true").option("__globPaths__", "false")
+    rows = reader.parquet(*_paths(landing, files))
+    text = F.to_json(F.struct(*(F.col(f"`{_quoted(c)}`") for c in rows.columns)))
+    return rows.select(
+        text.cast("binary").alias("value"),
+        text.alias("parse"),
+        F.col("_metadata.file_path").alias("uri"),
+        F.col("_metadata.row_index").alias("position"),
+    )
+
+
+def _quoted(name: str) -> str:
+    return name.replace("`", "``")
+
+
+def file_uri(path: str) -> str:
+    """The address of a file as Spark's ``_metadata.file_path`` spells it."""
+    if "://" in path:
+        scheme, _, rest = path.partition("://")
+        return f"{scheme}://{_escaped(rest)}"
+    return f"file:{_escaped(path)}"
+
+
+def _escaped(path: str) -> str:
+    return "".join(
+        c if c.isascii() and c.isalnum() or c in _PLAIN or ord(c) > 127 else _percent(c)
+        for c in path
+    )
+
+
+def _percent(char: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in char.encode())

@@ -1,0 +1,78 @@
+"""A streaming source that only says how far a log has grown.
+
+Spark plans micro-batches from it; what a batch holds is read natively in ``foreachBatch``. Its
+reader lives in a Python process of Spark's, so it learns from a small document that the driver
+replaces: the ends at which a batch may stop.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+FORMAT = "headgate_reference"
+
+
+class ReferenceSource(DataSource):
+    """Options: ``ends``, a local JSON file with a rising list of offsets; ``start``, the offset
+    after which the stream begins."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return "end bigint"
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        return ReferenceReader(dict(self.options))
+
+
+class ReferenceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Each batch ends at the next listed offset behind its start."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self._ends = Path(options["ends"])
+        self._start = int(options["start"])
+        self._last: int | None = None
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"end": self._start}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        ends = self._read_ends()
+        self._last = ends[-1] if ends else self._start
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        following = (e for e in self._read_ends() if e > start["end"])
+        end = next(following, start["end"])
+        if self._last is not None:
+            end = min(end, max(self._last, start["end"]))
+        return {"end": end}
+
+    def _read_ends(self) -> list[int]:
+        found: list[int] = json.loads(self._ends.read_text())["ends"]
+        return found
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        return []
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        return iter(())
+
+    def commit(self, end: dict[str, int]) -> None:
+        pass
+
+
+def register(spark: SparkSession) -> None:
+    spark.dataSource.register(ReferenceSource)

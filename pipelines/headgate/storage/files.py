@@ -1,0 +1,117 @@
+"""The storage seam: every path the engine touches goes through :class:`Storage`.
+
+Paths are relative to ``root``, with forward slashes. On local disk a write is atomic (a temporary
+name, then a rename); an object store's put is atomic by itself.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+
+import pyarrow as pa
+from pyarrow import fs
+
+
+@dataclass(frozen=True)
+class Stat:
+    """One file: ``path`` relative to the storage root, ``size`` in bytes, ``modified`` in UTC."""
+
+    path: str
+    size: int
+    modified: datetime
+
+
+@dataclass(frozen=True)
+class Storage:
+    """A folder, local or on an object store. ``root`` is an absolute path or a URI."""
+
+    root: str
+
+    @cached_property
+    def _filesystem(self) -> tuple[fs.FileSystem, str]:
+        if "://" in self.root:
+            filesystem, base = fs.FileSystem.from_uri(self.root)
+            return filesystem, base
+        return fs.LocalFileSystem(), self.root
+
+    @property
+    def is_local(self) -> bool:
+        return isinstance(self._filesystem[0], fs.LocalFileSystem)
+
+    def uri(self, path: str = "") -> str:
+        """The full address of ``path``, as Spark and delta-rs take it."""
+        return f"{self.root}/{path}" if path else self.root
+
+    def at(self, path: str) -> Storage:
+        return Storage(self.uri(path))
+
+    def _full(self, path: str) -> str:
+        base = self._filesystem[1]
+        return f"{base}/{path}" if path else base
+
+    def read(self, path: str) -> bytes:
+        """The bytes of one file. Raises FileNotFoundError."""
+        with self._filesystem[0].open_input_stream(self._full(path), compression=None) as stream:
+            content: bytes = stream.read()
+            return content
+
+    def open(self, path: str) -> pa.NativeFile:
+        """A seekable file, for readers of Parquet footers."""
+        return self._filesystem[0].open_input_file(self._full(path))
+
+    def write(self, path: str, content: bytes) -> None:
+        """Replace one file whole: a reader sees the old bytes or the new, never a part."""
+        filesystem, target = self._filesystem[0], self._full(path)
+        filesystem.create_dir(target.rsplit("/", 1)[0], recursive=True)
+        written = f"{target}.{uuid.uuid4().hex[:8]}.tmp" if self.is_local else target
+        with filesystem.open_output_stream(written, compression=None) as stream:
+            stream.write(content)
+        if written != target:
+            filesystem.move(written, target)
+
+    def list(self, path: str = "", *, recursive: bool = False) -> Iterator[Stat]:
+        """The files under ``path``, in no order; none where the folder does not exist."""
+        selector = fs.FileSelector(self._full(path), recursive=recursive, allow_not_found=True)
+        base = self._filesystem[1].rstrip("/")
+        for info in self._filesystem[0].get_file_info(selector):
+            if info.type == fs.FileType.File:
+                yield _stat(info, info.path[len(base) + 1 :])
+
+    def stat(self, path: str) -> Stat | None:
+        info = self._filesystem[0].get_file_info(self._full(path))
+        return _stat(info, path) if info.type == fs.FileType.File else None
+
+    def exists(self, path: str) -> bool:
+        found = self._filesystem[0].get_file_info(self._full(path)).type
+        return bool(found != fs.FileType.NotFound)
+
+    def folders(self, path: str = "") -> tuple[str, ...]:
+        """The names of the folders right under ``path``."""
+        selector = fs.FileSelector(self._full(path), allow_not_found=True)
+        found = self._filesystem[0].get_file_info(selector)
+        return tuple(sorted(i.base_name for i in found if i.type == fs.FileType.Directory))
+
+    def make_folder(self, path: str = "") -> None:
+        self._filesystem[0].create_dir(self._full(path), recursive=True)
+
+    def remove(self, path: str) -> None:
+        """Delete a file or a folder with all it holds; nothing happens where there is none."""
+        filesystem, target = self._filesystem[0], self._full(path)
+        kind = filesystem.get_file_info(target).type
+        if kind == fs.FileType.Directory:
+            filesystem.delete_dir(target)
+        elif kind == fs.FileType.File:
+            filesystem.delete_file(target)
+
+
+def _stat(info: fs.FileInfo, path: str) -> Stat:
+    modified = datetime.fromtimestamp(0, UTC)
+    if info.mtime_ns is not None:
+        modified = datetime.fromtimestamp(info.mtime_ns // 1_000_000_000, UTC).replace(
+            microsecond=info.mtime_ns // 1_000 % 1_000_000
+        )
+    return Stat(path, info.size, modified)

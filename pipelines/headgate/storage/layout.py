@@ -1,0 +1,57 @@
+"""Where everything of one pipeline lives under ``<root>/<pipeline>/``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headgate.storage.files import Storage
+
+CONTROL = "_headgate"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Relative paths of a pipeline's tables and documents; the storage is the pipeline's."""
+
+    storage: Storage
+
+    @staticmethod
+    def of(root: str, pipeline: str) -> Layout:
+        return Layout(Storage(f"{root.rstrip('/')}/{pipeline}"))
+
+    @staticmethod
+    def bronze(source: str) -> str:
+        return f"bronze/{source}"
+
+    @staticmethod
+    def quarantine(source: str) -> str:
+        return f"quarantine/{source}"
+
+    @staticmethod
+    def silver(table: str) -> str:
+        return f"silver/{table}"
+
+    @staticmethod
+    def gold(table: str) -> str:
+        return f"gold/{table}"
+
+    @staticmethod
+    def late(table: str) -> str:
+        return f"late/{table}"
+
+    @staticmethod
+    def files_log(source: str) -> str:
+        return f"{CONTROL}/files/{source}"
+
+    @staticmethod
+    def checkpoint(layer: str, epoch: int) -> str:
+        """Spark's own checkpoint: disposable, a fresh one for every start of a driver."""
+        return f"{CONTROL}/checkpoint/{layer}-{epoch}"
+
+    @staticmethod
+    def checkpoints() -> str:
+        return f"{CONTROL}/checkpoint"
+
+    @staticmethod
+    def document(name: str) -> str:
+        return f"{CONTROL}/{name}.json"

@@ -1,0 +1,71 @@
+"""Files of a table without Spark: writing a few rows, and reading a footer for the log."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headgate.storage.files import Storage
+from headgate.tables.state import State
+from headgate.tables.table import DataFile, Table
+
+
+def attempt_folder(state: State) -> str:
+    """A folder that only this attempt writes to: orphans of a crash are never mistaken for it."""
+    return f"data/{state.generation}-{state.n}-{uuid.uuid4().hex[:12]}"
+
+
+def stage_arrow(
+    table: Table, state: State, rows: pa.Table, *, time_column: str
+) -> tuple[DataFile, ...]:
+    """Write rows that are here already into this attempt's folder and describe the file."""
+    if not rows.num_rows:
+        return ()
+    folder = attempt_folder(state)
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink)
+    table.storage.write(f"{folder}/part-0.parquet", sink.getvalue().to_pybytes())
+    return describe(table.storage, folder, time_column)
+
+
+def describe(storage: Storage, folder: str, time_column: str) -> tuple[DataFile, ...]:
+    """The Parquet files under ``folder``, with rows and bounds from their footers."""
+    found = (s for s in storage.list(folder, recursive=True) if s.path.endswith(".parquet"))
+    return tuple(
+        _footer(storage, s.path, s.size, time_column) for s in sorted(found, key=lambda s: s.path)
+    )
+
+
+def _footer(storage: Storage, path: str, size: int, time_column: str) -> DataFile:
+    with storage.open(path) as source:
+        metadata = pq.read_metadata(source)
+    stats: dict[str, object] = {"numRecords": metadata.num_rows}
+    if (bounds := _bounds(metadata, time_column)) is not None:
+        stats["minValues"] = {time_column: _text(bounds[0])}
+        stats["maxValues"] = {time_column: _text(bounds[1])}
+    return DataFile(path, size, metadata.num_rows, json.dumps(stats), _partition(path))
+
+
+def _bounds(metadata: pq.FileMetaData, column: str) -> tuple[datetime, datetime] | None:
+    index = next(
+        (i for i in range(metadata.num_columns) if metadata.schema.column(i).path == column), None
+    )
+    if index is None or metadata.num_row_groups == 0:
+        return None
+    groups = [metadata.row_group(i).column(index).statistics for i in range(metadata.num_row_groups)]
+    # One row group without a minimum leaves the file without one: a wrong bound hides rows.
+    if any(g is None or not g.has_min_max for g in groups):
+        return None
+    return min(g.min for g in groups), max(g.max for g in groups)
+
+
+def _text(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _partition(path: str) -> dict[str, str]:
+    return dict(part.split("=", 1) for part in path.split("/") if "=" in part)  # type: ignore[misc]

@@ -1,0 +1,34 @@
+"""What a stage still has to absorb of the table above it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from headgate.tables.history import Batch, batches
+from headgate.tables.table import DataFile, Table
+
+ROWS_PER_STEP = 1_000_000
+"""Batches are taken together up to this many rows, so a long backlog needs few steps."""
+
+
+def steps(upstream: Table, after: int, upto: int) -> Iterator[tuple[Batch, ...]]:
+    """The upstream batches in ``(after, upto]`` in groups, each to be absorbed by one commit.
+
+    Raises LogGapError if a batch is missing from the upstream's log.
+    """
+    group: list[Batch] = []
+    rows = 0
+    for batch in batches(upstream, after, upto):
+        size = sum(f.rows for f in batch.files)
+        if group and rows + size > ROWS_PER_STEP:
+            yield tuple(group)
+            group, rows = [], 0
+        group.append(batch)
+        rows += size
+    if group:
+        yield tuple(group)
+
+
+def files_of(group: Sequence[Batch], after: int = 0) -> tuple[DataFile, ...]:
+    """The files of the batches behind ``after``."""
+    return tuple(f for batch in group if batch.state.n > after for f in batch.files)

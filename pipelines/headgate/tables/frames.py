@@ -1,0 +1,53 @@
+"""Frames of a table's files, and holding a frame in memory for as long as a batch needs it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from headgate.tables.table import DataFile, Table
+
+
+def row_type(table: Table) -> StructType:
+    """The Spark type of a table's rows, as its log has it."""
+    return StructType.fromJson(json.loads(table.handle.schema().to_json()))
+
+
+def arrow_schema(type_: StructType) -> pa.Schema:
+    """The Delta schema of a Spark type; times are UTC microseconds."""
+    return to_arrow_schema(type_, timezone="UTC")
+
+
+def read_files(spark: SparkSession, table: Table, files: Sequence[DataFile]) -> DataFrame:
+    """The rows of some files of a table, partition columns left out. No listing, no inference."""
+    stored = StructType([f for f in row_type(table).fields if f.name not in table.partition_by])
+    if not files:
+        return spark.createDataFrame([], stored)
+    reader = spark.read.schema(stored).option("__globPaths__", "false")
+    return reader.parquet(*(table.storage.uri(f.path) for f in files))
+
+
+@contextmanager
+def held_in_memory(frame: DataFrame) -> Iterator[DataFrame]:
+    """Compute ``frame`` once, at its first use, and let go of it at the end.
+
+    A local checkpoint rather than a cache: rows that get lost fail the batch instead of being
+    computed again from files that may have changed.
+    """
+    held = frame.localCheckpoint(eager=False)
+    try:
+        yield held
+    finally:
+        held._jdf.queryExecution().logical().rdd().unpersist(False)  # type: ignore[operator]
+
+
+def micros(duration: timedelta) -> int:
+    """A duration in microseconds."""
+    return duration // timedelta(microseconds=1)

@@ -1,0 +1,113 @@
+"""Reading batches back: which files a table's commits added, in order, without a gap."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from headgate.storage.files import Storage
+from headgate.tables.errors import LogGapError
+from headgate.tables.state import State, decode
+from headgate.tables.table import DataFile, Table
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A data commit: it absorbed bronze's ``(state.from_n, state.n]`` and added ``files``."""
+
+    version: int
+    state: State
+    files: tuple[DataFile, ...]
+
+
+def read_commit(storage: Storage, version: int) -> Batch | None:
+    """One entry of a Delta log; None if Headgate did not write it.
+
+    Raises LogGapError if the entry is missing or damaged.
+    """
+    path = f"_delta_log/{version:020d}.json"
+    try:
+        actions = [json.loads(line) for line in storage.read(path).splitlines() if line.strip()]
+    except (FileNotFoundError, ValueError) as error:
+        raise LogGapError(
+            f"{storage.uri(path)}: this entry of the table's log is missing or damaged ({error})",
+            remedy="restore the folder from a backup; nothing was written",
+        ) from error
+    info: dict[str, object] = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
+    state = decode(info)
+    if state is None:
+        return None
+    files = tuple(_data_file(a["add"]) for a in actions if "add" in a)
+    return Batch(version, state, files)
+
+
+def _data_file(add: dict[str, object]) -> DataFile:
+    stats = str(add["stats"])
+    return DataFile(
+        path=unquote(str(add["path"])),
+        size=int(str(add["size"])),
+        rows=int(json.loads(stats)["numRecords"]),
+        stats=stats,
+        partition=dict(add["partitionValues"]),  # type: ignore[call-overload]
+    )
+
+
+def batches(table: Table, after: int, upto: int) -> tuple[Batch, ...]:
+    """The data commits that absorbed ``(after, upto]``, oldest first.
+
+    Raises LogGapError if a batch in between is missing.
+    """
+    found = tuple(reversed(tuple(_walk_back(table, after, upto))))
+    reached = after
+    for batch in found:
+        if batch.state.from_n != reached:
+            raise _gap(table, reached, batch.state.from_n)
+        reached = batch.state.n
+    if reached != upto:
+        raise _gap(table, reached, upto)
+    return found
+
+
+def _walk_back(table: Table, after: int, upto: int) -> Iterator[Batch]:
+    version = table.refresh().data_commit
+    while version > 0:
+        batch = read_commit(table.storage, version)
+        version -= 1
+        if batch is None or batch.state.kind != "data" or batch.state.n > upto:
+            continue
+        if batch.state.n <= after:
+            return
+        yield batch
+
+
+def _gap(table: Table, reached: int, following: int) -> LogGapError:
+    return LogGapError(
+        f"{table.name}: batches {reached + 1} to {following} are not in the table's log",
+        remedy="restore the table's folder from a backup; nothing was written",
+    )
+
+
+def live_files(handle: DeltaTable) -> tuple[DataFile, ...]:
+    """The data files of a handle's version, with the statistics of its log."""
+    rows = pa.table(handle.get_add_actions(flatten=False)).to_pylist()
+    return tuple(
+        DataFile(
+            path=unquote(row["path"]),
+            size=row["size_bytes"],
+            rows=row["num_records"] or 0,
+            stats=json.dumps(
+                {"min": row.get("min") or {}, "max": row.get("max") or {}}, default=str
+            ),
+            partition={k: _partition_text(v) for k, v in (row.get("partition") or {}).items()},
+        )
+        for row in rows
+    )
+
+
+def _partition_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,36 @@
+"""The one shape in which every source hands its records to bronze.
+
+=============  ====================================  ==========================================
+value          binary                                the bytes, exactly as read
+parse          string                                the text to parse (JSON lines: the value)
+key            binary                                the broker's key; null for files
+headers        array<struct<key, value>>             the broker's headers; null for files
+partition      int                                   0 for files
+offset         bigint                                a total order within the partition
+file           string                                path under the landing folder; null for logs
+ingested_at    timestamp                             file modification time or broker time
+seen_at        timestamp                             what "future" is measured from
+=============  ====================================  ==========================================
+"""
+
+from __future__ import annotations
+
+POSITION_BITS = 36  # an offset is sequence << 36 | position: files up to 64 GiB, 2^27 files
+
+HEADERS = "array<struct<key: string, value: binary>>"
+"""The Spark type of ``headers``."""
+
+
+def offset_of(sequence: int, position: int = 0) -> int:
+    """The offset of a position in the file recorded with ``sequence``."""
+    return sequence << POSITION_BITS | position
+
+
+def sequence_of(offset: int) -> int:
+    return offset >> POSITION_BITS
+
+
+RECORD_SHAPE = (
+    f"value binary, parse string, key binary, headers {HEADERS}, partition int, offset bigint, "
+    "file string, ingested_at timestamp, seen_at timestamp"
+)
