@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from headgate.spec import datatypes
 from headgate.spec.errors import Unfit
-from headgate.spec.typed import Handler, Typed, TypeOf, literal_integer, sql
+from headgate.spec.typed import Handler, Reach, Typed, TypeOf, literal_integer, sql
 
 _OPERATORS: dict[type, str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
 _OPERATORS |= {exp.Mod: "%", exp.IntDiv: "div"}
@@ -19,8 +19,8 @@ _SPANS |= {"MINUTE": 1_000_000, "SECOND": 1_000_000, "MILLISECOND": 1_000_000}
 def _literal(node: exp.Expression, type_of: TypeOf) -> Typed:
     text = str(node.this)
     if isinstance(node, exp.RawString) or node.is_string:
-        return Typed("string", constant=True)
-    return Typed("double" if "e" in text.lower() else _number_type(text), constant=True)
+        return Typed("string")
+    return Typed("double" if "e" in text.lower() else _number_type(text))
 
 
 def _number_type(text: str) -> str:
@@ -39,11 +39,11 @@ def _number_type(text: str) -> str:
 
 
 def _boolean(node: exp.Expression, type_of: TypeOf) -> Typed:
-    return Typed("boolean", constant=True)
+    return Typed("boolean")
 
 
 def _null(node: exp.Expression, type_of: TypeOf) -> Typed:
-    return Typed(datatypes.VOID, constant=True)
+    return Typed(datatypes.VOID)
 
 
 def _inner(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -53,7 +53,7 @@ def _inner(node: exp.Expression, type_of: TypeOf) -> Typed:
 def _negative(node: exp.Expression, type_of: TypeOf) -> Typed:
     if isinstance(node.this, exp.Literal) and not node.this.is_string:
         text = str(node.this.this)
-        return Typed("double" if "e" in text.lower() else _number_type(f"-{text}"), constant=True)
+        return Typed("double" if "e" in text.lower() else _number_type(f"-{text}"))
     return _number(node.this, "-", type_of)
 
 
@@ -65,7 +65,7 @@ def _arithmetic(node: exp.Expression, type_of: TypeOf) -> Typed:
     right = _number(node.expression, operator, type_of)
     types = (_operand_type(node.this, left, right), _operand_type(node.expression, right, left))
     type_ = datatypes.arithmetic_type(operator, *types)
-    return Typed(type_, constant=left.constant and right.constant)
+    return Typed(type_)
 
 
 def _number(node: exp.Expression, operator: str, type_of: TypeOf) -> Typed:
@@ -100,7 +100,7 @@ def _shifted(node: exp.Expression, type_of: TypeOf) -> Typed:
         )
     if typed.type == "date" and unit not in ("YEAR", "MONTH", "WEEK", "DAY"):
         raise Unfit("to add hours or less to a date, write cast(... as timestamp) first")
-    return typed
+    return Typed(typed.type, Reach.NEAR)
 
 
 def _interval_unit(node: exp.Expression) -> str:
@@ -124,7 +124,7 @@ def _bits(node: exp.Expression, type_of: TypeOf) -> Typed:
     type_ = datatypes.common_type(typed.type for typed in known)
     if type_ is None or any(typed.type not in datatypes.INTEGRALS for typed in known):
         raise Unfit("& | ^ ~ take whole numbers")
-    return Typed(type_, constant=all(typed.constant for typed in known))
+    return Typed(type_)
 
 
 def _joined(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -136,7 +136,7 @@ def _joined(node: exp.Expression, type_of: TypeOf) -> Typed:
         known.append(type_of(operand))
     if any(typed.type.startswith("array<") for typed in known):
         raise Unfit("|| joins texts, not arrays")
-    return Typed("string", constant=all(typed.constant for typed in known))
+    return Typed("string")
 
 
 ARITHMETIC: dict[type, Handler] = {

@@ -13,7 +13,13 @@ from headgate.spec.functions import AGGREGATES, REFUSED, Argument, Function, fun
 from headgate.spec.literals import LITERAL_KINDS, TIME_UNITS, check_literal
 from headgate.spec.nearest import nearest
 from headgate.spec.patterns import group_count
-from headgate.spec.typed import Typed, literal_integer, literal_text
+from headgate.spec.typed import Reach, Typed, furthest, literal_integer, literal_text
+
+_MOVING = ("date_add", "dateadd", "date_sub", "add_months", "next_day", "trunc", "date_trunc")
+# Their results may leave the calendar, though not far. (An offset that is read shifts, too.)
+_SHIFTING = frozenset(
+    (*_MOVING, "from_utc_timestamp", "to_utc_timestamp", "to_timestamp", "to_date")
+)
 
 
 @dataclass(frozen=True)
@@ -52,8 +58,8 @@ def check_configuring(function: Function, argument: Argument, node: exp.Expressi
     """Checks an argument that must be a literal. Returns False where it is an ordinary one."""
     kind, _, rest = argument.kind.partition(":")
     try:
-        if kind in ("int", "position"):
-            _check_integer(kind, rest, node)
+        if kind == "int":
+            _check_integer(rest, node)
         elif kind == "oneof":
             _check_one_of(rest.split("|"), node)
         elif kind == "unit":
@@ -70,12 +76,11 @@ def check_configuring(function: Function, argument: Argument, node: exp.Expressi
     return True
 
 
-def _check_integer(kind: str, rest: str, node: exp.Expression) -> None:
-    low, high = (-1000, 1000) if kind == "position" else map(int, rest.split(":"))
+def _check_integer(bounds: str, node: exp.Expression) -> None:
+    low, high = map(int, bounds.split(":"))
     value = literal_integer(node)
-    if value is None or not low <= value <= high or (kind == "position" and value == 0):
-        unless = ", not 0" if kind == "position" else ""
-        raise Unfit(f"an argument must be a whole number here, {low} to {high}{unless}")
+    if value is None or not low <= value <= high:
+        raise Unfit(f"an argument must be a whole number here, {low} to {high}")
 
 
 def _check_one_of(choices: list[str], node: exp.Expression) -> None:
@@ -129,6 +134,11 @@ def _castable(kind: str) -> str:
     return kinds.get(kind, "string" if kind == "time_or_string" else kind.rstrip("!"))
 
 
+def is_constant(node: exp.Expression) -> bool:
+    """Whether Spark could fold it before it runs: it then reads 'now' and 'today' as times."""
+    return node.find(exp.Column) is None
+
+
 def check_together(function: Function, operands: Sequence[Operand]) -> None:
     """Raises Unfit where arguments that fit one by one do not fit each other."""
     if function.name == "regexp_extract":
@@ -136,10 +146,10 @@ def check_together(function: Function, operands: Sequence[Operand]) -> None:
         groups = group_count(literal_text(operands[1].node) or "")
         if (wanted or 0) > groups:
             raise Unfit(f"regexp_extract(): the expression has {groups} groups, not {wanted}")
-    if function.name in ("to_date", "to_timestamp") and len(operands) > 1:
-        type_ = operands[0].typed.type
-        if type_ != "string":
-            raise Unfit(f"{function.name}() with a pattern reads a string, not a {type_}")
+    if function.name == "to_date" and len(operands) > 1 and operands[0].typed.type != "string":
+        raise Unfit("to_date() with a pattern reads a string")
+    if function.name == "to_date" and is_constant(operands[0].node):
+        raise Unfit("a constant date is written as a literal: date '2026-01-31'")
 
 
 def result(
@@ -147,11 +157,12 @@ def result(
 ) -> Typed:
     """The type of the call's result. All arguments have been checked."""
     types = [operand.typed.type for operand in operands]
-    read = function.name in ("to_date", "to_timestamp") and len(operands) == 1
-    wild = function.name == "timestamp_micros" or (read and types == ["string"])
-    bounded = not wild and all(operand.typed.bounded for operand in operands)
-    constant = all(operand.typed.constant for operand in operands)
-    return Typed(_result_type(function, arguments, operands, types), bounded, constant)
+    reach = furthest(operand.typed for operand in operands)
+    if function.name in _SHIFTING:
+        reach = max(reach, Reach.NEAR)
+    if function.name == "timestamp_micros" or (function.name == "to_date" and types == ["string"]):
+        reach = Reach.ANYWHERE
+    return Typed(_result_type(function, arguments, operands, types), reach)
 
 
 def _result_type(

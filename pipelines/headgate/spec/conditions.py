@@ -33,11 +33,11 @@ def compare(left: exp.Expression, right: exp.Expression, type_of: TypeOf) -> Typ
         text = literal_text(node)
         if datatypes.is_time(other.type) and text is not None:
             check_time_literal(other.type, text)
-            return Typed("boolean", constant=other.constant)
+            return Typed("boolean")
     if not datatypes.comparable(first.type, second.type):
         raise Unfit(f"compares a {first.type} with a {second.type}; cast one of them")
     check_widened([first, second])
-    return Typed("boolean", constant=first.constant and second.constant)
+    return Typed("boolean")
 
 
 def check_widened(operands: Iterable[Typed]) -> None:
@@ -59,22 +59,23 @@ def _logic(node: exp.Expression, type_of: TypeOf) -> Typed:
         if not is_boolean(typed):
             word = type(node).__name__.upper()
             raise Unfit(f"{word} takes conditions, and {sql(operand)} is a {typed.type}")
-    return Typed("boolean", constant=all(typed.constant for typed in known))
+    return Typed("boolean")
 
 
 def _between(node: exp.Expression, type_of: TypeOf) -> Typed:
     if given(node) - {"this", "low", "high"}:
         raise Unfit("this form of BETWEEN is not supported")
-    low = compare(node.this, node.args["low"], type_of)
-    high = compare(node.this, node.args["high"], type_of)
-    return Typed("boolean", constant=low.constant and high.constant)
+    compare(node.this, node.args["low"], type_of)
+    compare(node.this, node.args["high"], type_of)
+    return Typed("boolean")
 
 
 def _in(node: exp.Expression, type_of: TypeOf) -> Typed:
     if given(node) != {"this", "expressions"}:
         raise Unfit("IN takes a list of values, such as: x in (1, 2)")
-    constants = [compare(node.this, item, type_of).constant for item in node.expressions]
-    return Typed("boolean", constant=all(constants))
+    for item in node.expressions:
+        compare(node.this, item, type_of)
+    return Typed("boolean")
 
 
 def _is(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -85,7 +86,7 @@ def _is(node: exp.Expression, type_of: TypeOf) -> Typed:
         raise Unfit("IS takes NULL, TRUE or FALSE")
     if isinstance(node.expression, exp.Boolean) and not is_boolean(typed):
         raise Unfit(f"IS TRUE takes a condition, not a {typed.type}")
-    return Typed("boolean", constant=typed.constant)
+    return Typed("boolean")
 
 
 def _like(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -99,7 +100,7 @@ def _like(node: exp.Expression, type_of: TypeOf) -> Typed:
     if text is None:
         raise Unfit(f"the pattern of {word} must be a literal text")
     check_literal("regex" if word == "RLIKE" else "like", text)
-    return Typed("boolean", constant=typed.constant)
+    return Typed("boolean")
 
 
 CONDITIONS: dict[type, Handler] = {

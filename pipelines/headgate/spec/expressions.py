@@ -18,11 +18,12 @@ from sqlglot.parsers.spark import SparkParser
 
 from headgate.spec import datatypes
 from headgate.spec.errors import Unfit
-from headgate.spec.hardening import harden
+from headgate.spec.hardening import harden, in_calendar
 from headgate.spec.inference import Scope, Unresolved, infer
 from headgate.spec.model import Function
 from headgate.spec.nearest import nearest
 from headgate.spec.tokens import Token, closing, tokenize
+from headgate.spec.typed import Reach
 from headgate.spec.words import check_words, quoted
 
 MEASURES: tuple[str, ...] = get_args(Function)
@@ -46,7 +47,8 @@ class _Dialect(Spark):
 
 @dataclass(frozen=True)
 class Expression:
-    """``text`` is what Spark is given: as written, with reads of time guarded."""
+    """``text`` is what Spark is given: as written, guarded where Spark alone would not
+    survive what data can hold."""
 
     text: str
     type: str
@@ -68,15 +70,18 @@ def parse_expression(text: str, scope: Scope) -> Expression:
     text = text.strip()
     tokens = tokenize(text)
     try:
-        type_ = infer(_parse(text), scope).type
+        typed = infer(_parse(text), scope)
     except RecursionError:
         raise Unfit("is nested too deeply") from None
     check_words(tokens, scope)
-    if type_ == datatypes.VOID:
+    if typed.type == datatypes.VOID:
         raise Unfit("is always null; give it a type with cast(null as ...)")
-    if type_ not in datatypes.SCALARS and not datatypes.is_decimal(type_):
-        raise Unfit(f"has the type {type_}; nested types come next: take one element, or join it")
-    return Expression(harden(text, tokens), type_)
+    if typed.type.startswith("array<"):
+        raise Unfit(f"has the type {typed.type}; nested types come next: take one element")
+    hardened = harden(text)
+    if datatypes.is_time(typed.type) and typed.reach > Reach.CALENDAR:
+        hardened = in_calendar(hardened, typed.type)
+    return Expression(hardened, typed.type)
 
 
 def parse_column(name: str, scope: Scope) -> Expression:

@@ -9,7 +9,7 @@ from headgate.spec.conditions import check_widened, compare, is_boolean
 from headgate.spec.errors import Unfit
 from headgate.spec.literals import check_time_literal
 from headgate.spec.nearest import nearest
-from headgate.spec.typed import Handler, Typed, TypeOf, given, literal_text, sql
+from headgate.spec.typed import Handler, Reach, Typed, TypeOf, furthest, given, literal_text, sql
 
 EXTRACTED = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "DOY", "HOUR", "MINUTE")
 
@@ -29,7 +29,7 @@ def _case(node: exp.Expression, type_of: TypeOf) -> Typed:
     if common is None:
         raise Unfit(f"CASE mixes {' and '.join(dict.fromkeys(types))}; cast one of them")
     check_widened(results)
-    return Typed(common, bounded=all(typed.bounded for typed in results))
+    return Typed(common, furthest(results))
 
 
 def _cast(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -39,17 +39,21 @@ def _cast(node: exp.Expression, type_of: TypeOf) -> Typed:
     text = literal_text(node.this)
     if datatypes.is_time(target) and text is not None:
         check_time_literal(target, text)
-        return Typed(target, constant=True)
+        return Typed(target)
     typed = type_of(node.this)
-    if datatypes.is_time(target) and typed.constant and typed.type == "string":
-        # Spark would read 'now' in it, however it is put together.
+    if datatypes.is_time(target) and typed.type == "string" and calls.is_constant(node.this):
         raise Unfit(f"a constant {target} is written as a literal: {target} '2026-01-31'")
     if target == "timestamp" and typed.type == "date" and not typed.bounded:
         raise Unfit("a date made from text could overflow as a timestamp; cast the text to it")
+    if target == "timestamp" and typed.type == "string":
+        # Spark reads '12:30' as a time of today.
+        raise Unfit(
+            "text is read as a timestamp by to_timestamp", f"to_timestamp({sql(node.this)})"
+        )
     if not _castable(typed.type, target):
         raise Unfit(f"a {typed.type} cannot be cast to {target}")
-    bounded = not datatypes.is_time(target) or (datatypes.is_time(typed.type) and typed.bounded)
-    return Typed(target, bounded, typed.constant)
+    made = datatypes.is_time(target) and not datatypes.is_time(typed.type)
+    return Typed(target, Reach.ANYWHERE if made else typed.reach)
 
 
 def _castable(source: str, target: str) -> bool:
@@ -72,7 +76,7 @@ def _extract(node: exp.Expression, type_of: TypeOf) -> Typed:
     wanted = ("timestamp",) if part in ("HOUR", "MINUTE") else ("timestamp", "date")
     if typed.type not in wanted:
         raise Unfit(f"EXTRACT takes a {' or '.join(wanted)}, not a {typed.type}")
-    return Typed("int", constant=typed.constant)
+    return Typed("int")
 
 
 def _element(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -81,7 +85,7 @@ def _element(node: exp.Expression, type_of: TypeOf) -> Typed:
         raise Unfit(f"[ ] takes an array and a position, not a {typed.type}")
     if type_of(node.expressions[0]).type not in datatypes.INTEGRALS:
         raise Unfit("the position in [ ] must be a whole number")
-    return Typed(typed.type.removeprefix("array<").removesuffix(">"), constant=typed.constant)
+    return Typed(typed.type.removeprefix("array<").removesuffix(">"))
 
 
 def _call(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -90,7 +94,7 @@ def _call(node: exp.Expression, type_of: TypeOf) -> Typed:
     operands: list[calls.Operand] = []
     for argument, operand in zip(arguments, node.expressions, strict=True):
         if calls.check_configuring(function, argument, operand):
-            operands.append(calls.Operand(operand, Typed("int", constant=True)))
+            operands.append(calls.Operand(operand, Typed("int")))
         else:
             typed = type_of(operand)
             calls.check_operand(function, argument, typed)

@@ -4,7 +4,7 @@ All exist in Spark 4.2, give the same result every time, read nothing but their 
 cannot fail a query at run time with ``spark.sql.ansi.enabled=false``, whatever the data holds.
 Where an argument could (a pattern, a position, a length), it must be a literal and is checked.
 
-A row is ``name: arguments -> result``. Arguments:
+A row is ``name: arguments -> result``, a line with ``#`` a group. Arguments:
     string number integral boolean array    of that type
     time / time!    a date or timestamp; with ``!`` one that is certainly far from overflow
     timestamp       a timestamp, or a date that is certainly far from overflow
@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from functools import cache
 
 _ROWS = """
+# Text
 lower: string -> string
 upper: string -> string
 lcase: string -> string
@@ -57,13 +58,13 @@ find_in_set: string string -> int
 contains: string string -> boolean
 startswith: string string -> boolean
 endswith: string string -> boolean
-split: string regex -> array<string>
-split_part: string literal position -> string
+# Patterns in text
+split: string regex int:1:1000? -> array<string>
 substring_index: string string int:-1000:1000 -> string
 regexp_extract: string regex int:0:20? -> string
 regexp_replace: string regex replacement -> string
 regexp_like: string regex -> boolean
-regexp_count: string regex -> int
+# Hashes and codes
 conv: string int:2:36 int:2:36 -> string
 md5: string -> string
 sha1: string -> string
@@ -76,6 +77,7 @@ get_json_object: string path -> string
 try_parse_url: string oneof:HOST|PATH|QUERY|REF|PROTOCOL|AUTHORITY|USERINFO|FILE key? -> string
 url_encode: string -> string
 try_url_decode: string -> string
+# Numbers
 abs: number -> =1
 sign: number -> double
 signum: number -> double
@@ -117,6 +119,7 @@ bin: integral -> string
 bit_count: integral -> int
 shiftleft: integral int:0:63 -> shift
 shiftright: integral int:0:63 -> shift
+# Choice and null
 greatest: same same same* -> same
 least: same same same* -> same
 coalesce: same same* -> same
@@ -129,6 +132,7 @@ if: boolean same same -> same
 isnull: any -> boolean
 isnotnull: any -> boolean
 equal_null: same same -> boolean
+# Parts of a time
 year: time -> int
 quarter: time -> int
 month: time -> int
@@ -143,6 +147,7 @@ minute: timestamp -> int
 second: timestamp -> int
 dayname: time -> string
 monthname: time -> string
+# Moving and cutting times
 date_add: time! int:-100000:100000 -> date
 dateadd: time! int:-100000:100000 -> date
 date_sub: time! int:-100000:100000 -> date
@@ -155,8 +160,9 @@ datediff: time time -> int
 date_diff: time time -> int
 timestampdiff: unit time! time! -> bigint
 months_between: time! time! -> double
+# Making and printing times
 to_date: time_or_string parse? -> date
-to_timestamp: time_or_string parse? -> timestamp
+to_timestamp: string parse? -> timestamp
 date_format: timestamp format -> string
 from_unixtime: integral format? -> string
 unix_timestamp: timestamp -> bigint
@@ -168,6 +174,7 @@ unix_date: date -> int
 timestamp_micros: integral -> timestamp
 from_utc_timestamp: timestamp! zone -> timestamp
 to_utc_timestamp: timestamp! zone -> timestamp
+# Arrays
 size: array -> int
 array_size: array -> int
 array_contains: array string -> boolean
@@ -190,6 +197,7 @@ class Function:
     name: str
     arguments: tuple[Argument, ...]
     result: str
+    group: str
 
     @property
     def usage(self) -> str:
@@ -208,37 +216,38 @@ _AGGREGATES = (
 )
 AGGREGATES = frozenset(_AGGREGATES.split())
 # Known to Spark, and refused for a reason worth saying.
-REFUSED = {
-    name: reason
-    for reason, names in {
-        "gives another result each time": "rand randn random uuid shuffle now current_date "
-        "current_timestamp current_time curdate current_timezone localtimestamp "
-        "monotonically_increasing_id spark_partition_id current_user user session_user "
-        "current_catalog current_database current_schema version randstr uniform",
-        "runs code outside the pipeline": "java_method reflect try_reflect transform_with",
-        "reads where the data came from": "input_file_name input_file_block_start "
-        "input_file_block_length",
-        "would stop the pipeline": "raise_error assert_true",
-        "fails on data it does not expect": "element_at timestamp_seconds timestamp_millis "
-        "url_decode parse_url from_json from_csv from_xml to_number to_char aes_decrypt "
-        "aes_encrypt unbase64 decode encode to_binary make_timestamp make_interval sequence "
-        "date_from_unix_date make_date levenshtein repeat xpath xpath_string schema_of_json "
-        "parse_json to_json space",
-    }.items()
-    for name in names.split()
+REFUSED_FOR = {
+    "gives another result each time": "rand randn random uuid shuffle now current_date "
+    "current_timestamp current_time curdate current_timezone localtimestamp "
+    "monotonically_increasing_id spark_partition_id current_user user session_user "
+    "current_catalog current_database current_schema version randstr uniform",
+    "runs code outside the pipeline": "java_method reflect try_reflect",
+    "reads where the data came from": "input_file_name input_file_block_start "
+    "input_file_block_length",
+    "would stop the pipeline": "raise_error assert_true",
+    "can fail on data, or fill the memory": "element_at timestamp_seconds timestamp_millis "
+    "url_decode parse_url from_json from_csv from_xml to_number to_char aes_decrypt "
+    "aes_encrypt unbase64 decode encode to_binary make_timestamp make_interval make_date "
+    "sequence date_from_unix_date levenshtein repeat space xpath xpath_string schema_of_json "
+    "parse_json to_json split_part regexp_count regexp_extract_all sentences explode",
 }
+REFUSED = {name: reason for reason, names in REFUSED_FOR.items() for name in names.split()}
 
 
 @cache
 def functions() -> dict[str, Function]:
     """All allowed functions by name."""
-    return {row.name: row for row in map(_parse_row, _ROWS.strip().splitlines())}
-
-
-def _parse_row(row: str) -> Function:
-    name, rest = row.split(": ", 1)
-    arguments, result = rest.split(" -> ")
-    return Function(name, tuple(map(_parse_argument, arguments.split())), result)
+    found: dict[str, Function] = {}
+    group = ""
+    for row in _ROWS.strip().splitlines():
+        if row.startswith("# "):
+            group = row.removeprefix("# ")
+            continue
+        name, rest = row.split(": ", 1)
+        arguments, result = rest.split(" -> ")
+        parsed = tuple(map(_parse_argument, arguments.split()))
+        found[name] = Function(name, parsed, result, group)
+    return found
 
 
 def _parse_argument(text: str) -> Argument:

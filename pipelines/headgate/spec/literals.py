@@ -69,18 +69,12 @@ def _like(text: str) -> None:
         raise Unfit(f"in {text!r} a backslash stands before something other than % _ and itself")
 
 
-def _literal(text: str) -> None:
-    if not text:
-        raise Unfit("an empty text cannot stand here")
-
-
 _CHECKS: dict[str, Callable[[str], None]] = {
     "short": _short,
     "replacement": _replacement,
     "like": _like,
     "path": _path,
     "key": _key,
-    "literal": _literal,
     "zone": check_zone,
     "regex": check_regex,
     "format": check_print_pattern,

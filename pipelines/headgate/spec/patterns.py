@@ -16,9 +16,11 @@ _MAX_PATTERN = 200
 _PRINTED = {"y": 4, "u": 4, "M": 4, "L": 4, "d": 2, "D": 3, "E": 4, "a": 1, "H": 2, "k": 2}
 _PRINTED |= {"h": 2, "K": 2, "m": 2, "s": 2, "S": 9, "Q": 4, "q": 4, "X": 3, "x": 3, "z": 3, "Z": 3}
 _OFFSET = r"(?:Z|[+-]\d\d(?::?\d\d)?)"
-# What each field may look like when it is read; \d{4} keeps every year between 0 and 9999.
+# Year 0 is not in the calendar of most readers.
+_YEAR = r"(?!0000)\d{4}"
+# What each field may look like when it is read;
 _READ = {
-    "yyyy": r"\d{4}", "uuuu": r"\d{4}", "yy": r"\d{2}",
+    "yyyy": _YEAR, "uuuu": _YEAR, "yy": r"\d{2}",
     "M": r"\d{1,2}", "MM": r"\d{2}", "MMM": r"[A-Za-z]{3}", "MMMM": r"[A-Za-z]{3,9}",
     "d": r"\d{1,2}", "dd": r"\d{2}", "EEE": r"[A-Za-z]{3}", "a": r"[A-Za-z]{2}",
     "H": r"\d{1,2}", "HH": r"\d{2}", "h": r"\d{1,2}", "hh": r"\d{2}",
@@ -26,6 +28,8 @@ _READ = {
     **{"S" * n: rf"\d{{1,{n}}}" for n in range(1, 10)},
     "X": _OFFSET, "XX": _OFFSET, "XXX": _OFFSET, "x": _OFFSET, "xx": _OFFSET, "xxx": _OFFSET,
 }  # fmt: skip
+# What to_timestamp reads without a pattern: Spark alone would take 12:30 for a time of today.
+ISO_REGEX = rf"^{_YEAR}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{{1,9}})?)?(Z|[+-]\d\d:\d\d)?)?$"
 _FIELD = re.compile(r"(?P<field>([A-Za-z])\2*)|'(?P<quoted>(?:[^']|'')*)'|(?P<other>.)", re.DOTALL)
 _UNBOUNDED = re.compile(r"\)\??(?:[*+]|\{\d+,\}|\{(?:\d+,)?\d{3,}\})")
 _SYNTAX = re.compile(

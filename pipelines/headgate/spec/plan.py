@@ -111,7 +111,7 @@ def _silver(table: SilverTable, source: Source) -> dict[str, Any]:
 
 
 def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
-    named = (*table.by, *table.measures, *table.columns)
+    named: tuple[Derived | Measure, ...] = (*table.by, *table.measures, *table.columns)
     silver = {column.name: column.type for column in pipeline.silver[table.silver].schema}
     return {
         "table": f"gold/{table.name}",
@@ -182,13 +182,15 @@ def _lines(document: Mapping[str, Any]) -> list[str]:
 def _source_lines(source: Mapping[str, Any]) -> list[str]:
     files, duplicates = source["files"], source["duplicates"]
     ids = source["event_id"]
-    within = f"within {duplicates['within']}, differing: {duplicates['differing']}"
+    same = "duplicates are not looked for"
+    if duplicates:
+        same = f"within {duplicates['within']}, differing: {duplicates['differing']}"
     return [
         f"  files    {files['path']} ({files['format']}, by {files['order']})",
         f"  batch    at most {files['max_files_per_batch']} files, {files['max_bytes_per_batch']}",
         f"  id       {ids if isinstance(ids, str) else ', '.join(ids)}",
         f"  time     {source['event_time']['column']} ({source['event_time']['format']})",
-        f"  same     {within if duplicates else 'duplicates are not looked for'}",
+        f"  same     {same}",
         f"  future   more than {source['future_after']} ahead",
         f"  unknown  {source['unknown_fields']}",
     ]

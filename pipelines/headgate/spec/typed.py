@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import IntEnum
 
 from sqlglot import exp
 
 
+class Reach(IntEnum):
+    """Years 1 to 9999, as every column has; somewhat outside; or anywhere Spark can count to."""
+
+    CALENDAR = 0
+    NEAR = 1
+    ANYWHERE = 2
+
+
 @dataclass(frozen=True)
 class Typed:
-    """``bounded`` says of a date or timestamp that nothing allowed here can make it overflow;
-    ``constant`` that it depends on no column."""
+    """The type, and how far a date or timestamp may lie."""
 
     type: str
-    bounded: bool = True
-    constant: bool = False
+    reach: Reach = Reach.CALENDAR
+
+    @property
+    def bounded(self) -> bool:
+        """Whether nothing that is allowed here can make it overflow."""
+        return self.reach < Reach.ANYWHERE
 
 
 TypeOf = Callable[[exp.Expression], Typed]
@@ -37,6 +49,11 @@ def literal_integer(node: exp.Expression) -> int | None:
     if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdecimal():
         return int(node.this)
     return None
+
+
+def furthest(parts: Iterable[Typed]) -> Reach:
+    """How far a value may lie that is one of these."""
+    return max((part.reach for part in parts), default=Reach.CALENDAR)
 
 
 def sql(node: exp.Expression) -> str:
