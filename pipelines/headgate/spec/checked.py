@@ -21,6 +21,10 @@ class Report:
     def add(self, line: int, key: str, message: str, nearest: str | None = None) -> None:
         self.problems.append(Problem(self.file, line, key, message, nearest))
 
+    def concerns(self, key: str) -> bool:
+        """Whether something was already said of this key or of one under it."""
+        return any(f"{problem.key}.".startswith(f"{key}.") for problem in self.problems)
+
     def unfit(self, at: Field, error: Unfit) -> None:
         self.add(at.line, at.path, error.message, error.nearest)
 

@@ -94,12 +94,10 @@ def _syntax_fault(error: MarkedYAMLError) -> Fault:
     message = f"is not YAML: {said.strip()}"
     if "another document" in said:
         return Fault(line, "", "a declaration is one YAML document; remove the second")
-    in_flow = "flow" in (error.context or "")
-    if in_flow or "not allowed here" in said or "cannot start" in said or "block mapping" in said:
-        # A stream that ends inside { } or [ ] is reported where it began, not at its end.
-        start = error.context_mark if in_flow and error.context_mark else mark
-        return Fault(start.line + 1 if start else line, "", f"{message}; {_QUOTE}")
-    return Fault(line, "", message)
+    if "flow" in (error.context or "") and error.context_mark:
+        # What ends inside { } or [ ] is reported where these began, not at the end of the file.
+        line = error.context_mark.line + 1
+    return Fault(line, "", message if "\\t" in said else f"{message}; {_QUOTE}")
 
 
 class _Reader:
@@ -107,8 +105,9 @@ class _Reader:
         self.faults: list[Fault] = []
         self._seen: set[int] = set()
 
-    def node(self, raw: object, path: str) -> Node:
-        line = _line(raw)
+    def node(self, raw: object, path: str, line: int | None = None) -> Node:
+        """``line`` is that of the key, where there is one."""
+        line = line or _line(raw)
         if not isinstance(raw, ScalarNode | SequenceNode | MappingNode):
             return self._fault(line, path, "is not a value")
         if id(raw) in self._seen:
@@ -138,7 +137,7 @@ class _Reader:
                 self._fault(line, child, f"is given twice (first on line {first[key]})")
                 continue
             first[key] = line
-            yield Entry(key, line, self.node(raw_value, child))
+            yield Entry(key, line, self.node(raw_value, child, line))
 
     def _fault(self, line: int, path: str, message: str) -> Broken:
         self.faults.append(Fault(line, path, message))

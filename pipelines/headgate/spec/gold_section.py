@@ -19,7 +19,7 @@ MAX_WINDOWS_PER_ROW = 1_000
 
 
 def build_gold(
-    section: Section, name: str, scopes: Mapping[str, Scope], report: Report
+    section: Section, name: str, scopes: Mapping[str, Scope | None], report: Report
 ) -> GoldTable:
     """The table. ``scopes`` are the columns of each silver table. Problems are reported; the
     table is then never used."""
@@ -103,7 +103,7 @@ def _names(groups: Field | None) -> dict[str, Field]:
 
 def _check_names(parts: Iterable[Mapping[str, Field]], report: Report) -> None:
     taken: dict[str, str] = dict.fromkeys(GOLD_COLUMNS, "every gold table")
-    for part, owner in zip(parts, ("by", "measures", "columns"), strict=True):
+    for part, owner in zip(parts, ("a key of by", "a measure", "a column"), strict=True):
         for name, field in part.items():
             try:
                 check_not_taken(name, taken, taken.get(name, ""))

@@ -19,8 +19,12 @@ from headgate.spec.inference import Scope
 from headgate.spec.keys import PIPELINE
 from headgate.spec.model import GoldTable, Pipeline, SilverTable, Source
 from headgate.spec.names import RESERVED_TABLES, check_not_taken
+from headgate.spec.quantities import format_size
 from headgate.spec.silver_section import build_silver
 from headgate.spec.source_section import build_source, project_folder, scope_of
+
+# Parsing YAML is slow; something this large was taken for a declaration by mistake.
+_MOST_BYTES = 1 << 20
 
 
 def load(path: Path | str) -> Pipeline:
@@ -41,7 +45,10 @@ def load(path: Path | str) -> Pipeline:
 
 def _text(file: Path, report: Report) -> str | None:
     try:
-        return file.read_bytes().decode("utf-8-sig")
+        content = file.read_bytes()
+        if len(content) <= _MOST_BYTES:
+            return content.decode("utf-8-sig")
+        report.add(1, "", f"is larger than {format_size(_MOST_BYTES)}: not a declaration")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         report.add(line, "", "is not UTF-8 text")
@@ -85,11 +92,11 @@ def _build_silver(
     source_sections: Mapping[str, Section],
     sources: Mapping[str, Source],
     report: Report,
-) -> tuple[dict[str, SilverTable], dict[str, Scope]]:
+) -> tuple[dict[str, SilverTable], dict[str, Scope | None]]:
     fields: dict[str, Scope] = {name: scope_of(s) for name, s in source_sections.items()}
     times = {name: source.record.event_time.column for name, source in sources.items()}
     tables: dict[str, SilverTable] = {}
-    scopes: dict[str, Scope] = {}
+    scopes: dict[str, Scope | None] = {}
     for name, section in sections.items():
         tables[name], scopes[name] = build_silver(section, name, fields, times, report)
     return tables, scopes

@@ -160,9 +160,10 @@ def describe(pipeline: Pipeline) -> str:
 
 def _lines(document: Mapping[str, Any]) -> list[str]:
     jobs = document["jobs"]
-    processes = "; ".join(" + ".join(layers) for layers in jobs["processes"])
+    processes = ", ".join(" + ".join(layers) for layers in jobs["processes"])
+    many = "one process" if len(jobs["processes"]) == 1 else "three processes"
     lines = [f"pipeline {document['pipeline']} ({document['file']})"]
-    lines.append(f"  jobs     {jobs['mode']}: {len(jobs['processes'])} process(es): {processes}")
+    lines.append(f"  jobs     {jobs['mode']}: {many}, {processes}")
     lines.append(f"  digest   {document['digest'][:16]}")
     for name, source in document["sources"].items():
         lines += ["", f"source {name}", *_source_lines(source)]

@@ -22,10 +22,12 @@ def build_silver(
     scopes: Mapping[str, Scope],
     times: Mapping[str, str],
     report: Report,
-) -> tuple[SilverTable, Scope]:
-    """The table and the scope it gives to gold. ``scopes`` are the fields of each source, and
-    ``times`` the columns their event time is read from. Problems are reported; the table is then
-    never used."""
+) -> tuple[SilverTable, Scope | None]:
+    """The table, and the scope it gives to gold (None where its source is not known).
+
+    ``scopes`` are the fields of each source, ``times`` the columns event times are read from.
+    Problems are reported; the table is then never used.
+    """
     source = reference(section, scopes, "source", report)
     fields = scopes[source] if source else None
     columns = section.entries("columns")
@@ -38,9 +40,11 @@ def build_silver(
     where = condition(section.get("where"), scope if source else None, report)
     dropped = _dropped(section, scope if source else None, report)
     kept = {n: type_ for n, type_ in scope.items() if n not in dropped}
-    _check_kept(kept, section, columns, report)
+    if source:
+        _check_kept(kept, section, columns, report)
     schema = tuple(Column(n, type_) for n, type_ in kept.items() if type_ is not None)
-    return SilverTable(name, source or "", derived, dropped, where, schema), kept
+    table = SilverTable(name, source or "", derived, dropped, where, schema)
+    return table, kept if source else None
 
 
 def reference(
@@ -107,7 +111,7 @@ def _dropped(section: Section, scope: Scope | None, report: Report) -> tuple[str
 def _check_kept(
     kept: Scope, section: Section, columns: Mapping[str, Field], report: Report
 ) -> None:
-    if not kept and section.get("drop"):
+    if not kept:
         report.add(section.line, section.path, "drops every column")
     for name in LATE_COLUMNS:
         if name in kept:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,8 @@ def _files(section: Section | None, report: Report, project: Path) -> FilesSourc
 
 
 def _located(path: str, project: Path) -> str:
-    return path if "://" in path else str((project / path).resolve())
+    """Absolute, without `..`; links are left to whoever reads, so that one may be turned over."""
+    return path if "://" in path else os.path.normpath(project / Path(path).expanduser())
 
 
 def _record(section: Section | None, report: Report) -> Record | None:
@@ -80,7 +82,7 @@ def _record(section: Section | None, report: Report) -> Record | None:
     event_id = _event_id(section.get("event_id"), types, report)
     event_time = _event_time(section.section("event_time"), types, report)
     duplicates = section.section("duplicates")
-    if duplicates and section.get("event_id") is None:
+    if duplicates and section.get("event_id") is None and not report.concerns(section.path):
         report.add(duplicates.line, duplicates.path, "needs event_id: duplicates share their id")
     if event_time is None or not columns:
         return None

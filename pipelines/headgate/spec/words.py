@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from headgate.spec.datatypes import SCALARS, SYNONYMS
+from headgate.spec.datatypes import SCALARS, SYNONYMS, parse_type
 from headgate.spec.errors import Unfit
 from headgate.spec.forms import EXTRACTED
 from headgate.spec.literals import TIME_UNITS
@@ -37,6 +37,7 @@ def check_words(tokens: tuple[Token, ...], columns: Container[str]) -> None:
         if token.kind != "word":
             continue
         if before and (before.text == "::" or before.lower == "as") and token.lower not in _TYPES:
+            parse_type(token.text)
             raise Unfit(f"{token.text!r} is not a type", nearest(token.lower, _TYPES))
         if after and after.kind in ("string", "raw") and token.lower not in _BEFORE_STRING:
             raise Unfit(f"unexpected text after {token.text!r}")

@@ -1,0 +1,81 @@
+"""A declaration to change, and what is wrong with the changed one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from headgate.spec.errors import DeclarationError, Problem
+from headgate.spec.load import load
+from headgate.spec.model import Pipeline
+
+BASE = """\
+pipeline: shop
+sources:
+  orders:
+    files: {path: landing/orders, format: json}
+    record:
+      event_id: [order_id]
+      event_time: {column: ordered_at}
+      duplicates: {within: 10 minutes}
+      schema:
+        order_id: string
+        customer: bigint
+        price: decimal(18,2)
+        quantity: int
+        weight: double
+        note: string
+        paid: boolean
+        day: date
+        ordered_at: timestamp
+silver:
+  clean:
+    from: orders
+    columns:
+      note: lower(note)
+    drop: [weight]
+    where: price > 0
+gold:
+  sales:
+    from: clean
+    window: {tumbling: 1 minute}
+    by: [customer]
+    measures:
+      orders: count(*)
+      revenue: sum(price)
+    columns:
+      mean: revenue / orders
+    allowed_lateness: 10 seconds
+jobs: fused
+"""
+
+
+@pytest.fixture(name="base")
+def base_text() -> str:
+    return BASE
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[[str], Pipeline]:
+    """Load a declaration of this text."""
+
+    def load_text(text: str) -> Pipeline:
+        file = tmp_path / "shop.yml"
+        file.write_text(text, encoding="utf-8")
+        return load(file)
+
+    return load_text
+
+
+@pytest.fixture
+def refuse(read: Callable[[str], Pipeline]) -> Callable[[str], tuple[Problem, ...]]:
+    """The problems of a declaration of this text, which must have some."""
+
+    def problems_of(text: str) -> tuple[Problem, ...]:
+        with pytest.raises(DeclarationError) as caught:
+            read(text)
+        return caught.value.problems
+
+    return problems_of

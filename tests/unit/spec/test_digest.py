@@ -1,0 +1,66 @@
+"""The digest is of what a pipeline means, not of how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from headgate.spec.model import Pipeline
+
+Read = Callable[[str], Pipeline]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("pipeline: shop", "# a comment\npipeline: 'shop'"),
+        ("price > 0", "price>0   # as before"),
+        ("revenue / orders", '"revenue/orders"'),
+        ("jobs: fused", "jobs: per_layer"),
+        ("jobs: fused", ""),
+        ("10 minutes", "600 s"),
+        ("{within: 10 minutes}", "{differing: warn, within: 10 minutes}"),
+        ("{tumbling: 1 minute}", "{hopping: {size: 1 minute, every: 1 minute}}"),
+        ("landing/orders", "elsewhere"),
+        ("format: json", "format: json, settle: 5 s, max_files_per_batch: 2"),
+        ("decimal(18,2)", "decimal(18, 2)"),
+        ("customer: bigint", "customer: long"),
+    ],
+)
+def test_the_same_meaning_has_the_same_digest(old: str, new: str, base: str, read: Read) -> None:
+    assert old in base
+    assert read(base.replace(old, new)).digest == read(base).digest
+
+
+def test_the_order_of_tables_is_no_part_of_it(base: str, read: Read) -> None:
+    table = base[base.index("  sales:") : base.index("jobs:")]
+    other = table.replace("  sales:", "  more:", 1)
+    first = read(base.replace("jobs:", other + "jobs:"))
+    assert first.digest == read(base.replace(table, other + table)).digest
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("pipeline: shop", "pipeline: shops"),
+        ("price > 0", "price > 1"),
+        ("note: lower(note)", "note: upper(note)"),
+        ("sum(price)", "max(price)"),
+        ("10 minutes", "11 minutes"),
+        ("10 seconds", "11 seconds"),
+        ("1 minute}", "2 minutes}"),
+        ("format: json", "format: parquet"),
+        ("format: json", "format: json, order: modified"),
+        ("decimal(18,2)", "decimal(18,3)"),
+        ("    drop: [weight]\n", ""),
+        ("[customer]", "[]"),
+        (
+            "        paid: boolean\n        day: date\n",
+            "        day: date\n        paid: boolean\n",
+        ),
+    ],
+)
+def test_another_meaning_has_another_digest(old: str, new: str, base: str, read: Read) -> None:
+    assert old in base
+    assert read(base.replace(old, new)).digest != read(base).digest

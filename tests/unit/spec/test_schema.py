@@ -1,0 +1,65 @@
+"""The schema for editors says what the loader says, as far as shapes go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from ruamel.yaml import YAML
+
+from headgate.spec.reference import DOCUMENT, EXAMPLE, SCHEMA, document
+from headgate.spec.schema import json_schema, json_text
+from tests.unit.spec.test_load import EXAMPLES, ROOT
+from tests.unit.spec.test_wrong_declarations import KEYS, NEXT, Wrong
+
+VALIDATOR = jsonschema.Draft202012Validator(json_schema())
+
+
+def parsed(text: str) -> Any:
+    return YAML(typ="safe", pure=True).load(text)
+
+
+def test_it_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(json_schema())
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
+def test_it_accepts_what_ships(file: Path) -> None:
+    VALIDATOR.validate(parsed(file.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    "wrong", [*KEYS[:12], *NEXT], ids=lambda wrong: f"{wrong.key}-{wrong.new}"[:60]
+)
+def test_it_refuses_wrong_keys(wrong: Wrong, base: str) -> None:
+    VALIDATOR.validate(parsed(base))
+    assert not VALIDATOR.is_valid(parsed(base.replace(wrong.old, wrong.new, 1)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("1 minute}", "1 minuet}"),
+        ("[customer]", "customer"),
+        ("decimal(18,2)", "money"),
+        ("pipeline: shop", "pipeline: Shop"),
+        ("format: json", "format: json, max_files_per_batch: 0"),
+        ("{tumbling: 1 minute}", "{}"),
+    ],
+)
+def test_it_refuses_wrong_values(old: str, new: str, base: str) -> None:
+    assert not VALIDATOR.is_valid(parsed(base.replace(old, new)))
+
+
+def test_it_accepts_placeholders_where_they_are_resolved(base: str) -> None:
+    text = base.replace("format: json", "format: json, max_bytes_per_batch: '${env:SIZE}'")
+    VALIDATOR.validate(parsed(text))
+
+
+def test_what_ships_is_up_to_date() -> None:
+    """If not, type: python -m headgate.spec.reference"""
+    assert (ROOT / SCHEMA).read_text(encoding="utf-8") == json_text()
+    example = (ROOT / EXAMPLE).read_text(encoding="utf-8")
+    assert (ROOT / DOCUMENT).read_text(encoding="utf-8") == document(example)
