@@ -17,17 +17,18 @@ from headgate.failpoints import failpoint
 from headgate.jobs import session
 from headgate.jobs.errors import StopRequested
 from headgate.jobs.intake import Intake
-from headgate.jobs.lease import LAYERS, Lease
+from headgate.jobs.lease import Lease
 from headgate.jobs.medallion import Medallion
 from headgate.jobs.operations import close_all_windows, finish_open_operation
 from headgate.jobs.planning import ends_path, planned_end
 from headgate.jobs.progress import Progress
-from headgate.jobs.stopping import stop_requested
 from headgate.sources import reference
 from headgate.sources.files import FilesIntake
 from headgate.spec.model import Pipeline
 from headgate.storage.documents import write_document
 from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS
+from headgate.storage.stopping import stop_requested
 from headgate.tables.errors import FencedError
 
 POLL = 0.25  # seconds between looks at stop requests, the lease and the upstream

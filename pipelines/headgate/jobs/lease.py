@@ -6,52 +6,25 @@ The lease keeps a second driver from starting; what keeps a paused one from writ
 
 from __future__ import annotations
 
-import os
-import socket
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import ClassVar
 
-import psutil
 from filelock import FileLock
 
 from headgate.spec.errors import HeadgateError
 from headgate.storage.documents import Document, read_document, write_document
 from headgate.storage.layout import CONTROL, Layout
+from headgate.storage.ownership import EXPIRES_AFTER, LAYERS, Owner, lease_path
 
-EXPIRES_AFTER = timedelta(seconds=30)
 RENEW_EVERY = 5.0  # seconds
-LAYERS = ("bronze", "silver", "gold")
 
 
 class LeaseHeldError(HeadgateError):
     """Another driver runs this pipeline."""
 
     exit_code: ClassVar[int] = 6
-
-
-@dataclass(frozen=True)
-class Owner:
-    """The process that holds a lease; ``started`` tells it from another one with its pid."""
-
-    pid: int
-    host: str
-    started: float
-
-    @staticmethod
-    def here() -> Owner:
-        return Owner(os.getpid(), socket.gethostname(), psutil.Process().create_time())
-
-    def is_dead(self) -> bool:
-        """Certainly gone. An owner on another host never is: only its silence tells."""
-        if self.host != socket.gethostname():
-            return False
-        try:
-            return abs(psutil.Process(self.pid).create_time() - self.started) > 1
-        except psutil.NoSuchProcess:
-            return True
 
 
 def may_take(held: Document | None, now: datetime, *, take_over: bool) -> bool:
@@ -137,7 +110,3 @@ class Lease:
             f"{held['host']} since {held['since']}",
             remedy=f"headgate stop {self._pipeline}, or headgate run {self._pipeline} --take-over",
         )
-
-
-def lease_path(layer: str) -> str:
-    return Layout.document(f"lease-{layer}")
