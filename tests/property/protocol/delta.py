@@ -1,0 +1,81 @@
+"""A Delta table as delta-rs commits to it, and the storage under it: what the protocol stands on.
+
+A table is its log. A handle is a version. A commit on a handle is refused when any newer commit
+carries the same app id; the versions of app transactions are not compared. Version 0 creates the
+table. Everything else that a commit says is the table's state, in its metadata.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+Rows = tuple[int, ...]
+
+
+class Commit(NamedTuple):
+    """One commit and the state of the table after it."""
+
+    kind: str = "create"  # create | data | fence | intent | operation | maintenance
+    app: bool = False  # carries the table's app transaction
+    epoch: int = 0
+    since: int = 0  # a data commit absorbed the bronze batches (since, n]
+    n: int = 0
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    counts: tuple[int, int] = (0, 0)  # of the table and of its side table, cumulative
+    end: int = 0  # bronze: the source position it ends at; files log: files recorded
+    definition: int = 0  # bronze: which declaration its last batch belongs to
+    closed: int = -1  # gold: windows up to this one were closed by an operation
+    operation: int = 0  # bronze: the last intent o; gold: the last one it carried out
+
+    def without_data(self, kind: str, epoch: int, *, copy_forward: bool = True) -> Commit:
+        """A commit of ``kind`` after this one: the same state, no files."""
+        state = self if copy_forward else Commit()
+        return state._replace(kind=kind, app=True, epoch=epoch, since=state.n, added=(), removed=())
+
+
+Log = tuple[Commit, ...]
+TABLES = ("files", "bronze", "quarantine", "silver", "late", "gold")
+
+
+class World(NamedTuple):
+    """All that outlives a process: tables, data files, the counter of the lease."""
+
+    logs: tuple[Log, ...] = ((Commit(),),) * len(TABLES)
+    storage: tuple[tuple[str, Rows], ...] = ()
+    epoch: int = 0
+    checkpoint: int = 0  # only the mutant that does not trust bronze reads it
+
+    def log(self, table: str) -> Log:
+        return self.logs[TABLES.index(table)]
+
+    def head(self, table: str) -> Commit:
+        return self.log(table)[-1]
+
+    def commit(self, table: str, handle: int, commit: Commit) -> World | None:
+        """The world with ``commit``, or None where it is refused."""
+        log = self.log(table)
+        if commit.app and any(newer.app for newer in log[handle + 1 :]):
+            return None
+        logs = list(self.logs)
+        logs[TABLES.index(table)] = (*log, commit)
+        return self._replace(logs=tuple(logs))
+
+    def write(self, path: str, rows: Rows) -> World:
+        """A data file. An object store overwrites what has that name."""
+        others = [file for file in self.storage if file[0] != path]
+        return self._replace(storage=tuple(sorted([*others, (path, rows)])))
+
+    def delete(self, paths: tuple[str, ...]) -> World:
+        return self._replace(storage=tuple(f for f in self.storage if f[0] not in paths))
+
+    def read(self, paths: tuple[str, ...]) -> Rows:
+        """Raises KeyError for a file that is gone."""
+        storage = dict(self.storage)
+        return tuple(row for path in paths for row in storage[path])
+
+
+def live_files(log: Log) -> tuple[str, ...]:
+    """The files that a reader of the table's last version sees."""
+    removed = {path for commit in log for path in commit.removed}
+    return tuple(path for commit in log for path in commit.added if path not in removed)

@@ -1,0 +1,39 @@
+"""The rules of the protocol, one by one. A mutant is the protocol without one of them."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Rule(Enum):
+    # Commits
+    APP_TRANSACTION = "every commit carries the table's app transaction"
+    OLD_HANDLE = "a commit is made on the handle that its step began with, never refreshed"
+    REFUSED_ENDS = "a refused commit ends the driver; nothing is retried on a new handle"
+    UNIQUE_ATTEMPT = "each attempt stages into a directory of its own"
+    COPY_FORWARD = "commits without data copy the table's state forward"
+    # Epochs and fences
+    RISING_EPOCH = "each driver that starts gets a higher epoch than all before"
+    EPOCH_CHECK = "a step ends the driver when the table shows a higher epoch"
+    FENCE = "a driver commits its epoch to its tables before any stage runs"
+    FENCE_EVERY_TABLE = "side tables are fenced as well"
+    FENCE_CHECK = "a fence, too, ends the driver when the table shows a higher epoch"
+    FENCE_OWN_LAYER = "a process of one layer fences the tables of that layer only"
+    # Bronze
+    CHECKPOINT_IN_BRONZE = "the next range starts where bronze's last commit ended"
+    START_AFTER_FENCE = "that end is read after the fences"
+    RANGE_CHECK = "bronze takes only a range that starts where its last commit ended"
+    FILES_LOG_FENCED = "the files log is committed to like every table"
+    # Stages
+    CATCH_UP_AT_START = "a driver brings its stages level before it plans a batch"
+    WHOLE_RANGE = "a stage absorbs all of (h, n], not only batch n"
+    NO_MORE_THAN_RANGE = "a stage absorbs no more than (h, n], even if upstream has more"
+    SIDE_FIRST = "side tables are committed before the dense table of their stage"
+    SIDE_LOWER_BOUND = "a side table starts at the greater of its own h and its stage's"
+    PINNED_DEFINITION = "a step is finished under the definition that it was begun with"
+    # Operations and maintenance
+    INTENT_FENCED = "an operation's intent is a commit of bronze, fenced like every other"
+    WAIT_FOR_OPERATION = "bronze takes no batch while an intent is open"
+    LEVEL_BEFORE_OPERATION = "an intent is carried out where its stages are level with bronze"
+    OPERATION_TRANSACTION = "a table that has operation o is not operated on again"
+    COMPACT_ABSORBED = "compaction leaves alone what a stage downstream has yet to absorb"

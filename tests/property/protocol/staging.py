@@ -1,0 +1,134 @@
+"""One step of one table: refresh, (bound,) stage, commit. Bronze and the stages take the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.property.protocol.delta import Commit, Rows, World, live_files
+from tests.property.protocol.rules import Rule
+from tests.property.protocol.scenario import (
+    SIDES,
+    UPSTREAM,
+    Driver,
+    Scenario,
+    Successor,
+    onward,
+    stages,
+)
+from tests.property.protocol.sourcing import sequenced
+
+
+def refresh(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
+    """Step 1: the handle, and the table's state in that version."""
+    table, log = driver.tables[0], world.log(driver.tables[0])
+    head = log[-1]
+    driver = driver._replace(handle=len(log) - 1, lower=head.n, closed=head.closed)
+    if head.epoch > driver.epoch and scenario.keeps(Rule.EPOCH_CHECK):
+        yield world, driver.end("fenced")
+    elif table == "bronze":
+        if head.end != driver.batch[0] and scenario.keeps(Rule.RANGE_CHECK):
+            yield world, driver.end("bronze ended elsewhere")
+        else:
+            yield world, driver._replace(at="stage", target=head.n + 1)
+    elif head.n >= driver.target:
+        yield world, onward(driver, driver.tables[1:])
+    else:
+        yield world, driver._replace(at="bound" if table in SIDES else "stage")
+
+
+def bound(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
+    """A side table may have skipped batches, and closing is recorded in its dense table."""
+    dense = world.head(SIDES[driver.tables[0]])
+    lower = max(driver.lower, dense.n) if scenario.keeps(Rule.SIDE_LOWER_BOUND) else driver.lower
+    if lower >= driver.target:
+        yield world, onward(driver, driver.tables[1:])
+    else:
+        yield world, driver._replace(at="stage", lower=lower, closed=dense.closed)
+
+
+def stage(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
+    """Step 2: write this attempt's files. They stay orphans unless a commit names them."""
+    table = driver.tables[0]
+    try:
+        rows, others = absorb(scenario, world, driver)
+        replaced = live_files(world.log("gold")[: driver.handle + 1]) if table == "gold" else ()
+        held = world.read(replaced)
+    except (KeyError, LookupError) as gap:
+        yield world, driver.end(f"gap: {gap}")
+        return
+    if not rows and table in SIDES:
+        yield world, onward(driver, driver.tables[1:])
+        return
+    attempt = driver.name if scenario.keeps(Rule.UNIQUE_ATTEMPT) else "again"
+    path = f"{table}/{driver.target}-{attempt}"
+    driver = driver._replace(at="commit", counts=(len(rows), len(others)), staged=(path,))
+    yield world.write(path, held + rows), driver._replace(replaced=replaced)
+
+
+def commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
+    """Step 3: on the handle of step 1."""
+    table = driver.tables[0]
+    if not scenario.keeps(Rule.OLD_HANDLE):
+        driver = driver._replace(handle=len(world.log(table)) - 1)
+    entry = entry_of(world.log(table)[driver.handle], table, driver)
+    entry = entry._replace(app=scenario.keeps(Rule.APP_TRANSACTION))
+    after = world.commit(table, driver.handle, entry)
+    if after is not None:
+        remaining = driver.tables[1:]
+        if table == "bronze":
+            after = after._replace(checkpoint=driver.batch[0])  # Spark's own lags one behind
+            remaining = stages(scenario, driver)
+        yield after, onward(driver, remaining)
+    elif scenario.keeps(Rule.REFUSED_ENDS):
+        yield world, driver.end("refused")
+    else:
+        yield world, driver._replace(handle=len(world.log(table)) - 1)
+
+
+def entry_of(state: Commit, table: str, driver: Driver) -> Commit:
+    """The commit: files, state, cumulative counts."""
+    entry = state.without_data("data", driver.epoch)._replace(
+        since=driver.lower,
+        n=driver.target,
+        added=driver.staged,
+        removed=driver.replaced,
+        counts=(state.counts[0] + driver.counts[0], state.counts[1] + driver.counts[1]),
+    )
+    if table == "bronze":
+        entry = entry._replace(end=driver.batch[1], definition=driver.definition)
+    return entry
+
+
+def absorb(scenario: Scenario, world: World, driver: Driver) -> tuple[Rows, Rows]:
+    """The rows that this step adds to its table, and those it leaves to the table beside it."""
+    table = driver.tables[0]
+    if table == "bronze":
+        return sequenced(world)[slice(*driver.batch)], ()
+    rows = upstream_rows(scenario, world, driver)
+    events = scenario.events
+    if table in ("silver", "quarantine"):
+        aside = {row for row in rows if events[row].outcome(driver.using) == "bad"}
+    else:
+        late = {row for row in rows if events[row].outcome(driver.using) == "late"}
+        aside = late | {row for row in rows if events[row].window <= driver.closed}
+    mine = tuple(row for row in rows if (row in aside) == (table in SIDES))
+    others = tuple(row for row in rows if (row in aside) != (table in SIDES))
+    return mine, others
+
+
+def upstream_rows(scenario: Scenario, world: World, driver: Driver) -> Rows:
+    """The rows of batches (lower, target] by the upstream log. Raises LookupError for a gap."""
+    log = [commit for commit in world.log(UPSTREAM[driver.tables[0]]) if commit.kind == "data"]
+    rows: Rows = ()
+    reached = driver.lower
+    if not scenario.keeps(Rule.WHOLE_RANGE):
+        reached = max(commit.since for commit in log if commit.n <= driver.target)
+    for entry in log:
+        beyond = entry.n > driver.target and scenario.keeps(Rule.NO_MORE_THAN_RANGE)
+        if entry.n <= reached or beyond:
+            continue
+        if entry.since != reached:
+            raise LookupError(f"batch {reached + 1} is not in the log")
+        rows += world.read(entry.added)
+        reached = entry.n
+    return rows

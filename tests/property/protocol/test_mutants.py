@@ -1,0 +1,101 @@
+"""Every rule is needed: without it, the search finds what breaks. So the search can find things.
+
+A rule that only backs another one up is left out together with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+
+from tests.property.protocol.rules import Rule
+from tests.property.protocol.scenario import GOOD, LATE, Scenario
+from tests.property.protocol.search import explore
+from tests.property.protocol.test_search import LAYERS, SCENARIOS
+
+
+class Mutant(NamedTuple):
+    """Without the ``rules``, a search of ``scenario`` finds a violation of this ``kind`` whose
+    text holds ``words``."""
+
+    rules: tuple[Rule, ...]
+    scenario: Scenario
+    kind: str
+    words: str
+
+
+TWO = Scenario((GOOD, LATE))
+CLOSE = Scenario((GOOD, GOOD), closings=1)
+PER_LAYER = Scenario((GOOD, LATE), roles=LAYERS, finish=LAYERS)
+CLOSE_PER_LAYER = SCENARIOS["per layer, close windows"]
+COMPACT_PER_LAYER = SCENARIOS["per layer, compact"]
+TWICE = "bronze holds [0, 0, 1, 1], prescribed is [0, 1]"
+
+MUTANTS = [
+    Mutant((Rule.APP_TRANSACTION,), TWO, "damage", "the position of bronze fell"),
+    Mutant((Rule.OLD_HANDLE,), TWO, "damage", TWICE),
+    Mutant((Rule.REFUSED_ENDS,), TWO, "damage", TWICE),
+    Mutant((Rule.UNIQUE_ATTEMPT,), TWO, "damage", "bronze holds [0, 1], prescribed is [0]"),
+    Mutant((Rule.COPY_FORWARD,), TWO, "damage", "the position of files fell"),
+    Mutant((Rule.RISING_EPOCH,), TWO, "stuck", "refused, though nobody took over"),
+    Mutant((Rule.RISING_EPOCH,), CLOSE, "damage", "operations (o, n) [(1, 1)], intents [(1, 0)]"),
+    Mutant((Rule.EPOCH_CHECK,), TWO, "zombie", "bronze accepted a commit of epoch 1 after 2"),
+    Mutant((Rule.FENCE,), TWO, "stuck", "though nobody took over"),
+    Mutant((Rule.FENCE,), CLOSE, "damage", "operations (o, n) [(1, 1)], intents [(1, 0)]"),
+    Mutant((Rule.FENCE_EVERY_TABLE,), TWO, "stuck", "refused, though nobody took over"),
+    Mutant((Rule.FENCE_CHECK,), TWO, "zombie", "files accepted a commit of epoch 1 after 2"),
+    Mutant((Rule.FENCE_OWN_LAYER,), PER_LAYER, "stuck", "bronze driver ended: fenced, though"),
+    Mutant((Rule.CHECKPOINT_IN_BRONZE,), TWO, "stuck", "bronze ended elsewhere"),
+    Mutant((Rule.CHECKPOINT_IN_BRONZE, Rule.RANGE_CHECK), TWO, "damage", TWICE),
+    Mutant((Rule.START_AFTER_FENCE,), TWO, "stuck", "bronze ended elsewhere"),
+    Mutant((Rule.START_AFTER_FENCE, Rule.RANGE_CHECK), TWO, "damage", TWICE),
+    Mutant((Rule.FILES_LOG_FENCED,), SCENARIOS["list files"], "damage", "position of files fell"),
+    Mutant((Rule.CATCH_UP_AT_START,), TWO, "stuck", "stages are left behind"),
+    Mutant((Rule.WHOLE_RANGE,), PER_LAYER, "damage", "silver holds [1], prescribed is [0, 1]"),
+    Mutant((Rule.NO_MORE_THAN_RANGE,), PER_LAYER, "damage", "silver holds [0, 1], prescribed is"),
+    Mutant((Rule.SIDE_FIRST,), TWO, "damage", "late holds [], prescribed is [1]"),
+    Mutant((Rule.SIDE_LOWER_BOUND,), CLOSE, "damage", "late holds [0, 1], prescribed is [1]"),
+    Mutant((Rule.SIDE_LOWER_BOUND,), SCENARIOS["compact"], "stuck", "gap"),
+    Mutant(
+        (Rule.PINNED_DEFINITION,),
+        SCENARIOS["change the declaration"],
+        "damage",
+        "quarantine holds [0], prescribed is []",
+    ),
+    Mutant((Rule.INTENT_FENCED,), CLOSE, "zombie", "bronze accepted a commit of epoch 1 after 2"),
+    Mutant((Rule.INTENT_FENCED,), CLOSE, "damage", "operations (o, n) [(1, 1)], intents [(1, 0)]"),
+    Mutant((Rule.WAIT_FOR_OPERATION,), CLOSE_PER_LAYER, "damage", "operations (o, n) [(1, 1)]"),
+    Mutant((Rule.LEVEL_BEFORE_OPERATION,), CLOSE_PER_LAYER, "damage", "operations (o, n)"),
+    Mutant((Rule.OPERATION_TRANSACTION,), CLOSE, "damage", "operations (o, n) [(1, 0), (1, 1)]"),
+    Mutant((Rule.COMPACT_ABSORBED,), COMPACT_PER_LAYER, "stuck", "gap"),
+]
+
+
+def label(mutant: Mutant) -> str:
+    return f"{'+'.join(rule.name for rule in mutant.rules)}-{mutant.kind}"
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=label)
+def test_without_the_rule_the_search_finds_what_breaks(mutant: Mutant) -> None:
+    scenario = replace(mutant.scenario, without=frozenset(mutant.rules))
+    findings = explore(scenario, frozenset({mutant.kind}))
+    assert findings.violation is not None
+    assert mutant.words in findings.violation.text
+
+
+def test_every_rule_has_a_mutant() -> None:
+    assert {rule for mutant in MUTANTS for rule in mutant.rules} == set(Rule)
+
+
+def test_a_violation_comes_with_the_steps_that_lead_to_it() -> None:
+    findings = explore(replace(TWO, without=frozenset({Rule.FENCE_CHECK})))
+    assert findings.trace == [
+        "0: fused lease",
+        "1: fused lease",
+        "1: fused fence files",
+        "1: fused fence commit files",
+        "0: fused fence files",
+        "0: fused fence commit files",
+    ]
