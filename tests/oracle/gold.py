@@ -57,13 +57,14 @@ class GoldTable:
                 self.late.append(row | {"window_start": window[0], "window_end": window[1]} | late)
 
     def lateness(self, row: Row, end: datetime) -> Row | None:
-        """None for a pair on time; a pair that is late by both rules is called late."""
+        """None for a pair on time; a pair that is late by both rules is called late. A window
+        that was closed early makes ``late_by`` negative, or null for a row in order."""
         clock = row["_clock"]
-        limit = end + self.rules.allowed_lateness
-        if clock is not None and clock >= limit:
-            return {"late_by": clock - limit, "reason": "late"}
+        late_by = None if clock is None else clock - (end + self.rules.allowed_lateness)
+        if late_by is not None and late_by >= timedelta(0):
+            return {"late_by": late_by, "reason": "late"}
         if self.closed is not None and end <= self.closed:
-            return {"late_by": None, "reason": "closed"}
+            return {"late_by": late_by, "reason": "closed"}
         return None
 
     def rows(self, closing_clock: datetime | None) -> list[Row]:

@@ -180,6 +180,14 @@ def test_rows_after_a_closing_are_late_for_closed_windows() -> None:
     assert column(tables.gold["per_minute"], "orders", "final") == [(1, True), (1, False)]
 
 
+def test_a_row_out_of_order_in_a_window_closed_early_is_late_by_less_than_nothing() -> None:
+    values = [order("a", "10:00:30"), order("b", "10:00:10")]
+    tables = judge(arrive(*values), RULES, closings=[Closing(after={0: 0})])
+    assert column(tables.late["per_minute"], "late_by", "reason") == [
+        (timedelta(seconds=-30), "closed")
+    ]
+
+
 def test_a_closing_of_an_empty_table_closes_nothing() -> None:
     tables = judge(arrive(order("a", "10:00")), RULES, closings=[Closing(after={})])
     assert column(tables.gold["per_minute"], "final") == [False]
