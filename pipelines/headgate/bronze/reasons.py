@@ -17,5 +17,8 @@ class Reason(StrEnum):
     UNKNOWN_FIELD = "unknown_field"
 
 
-AFTER_DIFFERING = (Reason.WRONG_TYPE, Reason.UNKNOWN_FIELD)
-"""Reasons that give way to ``differing_duplicate``."""
+UNREADABLE = (Reason.UNPARSABLE, Reason.NOT_AN_OBJECT)
+"""Such a record has no fields, no id and no time."""
+
+BEFORE_FUTURE = (*UNREADABLE, Reason.MISSING_ID, Reason.MISSING_TIME, Reason.UNPARSABLE_TIME)
+"""Reasons that are told although the record's time, if any, is future too."""

@@ -1,6 +1,8 @@
-"""From a source's bytes to a record: fields, id, event time, and what is wrong with it.
+"""From a source's bytes to a record: fields, id and event time, and whether to look twice.
 
-Everything is a column expression that cannot fail: a record that does not fit gets a reason.
+Everything is a column expression that cannot fail. Whether a record is fit is not decided here:
+a record that is not plainly so is *suspect*, and ``judging`` says what is wrong with it, if
+anything. So the many take the cheap way and the few a careful one.
 """
 
 from __future__ import annotations
@@ -10,13 +12,16 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from headgate.bronze.document import STRICT, is_document, is_object, is_suspect
-from headgate.bronze.reasons import Reason
-from headgate.bronze.times import event_time, iso_time
+from headgate.bronze.times import event_time, in_range, iso_time
 from headgate.spec.model import Column as Declared
 from headgate.spec.model import FileFormat, Record
 
-PARSED_COLUMNS = (
+STRICT = {
+    "allowSingleQuotes": "false",
+    "allowNonNumericNumbers": "false",
+    "columnNameOfCorruptRecord": "_corrupt",
+}
+SOURCE_COLUMNS = (
     "partition",
     "offset",
     "key",
@@ -25,156 +30,144 @@ PARSED_COLUMNS = (
     "file",
     "ingested_at",
     "seen_at",
-    "event_id",
-    "event_time",
-    "record",
-    "reason",
-    "reason_column",
 )
 
 
-def parse(records: DataFrame, record: Record, format: FileFormat) -> DataFrame:
-    """``PARSED_COLUMNS`` of every record in ``records`` (shape: ``tables.record_shape``).
+class RecordParser:
+    """Parses records of one declaration. The expressions are made once: building them anew for
+    every batch costs more than a small batch's data."""
 
-    ``record`` is a struct of the declared columns, plus ``_rescued`` where asked. ``reason`` is
-    null or a :class:`Reason` and ``reason_column`` the first column of the wrong type.
-    """
-    rows = records.withColumn("_raw", F.from_json("parse", _raw_type(record, format), STRICT))
-    rows = rows.withColumn("_time", event_time(_raw(record.event_time.column), record.event_time))
-    rows = rows.withColumn("_suspect", is_suspect(F.col("parse"), F.col("_raw._corrupt")))
-    rows = rows.withColumn("event_id", _event_id(record, format))
-    rows = rows.withColumn("_fields", F.struct(*(_field(c, record, format) for c in record.schema)))
-    rows = rows.withColumn("_wrong", _wrong_column(record, format))
-    rows = rows.withColumn("reason", _reason(record, format))
-    return rows.select(
-        *(c for c in PARSED_COLUMNS if c in records.columns),
-        F.when(_is_readable() | F.lit(not record.event_id), F.col("event_id")).alias("event_id"),
-        F.when(_is_readable(), F.col("_time")).alias("event_time"),
-        _record(record).alias("record"),
-        "reason",
-        F.when(F.col("reason") == Reason.WRONG_TYPE, F.col("_wrong")).alias("reason_column"),
-    ).select(*PARSED_COLUMNS)
+    def __init__(self, record: Record, format: FileFormat) -> None:
+        self._record = record
+        self._format = format
+        self._text = F.col("parse") if format == "csv" else F.col("value").cast("string")
+        self._parsed = F.from_json(self._text, self._raw_type(), STRICT).alias("_raw")
+        time = event_time(_raw(record.event_time.column), record.event_time)
+        times = [iso_time(_raw(c.name)).alias(c.name) for c in self._other_times()]
+        self._timed = [
+            F.col("_raw"),
+            time.alias("_time"),
+            F.struct(*times).alias("_times") if times else F.lit(None).alias("_times"),
+            self._event_id().alias("event_id"),
+        ]
+        self._fielded = [
+            "event_id",
+            in_range(F.col("_time")).alias("event_time"),
+            F.struct(*(self._field(c) for c in record.schema)).alias("record"),
+            F.col("_raw"),
+        ]
+        self._judged = ["event_id", "event_time", "record", self._suspect().alias("suspect")]
+        self._unclear = [
+            "partition",
+            "offset",
+            (F.col("parse").cast("binary") if format == "csv" else F.col("value")).alias("text"),
+            F.col("event_id").isNull().alias("no_id"),
+            F.col("event_time").isNull().alias("no_time"),
+            F.col("_raw._corrupt").isNotNull().alias("corrupt"),
+            F.array_compact(F.array(*self._unconverted())).alias("unconverted"),
+        ]
+
+    def parse(self, records: DataFrame) -> DataFrame:
+        """``SOURCE_COLUMNS`` of ``records`` (shape: ``tables.record_shape``), then event_id,
+        event_time, record (a struct of the declared columns) and suspect."""
+        kept = [*SOURCE_COLUMNS, *(["parse"] if self._format == "csv" else [])]
+        rows = records.select(*kept, self._parsed)
+        return (
+            rows.select(*kept, *self._timed)
+            .select(*kept, *self._fielded)
+            .select(*kept, *self._judged)
+        )
+
+    def unclear(self, suspects: DataFrame) -> DataFrame:
+        """What ``judging`` needs to know of parsed rows that are suspect."""
+        rows = suspects.withColumn("_raw", self._parsed)
+        return rows.select(*self._unclear)
+
+    def _raw_type(self) -> str:
+        """What the parser is asked for: times as text (their rules are ours), CSV cells as text."""
+        fields = [f"`{c.name}` {self._parsed_as(c)}" for c in self._record.schema]
+        return ", ".join([*fields, "_corrupt string"])
+
+    def _parsed_as(self, column: Declared) -> str:
+        if self._format == "csv":
+            return "string"
+        rule = self._record.event_time
+        if column.type == "timestamp" and column.name == rule.column and "epoch" in rule.format:
+            return "bigint"
+        return "string" if column.type in ("timestamp", "binary") else column.type
+
+    def _event_id(self) -> Column:
+        if not self._record.event_id:
+            return F.concat_ws(
+                ":", F.col("partition").cast("string"), F.col("offset").cast("string")
+            )
+        texts = [_raw(name).cast("string") for name in self._record.event_id]
+        if len(texts) == 1:
+            return texts[0]
+        complete = reduce(Column.__and__, (t.isNotNull() for t in texts))
+        return F.when(complete, F.to_json(F.array(*texts)))
+
+    def _field(self, column: Declared) -> Column:
+        raw = _raw(column.name)
+        if column.type == "timestamp":
+            is_event_time = column.name == self._record.event_time.column
+            time = F.col("_time") if is_event_time else F.col(f"_times.`{column.name}`")
+            return in_range(time).alias(column.name)
+        as_declared = raw if self._format == "json" else raw.cast(column.type)
+        return as_declared.alias(column.name)
+
+    def _other_times(self) -> list[Declared]:
+        event_time = self._record.event_time.column
+        return [c for c in self._record.schema if c.type == "timestamp" and c.name != event_time]
+
+    def _suspect(self) -> Column:
+        """True unless the text plainly is one flat JSON object with fields of the right types.
+
+        Spark's parser stops after the first document of a line, repairs invalid UTF-8 and takes
+        an object for a string: hence the looks at braces and at how strings begin.
+        """
+        one_brace = F.octet_length(F.substring_index(self._text, "}", -2)) == F.octet_length(
+            self._text
+        )
+        plain = [
+            F.col("_raw._corrupt").isNull(),
+            F.is_valid_utf8(self._text),
+            self._text.endswith("}"),
+            one_brace,
+            F.col("event_id").isNotNull(),
+            F.col("event_time").isNotNull(),
+            *(~F.substring(_raw(c.name), 1, 1).isin("{", "[") for c in self._texts()),
+            *(F.abs(_raw(c.name)) != float("inf") for c in self._floats()),
+            *(~wrong.isNotNull() for wrong in self._unconverted()),
+        ]
+        if self._record.unknown_fields != "ignore":
+            names = F.array(*(F.lit(c.name) for c in self._record.schema))
+            plain.append(F.size(F.array_except(F.json_object_keys(self._text), names)) == 0)
+        return ~reduce(Column.__and__, (F.coalesce(p, F.lit(True)) for p in plain))
+
+    def _texts(self) -> list[Declared]:
+        return (
+            [] if self._format == "csv" else [c for c in self._record.schema if c.type == "string"]
+        )
+
+    def _floats(self) -> list[Declared]:
+        floats = ("double", "float")
+        return [] if self._format == "csv" else [c for c in self._record.schema if c.type in floats]
+
+    def _unconverted(self) -> list[Column]:
+        """The name of each column whose text Spark could not convert, else null."""
+        return [
+            F.when(_raw(c.name).isNotNull() & F.col(f"record.`{c.name}`").isNull(), F.lit(c.name))
+            for c in self._record.schema
+            if c.name != self._record.event_time.column
+            and (c.type == "timestamp" or self._format == "csv")
+        ]
 
 
 def record_type(record: Record) -> str:
     """The Spark type of bronze's ``record`` column."""
-    fields = [f"`{c.name}`: {c.type}" for c in record.schema]
-    if record.unknown_fields == "rescue":
-        fields.append("`_rescued`: string")
-    return f"struct<{', '.join(fields)}>"
+    return f"struct<{', '.join(f'`{c.name}`: {c.type}' for c in record.schema)}>"
 
 
 def _raw(name: str) -> Column:
     return F.col(f"_raw.`{name}`")
-
-
-def _raw_type(record: Record, format: FileFormat) -> str:
-    """What the parser is asked for: times as text (their rules are ours), CSV cells as text."""
-    fields = [f"`{c.name}` {_parsed_as(c, record, format)}" for c in record.schema]
-    return ", ".join([*fields, "_corrupt string"])
-
-
-def _parsed_as(column: Declared, record: Record, format: FileFormat) -> str:
-    if format == "csv":
-        return "string"
-    is_epoch = record.event_time.format.startswith("epoch")
-    if column.name == record.event_time.column and is_epoch and column.type == "timestamp":
-        return "bigint"
-    return "string" if column.type in ("timestamp", "binary") else column.type
-
-
-def _field(column: Declared, record: Record, format: FileFormat) -> Column:
-    raw = _raw(column.name)
-    if column.type == "timestamp":
-        is_event_time = column.name == record.event_time.column
-        value = F.col("_time") if is_event_time else iso_time(raw)
-    elif column.type in ("double", "float"):
-        number = raw.cast(column.type)
-        value = F.when(F.abs(number) != float("inf"), number)
-    else:
-        value = raw.cast(column.type) if format == "csv" else raw
-    return value.alias(column.name)
-
-
-def _text(name: str) -> Column:
-    """A field as text whatever its type: only for lines that are suspect already."""
-    return F.from_json("parse", "map<string,string>", STRICT)[name]
-
-
-def _event_id(record: Record, format: FileFormat) -> Column:
-    if not record.event_id:
-        return F.concat_ws(":", F.col("partition").cast("string"), F.col("offset").cast("string"))
-    texts = [_raw(name).cast("string") for name in record.event_id]
-    if len(texts) == 1:
-        return texts[0]
-    complete = reduce(Column.__and__, (t.isNotNull() for t in texts))
-    return F.when(complete, F.to_json(F.array(*texts)))
-
-
-def _wrong_column(record: Record, format: FileFormat) -> Column:
-    """The first declared column whose value has another type, or null."""
-    wrong = [
-        F.when(_is_wrong(c, record, format), F.lit(c.name))
-        for c in record.schema
-        if not (c.name == record.event_time.column and c.type == "timestamp")
-    ]
-    return F.coalesce(*wrong, F.lit(None).cast("string"))
-
-
-def _is_wrong(column: Declared, record: Record, format: FileFormat) -> Column:
-    raw, value = _raw(column.name), F.col(f"_fields.`{column.name}`")
-    if column.type == "string" and format != "csv":
-        # The parser takes an object for a string and hands its text on.
-        nested = F.substring(raw, 1, 1).isin("{", "[")
-        found = F.try_variant_get(F.try_parse_json("parse"), f"$['{column.name}']", "variant")
-        kind = F.when(nested, F.schema_of_variant(F.when(nested, found)))
-        return F.coalesce(kind.rlike("^(OBJECT|ARRAY)"), F.lit(False))
-    parsed_here = column.type in ("timestamp", "double", "float") or format == "csv"
-    unconverted = raw.isNotNull() & value.isNull() if parsed_here else F.lit(False)
-    if format == "csv" or column.type == "timestamp":
-        return unconverted
-    refused = F.when(F.col("_raw._corrupt").isNotNull() & raw.isNull(), _text(column.name).isNotNull())
-    return unconverted | F.coalesce(refused, F.lit(False))
-
-
-def _reason(record: Record, format: FileFormat) -> Column:
-    suspect, corrupt = F.col("_suspect"), F.col("_raw._corrupt").isNotNull()
-    time_given = _raw(record.event_time.column).isNotNull() | F.coalesce(
-        F.when(corrupt, _text(record.event_time.column).isNotNull()), F.lit(False)
-    )
-    future = F.col("_time") > F.col("seen_at") + F.expr(
-        f"interval {int(record.future_after.total_seconds() * 1_000_000)} microseconds"
-    )
-    reason = (
-        F.when(F.col("parse").isNull(), Reason.UNPARSABLE.value)
-        .when(suspect & ~is_document(F.col("parse")), Reason.UNPARSABLE.value)
-        .when(suspect & ~is_object(F.col("parse")), Reason.NOT_AN_OBJECT.value)
-        .when(F.col("event_id").isNull(), Reason.MISSING_ID.value)
-        .when(F.col("_time").isNull() & ~time_given, Reason.MISSING_TIME.value)
-        .when(F.col("_time").isNull(), Reason.UNPARSABLE_TIME.value)
-        .when(future, Reason.FUTURE.value)
-        .when(F.col("_wrong").isNotNull() | corrupt, Reason.WRONG_TYPE.value)
-    )
-    if record.unknown_fields == "quarantine":
-        reason = reason.when(F.size(_unknown(record)) > 0, Reason.UNKNOWN_FIELD.value)
-    return reason
-
-
-def _unknown(record: Record) -> Column:
-    declared = F.array(*(F.lit(c.name) for c in record.schema))
-    return F.array_except(F.json_object_keys("parse"), declared)
-
-
-def _record(record: Record) -> Column:
-    fields = [F.col(f"_fields.`{c.name}`").alias(c.name) for c in record.schema]
-    if record.unknown_fields == "rescue":
-        every = F.from_json("parse", "map<string,string>", STRICT)
-        unknown = F.map_filter(every, lambda k, _: ~k.isin(*(c.name for c in record.schema)))
-        fields.append(F.when(F.size(unknown) > 0, F.to_json(unknown)).alias("_rescued"))
-    return F.when(_is_readable(), F.struct(*fields))
-
-
-def _is_readable() -> Column:
-    """Half a document may have given fields before it broke off: they do not count."""
-    reasons = (Reason.UNPARSABLE.value, Reason.NOT_AN_OBJECT.value)
-    return F.coalesce(~F.col("reason").isin(*reasons), F.lit(True))

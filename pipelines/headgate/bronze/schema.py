@@ -5,8 +5,9 @@ from __future__ import annotations
 from pyspark.sql.types import StructType
 
 from headgate.bronze.record import record_type
-from headgate.tables.record_shape import HEADERS
 from headgate.spec.model import Record
+from headgate.tables.frames import struct_type
+from headgate.tables.record_shape import HEADERS
 
 
 def bronze_type(record: Record) -> StructType:
@@ -14,11 +15,13 @@ def bronze_type(record: Record) -> StructType:
 
     ``clock``: the greatest event time before it, where that is ahead of its own; ``duplicate``:
     an earlier record has its id; ``reason``: why it goes to quarantine, null if it conforms;
-    ``record``: the declared fields, parsed once, here.
+    ``reason_column`` is the column of a wrong type; ``record``: the declared fields, parsed once,
+    here; ``rescued``: a JSON object of undeclared fields, where asked.
     """
-    return StructType.fromDDL(
+    return struct_type(
         f"partition int, offset bigint, key binary, headers {HEADERS}, value binary, "
         "file string, ingested_at timestamp, seen_at timestamp, event_id string, "
         "event_time timestamp, clock timestamp, duplicate boolean, "
-        f"record {record_type(record)}, reason string, reason_column string"
+        f"record {record_type(record)}, reason string, reason_column string, "
+        "rescued string"
     )

@@ -67,8 +67,8 @@ class Seen:
         self._used: dict[int, int] = {}
         self._batch = 0
         self._connection = duckdb.connect(":memory:")
-        self._connection.execute("set threads = 2")
-        self._connection.execute(
+        self._run("set threads = 2")
+        self._run(
             "create table seen (partition integer, time bigint, hash_a bigint, hash_b bigint, "
             "content bigint, bucket bigint)"
         )
@@ -121,7 +121,7 @@ class Seen:
         self._used.update(dict.fromkeys(needed, self._batch))
 
     def _insert(self, view: str) -> None:
-        self._connection.execute(
+        self._run(
             f"insert into seen select partition, time, hash_a, hash_b, content, "
             f"(time - ((time % {self._width}) + {self._width}) % {self._width}) // {self._width} "
             f"from {view}"
@@ -135,13 +135,16 @@ class Seen:
         for bucket in sorted(self._used, key=lambda b: (self._used[b], b)):
             if rows <= self._rows_in_memory or self._used[bucket] == self._batch:
                 return
-            self._connection.execute("delete from seen where bucket = ?", [bucket])
+            self._run("delete from seen where bucket = ?", [bucket])
             del self._used[bucket]
             rows = self._rows()
 
     def _rows(self) -> int:
-        counted = self._connection.execute("select count(*) from seen").fetchone()
-        return int(counted[0]) if counted else 0
+        return int(self._run("select count(*) from seen")[0][0])
+
+    def _run(self, sql: str, parameters: Sequence[int] = ()) -> list[tuple[int, ...]]:
+        """Run a statement to its end: an unfinished result would block the next one."""
+        return self._connection.execute(sql, parameters or None).fetchall()
 
 
 def _runs(buckets: Iterable[int]) -> list[tuple[int, int]]:

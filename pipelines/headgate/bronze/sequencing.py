@@ -18,7 +18,7 @@ from headgate.bronze.seen import Seen
 Micros = npt.NDArray[np.int64]
 NEVER = np.iinfo(np.int64).min
 
-THIN = pa.schema(
+FIT = pa.schema(
     [
         ("partition", pa.int32()),
         ("offset", pa.int64()),
@@ -27,10 +27,12 @@ THIN = pa.schema(
         ("hash_b", pa.int64()),
         ("content", pa.int64()),
         ("reason", pa.string()),
+        ("reason_column", pa.string()),
+        ("rescued", pa.string()),
     ]
 )
-"""The columns of a batch that decide its stamps. ``time`` is the event time in microseconds, null
-without one or if it is future; the hashes are null without an id."""
+"""What decides a record's stamps (see ``fitness``). ``time`` is the event time in microseconds,
+null without one or if it is future; the hashes are null without an id."""
 
 STAMPS = pa.schema(
     [
@@ -39,28 +41,24 @@ STAMPS = pa.schema(
         ("clock", pa.timestamp("us", "UTC")),
         ("duplicate", pa.bool_()),
         ("differing", pa.bool_()),
+        ("reason", pa.string()),
+        ("reason_column", pa.string()),
+        ("rescued", pa.string()),
     ]
 )
 
 
 @dataclass(frozen=True)
 class Sequenced:
-    """``stamps`` has a row for each record with a clock ahead of its own time or a duplicate;
-    ``clocks`` are the partitions' clocks and ``closing`` the closing clock after the batch."""
+    """``stamps`` has a row for each record that is not plain: behind its clock, a duplicate, or
+    with a reason; ``clocks`` are the partitions' clocks and ``closing`` the closing clock after
+    the batch."""
 
     stamps: pa.Table
     clocks: Mapping[str, int]
     closing: int | None
     duplicates: int
     differing: int
-
-
-def in_log_order(thin: pa.Table) -> pa.Table:
-    """The batch sorted by partition and offset. A record without a position is a defect of the
-    source: better no batch than a batch without it."""
-    if thin.column("offset").null_count:
-        raise AssertionError(f"{thin.column('offset').null_count} records have no offset")
-    return thin.sort_by([("partition", "ascending"), ("offset", "ascending")])
 
 
 def sequence(
@@ -70,7 +68,7 @@ def sequence(
     partitions: int,
     seen: Seen | None,
 ) -> Sequenced:
-    """Stamp a batch in log order.
+    """Stamp a batch (``FIT``, in log order).
 
     ``clocks`` and ``closing`` are those of the previous bronze commit, ``partitions`` how many
     partitions the source lists: one without a clock holds the closing clock.
@@ -81,7 +79,9 @@ def sequence(
     duplicate, differing = seen.find(ordered) if seen else _none(len(time))
     # Stored only where it is ahead of the record's own time: most records are in order.
     behind = (before > time) & (time != NEVER)
-    marked = np.flatnonzero(behind | duplicate | differing)
+    told = ordered.column("reason").is_valid().to_numpy()
+    told |= ordered.column("rescued").is_valid().to_numpy()
+    marked = np.flatnonzero(behind | duplicate | differing | told)
     clock = pa.array(before[marked], mask=~behind[marked]).cast(pa.timestamp("us", "UTC"))
     stamps = pa.table(
         [
@@ -90,6 +90,7 @@ def sequence(
             clock,
             pa.array(duplicate[marked]),
             pa.array(differing[marked]),
+            *(ordered.column(c).take(marked) for c in ("reason", "reason_column", "rescued")),
         ],
         schema=STAMPS,
     )

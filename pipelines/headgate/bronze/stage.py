@@ -7,20 +7,23 @@ from dataclasses import replace
 from datetime import datetime
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.bronze.reasons import AFTER_DIFFERING, Reason
-from headgate.bronze.record import parse
+from headgate.bronze.fitness import THIN, in_log_order
+from headgate.bronze.judging import VERDICTS, VERDICTS_DDL, judge_batches
+from headgate.bronze.reasons import BEFORE_FUTURE, UNREADABLE, Reason
+from headgate.bronze.record import RecordParser
 from headgate.bronze.schema import bronze_type
 from headgate.bronze.seen import SEEN, Seen, Span
-from headgate.bronze.sequencing import THIN, Sequenced, in_log_order, sequence
-from headgate.tables.record_shape import RECORD_SHAPE
+from headgate.bronze.sequencing import Sequenced, sequence
 from headgate.spec.model import Source
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.frames import arrow_schema, held_in_memory, micros, read_files
 from headgate.tables.history import live_files
+from headgate.tables.record_shape import RECORD_SHAPE
 from headgate.tables.staging import stage
 from headgate.tables.state import State, add_counts
 from headgate.tables.table import Table
@@ -33,13 +36,20 @@ class BronzeStage:
     """The only writer of ``bronze/<source>``. ``partitions`` says how many the source lists."""
 
     def __init__(
-        self, spark: SparkSession, storage: Storage, pipeline: str, source: Source, partitions: int = 1
+        self,
+        spark: SparkSession,
+        storage: Storage,
+        pipeline: str,
+        source: Source,
+        partitions: int = 1,
     ) -> None:
         self._spark = spark
         self._source = source
         self._partitions = partitions
         self.type = bronze_type(source.record)
         self.table = Table(storage, Layout.bronze(source.name), pipeline=pipeline)
+        self._parser = RecordParser(source.record, source.files.format)
+        self._columns = self._stamped_columns()
         self._seen: Seen | None = None
 
     def create(self, definition: str) -> None:
@@ -54,9 +64,10 @@ class BronzeStage:
         were read and raises if they changed meanwhile. Raises CommitRefusedError or FencedError.
         """
         held = self.table.refresh()
-        parsed = parse(records, self._source.record, self._source.files.format)
-        with held_in_memory(parsed) as rows:
-            ordered = in_log_order(self._thin(rows))
+        with held_in_memory(self._parser.parse(records)) as rows:
+            thin = self._thin(rows)
+            future_after = micros(self._source.record.future_after)
+            ordered = in_log_order(thin, self._verdicts(rows, thin), future_after)
             sequenced = sequence(
                 ordered, held.clocks, held.closing, self._partitions, self._index(held)
             )
@@ -88,28 +99,47 @@ class BronzeStage:
     def _thin(self, rows: DataFrame) -> pa.Table:
         has_id = bool(self._source.record.event_id)
         event_id = F.col("event_id") if has_id else F.lit(None).cast("string")
-        future = F.coalesce(F.col("reason") == Reason.FUTURE.value, F.lit(False))
-        table = rows.select(
+        thin = rows.select(
             "partition",
             "offset",
-            F.when(~future, F.unix_micros("event_time")).alias("time"),
+            F.unix_micros("event_time").alias("time"),
+            F.unix_micros("seen_at").alias("seen_at"),
             *hashes(event_id),
-            "reason",
-        ).toArrow()
-        return table.cast(THIN)
+            "suspect",
+        )
+        return thin.toArrow().cast(THIN)
+
+    def _verdicts(self, rows: DataFrame, thin: pa.Table) -> pa.Table:
+        """What is wrong with the suspect records: judged by Spark's Python workers."""
+        if not pc.any(thin.column("suspect")).as_py():
+            return VERDICTS.empty_table()
+        unclear = self._parser.unclear(rows.where("suspect"))
+        judge = judge_batches(self._source.record, self._source.files.format)
+        return unclear.mapInArrow(judge, VERDICTS_DDL).toArrow().cast(VERDICTS)
 
     def _stamped(self, rows: DataFrame, sequenced: Sequenced) -> DataFrame:
+        """Bronze's rows: what was parsed, with the stamps of those that are not plain."""
         stamps = F.broadcast(self._spark.createDataFrame(sequenced.stamps))
-        joined = rows.join(stamps, ["partition", "offset"], "left")
-        reason = F.col("reason")
-        duplicates = self._source.record.duplicates
-        if duplicates and duplicates.differing == "quarantine":
-            gives_way = reason.isNull() | reason.isin(*(r.value for r in AFTER_DIFFERING))
-            reason = F.when(
-                F.coalesce("differing", F.lit(False)) & gives_way, Reason.DIFFERING_DUPLICATE.value
-            ).otherwise(reason)
-        joined = joined.withColumn("duplicate", F.coalesce("duplicate", F.lit(False)))
-        return joined.withColumn("reason", reason).select(*self.type.fieldNames())
+        return rows.join(stamps, ["partition", "offset"], "left").select(*self._columns)
+
+    def _stamped_columns(self) -> list[Column]:
+        record = self._source.record
+        unreadable = F.coalesce(F.col("reason").isin(*(r.value for r in UNREADABLE)), F.lit(False))
+        # Half a document may have given fields before it broke off: they do not count.
+        readable = {
+            "event_id": ~unreadable | F.lit(not record.event_id),
+            "event_time": ~unreadable,
+            "record": ~unreadable,
+        }
+        computed = {name: F.when(where, F.col(name)) for name, where in readable.items()}
+        computed["duplicate"] = F.coalesce("duplicate", F.lit(False))
+        if record.duplicates and record.duplicates.differing == "quarantine":
+            early = F.col("reason").isin(*(r.value for r in (*BEFORE_FUTURE, Reason.FUTURE)))
+            told = F.coalesce("differing", F.lit(False)) & ~F.coalesce(early, F.lit(False))
+            differs = Reason.DIFFERING_DUPLICATE.value
+            computed["reason"] = F.when(told, differs).otherwise(F.col("reason"))
+        names = self.type.fieldNames()
+        return [computed.get(name, F.col(name)).alias(name) for name in names]
 
     def _index(self, held: State) -> Seen | None:
         rule = self._source.record.duplicates

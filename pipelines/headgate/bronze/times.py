@@ -6,10 +6,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from headgate.spec.model import EventTime
+from headgate.spec.patterns import reading_regex
 
-ISO = (
-    r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$"
-)
+ISO = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$"
 """ISO 8601 with an offset. Spark's own cast would also take ``2026`` or a time of today."""
 
 _FIRST_SECOND = -62135596800  # 0001-01-01T00:00:00Z
@@ -17,8 +16,9 @@ _LAST_SECOND = 253402300799  # 9999-12-31T23:59:59Z
 
 
 def iso_time(text: Column) -> Column:
-    """``text`` as a timestamp; digits beyond microseconds are cut off."""
-    return _in_range(F.when(text.rlike(ISO), text.cast("timestamp")))
+    """``text`` as a timestamp; digits beyond microseconds are cut off. An offset may carry it out
+    of the years 1 to 9999: see :func:`in_range`."""
+    return F.when(text.rlike(ISO), text.cast("timestamp"))
 
 
 def event_time(raw: Column, rule: EventTime) -> Column:
@@ -30,11 +30,15 @@ def event_time(raw: Column, rule: EventTime) -> Column:
         unit = 1000 if rule.format == "epoch_millis" else 1
         fits = number.between(_FIRST_SECOND * unit, _LAST_SECOND * unit + unit - 1)
         make = F.timestamp_millis if unit == 1000 else F.timestamp_seconds
-        return F.when(fits, make(F.when(fits, number)))
-    local = F.try_to_timestamp(raw, F.lit(rule.format))
-    return _in_range(F.to_utc_timestamp(local, rule.zone) if rule.zone else local)
+        return make(F.when(fits, number))
+    # Guarded: a year of many digits overflows inside Spark, which would end the stream.
+    fits_pattern = raw.rlike(reading_regex(rule.format))
+    local = F.try_to_timestamp(F.when(fits_pattern, raw), F.lit(rule.format))
+    return F.to_utc_timestamp(local, rule.zone) if rule.zone else local
 
 
-def _in_range(time: Column) -> Column:
-    first, last = "0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"
-    return F.when(time.between(F.lit(first).cast("timestamp"), F.lit(last).cast("timestamp")), time)
+def in_range(time: Column) -> Column:
+    """``time``, null outside the years 1 to 9999. ``time`` should be a column, not an expression:
+    it is looked at three times."""
+    first, last = F.lit("0001-01-01 00:00:00"), F.lit("9999-12-31 23:59:59.999999")
+    return F.when(time.between(first.cast("timestamp"), last.cast("timestamp")), time)

@@ -15,41 +15,47 @@ from headgate.spec.model import GoldTable, Measure
 
 
 def partial_states(pairs: DataFrame, table: GoldTable) -> DataFrame:
-    """``key`` and ``new`` (a state per measure) of every window and key among folded pairs."""
-    key = F.struct("window_start", "window_end", *(_key(b.name, b.expression, b.type) for b in table.by))
-    keyed = pairs.withColumn("key", key)
+    """``_key`` and ``new`` (a state per measure) of every window and key among folded pairs."""
+    key = F.struct(
+        "window_start", "window_end", *(_key(b.name, b.expression, b.type) for b in table.by)
+    )
+    keyed = pairs.withColumn("_key", key)
     aggregates = [
         F.expr(field.partial).cast(field.type).alias(_flat(m, name))
         for m in table.measures
         for name, field in fold(m).fields.items()
     ]
-    partials = keyed.groupBy("key").agg(*aggregates)
+    partials = keyed.groupBy("_key").agg(*aggregates)
     state = F.struct(*(_state(m, lambda n, m=m: F.col(_flat(m, n))) for m in table.measures))
-    return partials.select("key", state.alias("new"))
+    return partials.select("_key", state.alias("new"))
 
 
 def open_states(open_rows: DataFrame, table: GoldTable) -> DataFrame:
-    """``key``, ``old`` and ``updated_at`` of the open rows of a gold table."""
+    """``_key``, ``old`` and ``updated_at`` of the open rows of a gold table."""
     key = F.struct("window_start", "window_end", *(f"`{b.name}`" for b in table.by))
     return open_rows.select(
-        key.alias("key"), F.col("_state").alias("old"), F.col("updated_at").alias("old_update")
+        key.alias("_key"), F.col("_state").alias("old"), F.col("updated_at").alias("old_update")
     )
 
 
-def folded(partials: DataFrame, opened: DataFrame, moment: DataFrame, table: GoldTable) -> DataFrame:
+def folded(
+    partials: DataFrame, opened: DataFrame, moment: DataFrame, table: GoldTable
+) -> DataFrame:
     """The rows of ``gold_type`` after a batch: every open window, on with what came.
 
     ``moment`` has one row: ``now`` and ``threshold``, the window ends up to which windows are
     final now (microseconds). It is a frame, not a literal, because a literal that changes with
     every batch would make Spark compile the query anew each time.
     """
-    joined = partials.join(opened.hint("shuffle_hash"), "key", "full_outer")
+    joined = partials.join(opened.hint("shuffle_hash"), "_key", "full_outer")
     merged_state = F.struct(*(_merge(m) for m in table.measures))
     rows = joined.crossJoin(F.broadcast(moment)).select(
-        "key.*",
+        "_key.*",
         merged_state.alias("_state"),
-        F.when(F.col("new").isNotNull(), F.col("now")).otherwise(F.col("old_update")).alias("updated_at"),
-        (F.unix_micros("key.window_end") <= F.col("threshold")).alias("final"),
+        F.when(F.col("new").isNotNull(), F.col("now"))
+        .otherwise(F.col("old_update"))
+        .alias("updated_at"),
+        (F.unix_micros("_key.window_end") <= F.col("threshold")).alias("final"),
     )
     return read_out(rows, table)
 
@@ -96,6 +102,4 @@ def _state(measure: Measure, field: Callable[[str], Column]) -> Column:
 def _merge(measure: Measure) -> Column:
     old, new = f"old.`{measure.name}`", f"new.`{measure.name}`"
     fields = fold(measure).fields
-    return _state(
-        measure, lambda n: F.expr(merged(measure, n, old, new)).cast(fields[n].type)
-    )
+    return _state(measure, lambda n: F.expr(merged(measure, n, old, new)).cast(fields[n].type))

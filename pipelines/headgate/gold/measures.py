@@ -65,12 +65,16 @@ def _sum_type(argument_type: str) -> str:
 
 def _summed(measure: Measure) -> Field:
     type_ = _sum_type(measure.argument_type or "")
-    exact = f"cast(({measure.argument}) as {type_})" if type_ != "double" else f"({measure.argument})"
+    exact = (
+        f"cast(({measure.argument}) as {type_})" if type_ != "double" else f"({measure.argument})"
+    )
     return _added(type_, f"sum({exact})")
 
 
 def _counted(measure: Measure) -> Field:
-    return _added("bigint", "count(*)" if measure.argument is None else f"count({measure.argument})")
+    return _added(
+        "bigint", "count(*)" if measure.argument is None else f"count({measure.argument})"
+    )
 
 
 def _count(measure: Measure) -> Fold:
@@ -97,9 +101,7 @@ def _avg(measure: Measure) -> Fold:
 
 def _extreme(function: str, merge: str) -> Callable[[Measure], Fold]:
     def folded(measure: Measure) -> Fold:
-        field = Field(
-            measure.type, f"{function}({measure.argument})", f"{merge}({{old}}, {{new}})"
-        )
+        field = Field(measure.type, f"{function}({measure.argument})", f"{merge}({{old}}, {{new}})")
         return Fold({"value": field}, "{value}")
 
     return folded

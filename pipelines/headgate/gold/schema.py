@@ -6,6 +6,7 @@ from pyspark.sql.types import StructType
 
 from headgate.gold.measures import state_type
 from headgate.spec.model import GoldTable
+from headgate.tables.frames import struct_type
 
 FINAL = "final"
 
@@ -15,7 +16,7 @@ def gold_type(table: GoldTable) -> StructType:
     row is folded on from, null once the row is final."""
     state = ", ".join(f"`{m.name}`: {state_type(m)}" for m in table.measures)
     named = ", ".join(f"`{c.name}` {c.type}" for c in (*table.by, *table.measures, *table.columns))
-    return StructType.fromDDL(
+    return struct_type(
         f"window_start timestamp, window_end timestamp, {named}, {FINAL} boolean, revision int, "
         f"updated_at timestamp, _state struct<{state}>"
     )
@@ -23,7 +24,7 @@ def gold_type(table: GoldTable) -> StructType:
 
 def late_type(silver: StructType) -> StructType:
     """A silver row, the window it came too late for, by how many seconds, and why."""
-    late = StructType.fromDDL(
+    late = struct_type(
         "window_start timestamp, window_end timestamp, late_seconds double, reason string"
     )
     return StructType([*silver.fields, *late.fields])

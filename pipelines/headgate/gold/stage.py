@@ -26,7 +26,9 @@ from headgate.tables.table import DataFile, Table
 class GoldStage:
     """The only writer of ``gold/<table>`` and ``late/<table>``."""
 
-    def __init__(self, spark: SparkSession, storage: Storage, pipeline: str, declared: GoldTable) -> None:
+    def __init__(
+        self, spark: SparkSession, storage: Storage, pipeline: str, declared: GoldTable
+    ) -> None:
         self._spark = spark
         self._declared = declared
         self.silver = Table(storage, Layout.silver(declared.silver), pipeline=pipeline)
@@ -108,7 +110,9 @@ class GoldStage:
             # A crash came between the two commits of an earlier, shorter step.
             pairs = self._pairs(files_of(group, after=late.n), held.closed_through)
         state = replace(late, kind="data", from_n=late.n, n=n, at=at)
-        staged = stage(self.late, state, _late_rows(pairs, self._declared), time_column="_event_time")
+        staged = stage(
+            self.late, state, _late_rows(pairs, self._declared), time_column="_event_time"
+        )
         if staged:
             counts = {"late": sum(f.rows for f in staged)}
             state = replace(state, batch=counts, total=add_counts(late.total, counts))

@@ -125,7 +125,9 @@ class Driver:
         if "bronze" not in self._task.layers:
             return TableFeed(medallion)
         medallion.files_log.load()
-        files = FilesIntake(self._task.pipeline.source, medallion.files_log, str(self._task.pipeline.file))
+        files = FilesIntake(
+            self._task.pipeline.source, medallion.files_log, str(self._task.pipeline.file)
+        )
         return BronzeFeed(Intake(spark, files, medallion.bronze, _now))
 
     def _publish(self, feed: BronzeFeed | TableFeed) -> None:
@@ -196,7 +198,9 @@ class Driver:
             raise self._failure
         if self._lease.is_lost:
             self._check()
-        if (error := query.exception()) is not None and not isinstance(self._failure, StopRequested):
+        if (error := query.exception()) is not None and not isinstance(
+            self._failure, StopRequested
+        ):
             raise error
 
 

@@ -22,7 +22,7 @@ class DefinitionChangedError(HeadgateError):
         )
 
 
-class StopRequested(Exception):  # noqa: N818 - an order, not an error
+class StopRequested(Exception):
     """Raised out of a micro-batch before it begins: nothing of it has happened."""
 
 

@@ -10,9 +10,7 @@ from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 
 
-def batch_ends(
-    pending: Iterable[LoggedFile], *, max_files: int, max_bytes: int
-) -> Iterator[int]:
+def batch_ends(pending: Iterable[LoggedFile], *, max_files: int, max_bytes: int) -> Iterator[int]:
     """The sequences at which batches over ``pending`` end: each within both bounds, but never
     without a file."""
     files = size = last = 0

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from headgate.sources import reference
 
 # A split is a task: the position of a line never depends on what else is in the batch.
-_SPLIT = 64 * 1024 * 1024
+_SPLIT = 8 * 1024 * 1024
 
 
 def start(name: str, *, cores: int, scratch: Path, jars: Sequence[Path] = ()) -> SparkSession:

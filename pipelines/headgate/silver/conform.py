@@ -7,12 +7,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from headgate.spec.model import Record, SilverTable
+from headgate.tables.frames import struct_type
+
 
 def silver_type(table: SilverTable, record: Record) -> StructType:
     """The table's columns, then ours: the event's id, position, clock and time."""
     declared = ", ".join(f"`{c.name}` {c.type}" for c in table.schema)
     rescued = ", _rescued string" if record.unknown_fields == "rescue" else ""
-    return StructType.fromDDL(
+    return struct_type(
         f"{declared}, _event_id string, _partition int, _offset bigint, _clock timestamp, "
         f"_event_time timestamp{rescued}"
     )
@@ -21,13 +23,13 @@ def silver_type(table: SilverTable, record: Record) -> StructType:
 def conform(bronze: DataFrame, table: SilverTable) -> DataFrame:
     """Silver's columns of every bronze row, with ``_outcome``: silver, filtered, quarantined or
     duplicate. Rows with another outcome than silver are for counting only."""
-    rows = bronze.select("record.*", *_ours(), "duplicate", "reason")
+    rows = bronze.select("record.*", *_ours())
     derived = {c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in table.columns}
     rows = rows.withColumns(derived)
     passes = F.expr(table.where) if table.where else F.lit(True)
     outcome = (
-        F.when(F.col("duplicate"), "duplicate")
-        .when(F.col("reason").isNotNull(), "quarantined")
+        F.when(F.col("_duplicate"), "duplicate")
+        .when(F.col("_reason").isNotNull(), "quarantined")
         .when(F.coalesce(passes, F.lit(False)), "silver")
         .otherwise("filtered")
     )
@@ -41,4 +43,7 @@ def _ours() -> list[Column]:
         F.col("offset").alias("_offset"),
         F.col("clock").alias("_clock"),
         F.col("event_time").alias("_event_time"),
+        F.col("rescued").alias("_rescued"),
+        F.col("duplicate").alias("_duplicate"),
+        F.col("reason").alias("_reason"),
     ]

@@ -6,9 +6,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from headgate.tables.frames import struct_type
+
+
 def quarantine_type() -> StructType:
     """``table`` is null where the record failed as such; ``column`` names one of the wrong type."""
-    return StructType.fromDDL(
+    return struct_type(
         "partition int, offset bigint, event_id string, event_time timestamp, reason string, "
         "column string, table string, value binary, file string, ingested_at timestamp"
     )

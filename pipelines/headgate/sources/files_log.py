@@ -104,7 +104,9 @@ class FilesLog:
         self._append(files, now)
         return files
 
-    def mark(self, files: Sequence[LoggedFile], status: FileStatus, reason: str, now: datetime) -> None:
+    def mark(
+        self, files: Sequence[LoggedFile], status: FileStatus, reason: str, now: datetime
+    ) -> None:
         """Set files aside or skip them: their sequences stay, their records are never read."""
         self._append(tuple(replace(f, status=status, reason=reason) for f in files), now)
 

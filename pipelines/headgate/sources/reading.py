@@ -16,9 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headgate.sources.files_log import LoggedFile
-from headgate.tables.record_shape import HEADERS, offset_of
 from headgate.spec.model import FilesSource
 from headgate.storage.files import Storage
+from headgate.tables.record_shape import HEADERS, offset_of
 
 _ROW_BITS = (1 << 33) - 1
 """monotonically_increasing_id keeps the row's number within its task in the low 33 bits."""
@@ -35,7 +35,7 @@ def read_files(
     rows = reader(spark, landing, source, files)
     return rows.join(F.broadcast(_sequences(spark, landing, files)), "uri", "left").select(
         "value",
-        "parse",
+        *(["parse"] if source.format == "csv" else []),
         F.lit(None).cast("binary").alias("key"),
         F.lit(None).cast(HEADERS).alias("headers"),
         F.lit(0).alias("partition"),
@@ -78,9 +78,8 @@ def _lines(spark: SparkSession, landing: Storage, files: Sequence[LoggedFile]) -
 def _read_lines(
     spark: SparkSession, landing: Storage, source: FilesSource, files: Sequence[LoggedFile]
 ) -> DataFrame:
-    return _lines(spark, landing, files).select(
-        F.col("line").cast("binary").alias("value"), F.col("line").alias("parse"), "uri", "position"
-    )
+    value = F.col("line").cast("binary").alias("value")
+    return _lines(spark, landing, files).select(value, "uri", "position")
 
 
 def _read_csv(
@@ -110,7 +109,9 @@ def _csv_group(
     cells = lines.withColumn("cells", F.from_csv(line, schema, options))
     fields = F.struct(*(F.col(f"cells.`{_quoted(name)}`").alias(name) for name in header))
     parse = F.when(F.col("cells._corrupt").isNull(), F.to_json(fields))
-    return cells.select(F.col("line").cast("binary").alias("value"), parse.alias("parse"), "uri", "position")
+    return cells.select(
+        F.col("line").cast("binary").alias("value"), parse.alias("parse"), "uri", "position"
+    )
 
 
 def csv_header(landing: Storage, source: FilesSource, file: LoggedFile) -> tuple[str, ...]:
@@ -152,7 +153,6 @@ def _read_parquet(
     text = F.to_json(F.struct(*(F.col(f"`{_quoted(c)}`") for c in rows.columns)))
     return rows.select(
         text.cast("binary").alias("value"),
-        text.alias("parse"),
         F.col("_metadata.file_path").alias("uri"),
         F.col("_metadata.row_index").alias("position"),
     )
@@ -172,7 +172,7 @@ def file_uri(path: str) -> str:
 
 def _escaped(path: str) -> str:
     return "".join(
-        c if c.isascii() and c.isalnum() or c in _PLAIN or ord(c) > 127 else _percent(c)
+        c if (c.isascii() and c.isalnum()) or c in _PLAIN or ord(c) > 127 else _percent(c)
         for c in path
     )
 

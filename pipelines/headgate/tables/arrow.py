@@ -56,7 +56,9 @@ def _bounds(metadata: pq.FileMetaData, column: str) -> tuple[datetime, datetime]
     )
     if index is None or metadata.num_row_groups == 0:
         return None
-    groups = [metadata.row_group(i).column(index).statistics for i in range(metadata.num_row_groups)]
+    groups = [
+        metadata.row_group(i).column(index).statistics for i in range(metadata.num_row_groups)
+    ]
     # One row group without a minimum leaves the file without one: a wrong bound hides rows.
     if any(g is None or not g.has_min_max for g in groups):
         return None

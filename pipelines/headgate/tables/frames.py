@@ -15,6 +15,13 @@ from pyspark.sql.types import StructType
 from headgate.tables.table import DataFile, Table
 
 
+def struct_type(ddl: str) -> StructType:
+    """A Spark row type from its DDL. Needs a session."""
+    parsed = StructType.fromDDL(ddl)
+    assert isinstance(parsed, StructType)
+    return parsed
+
+
 def row_type(table: Table) -> StructType:
     """The Spark type of a table's rows, as its log has it."""
     return StructType.fromJson(json.loads(table.handle.schema().to_json()))

@@ -2,7 +2,7 @@
 
 =============  ====================================  ==========================================
 value          binary                                the bytes, exactly as read
-parse          string                                the text to parse (JSON lines: the value)
+parse          string                                CSV only: the cells as a JSON object of texts
 key            binary                                the broker's key; null for files
 headers        array<struct<key, value>>             the broker's headers; null for files
 partition      int                                   0 for files
@@ -31,6 +31,6 @@ def sequence_of(offset: int) -> int:
 
 
 RECORD_SHAPE = (
-    f"value binary, parse string, key binary, headers {HEADERS}, partition int, offset bigint, "
+    f"value binary, key binary, headers {HEADERS}, partition int, offset bigint, "
     "file string, ingested_at timestamp, seen_at timestamp"
 )

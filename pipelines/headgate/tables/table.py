@@ -156,7 +156,8 @@ class Table:
             transactions.append(Transaction(f"{self.app}/op", state.operation))
         try:
             handle.create_write_transaction(
-                [f.added(state.at // 1000) for f in add] + [f.removed(state.at // 1000) for f in remove],
+                [f.added(state.at // 1000) for f in add]
+                + [f.removed(state.at // 1000) for f in remove],
                 mode="append",
                 schema=handle.schema(),
                 partition_by=self.partition_by or None,

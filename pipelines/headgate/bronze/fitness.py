@@ -1,0 +1,80 @@
+"""From a batch's thin columns and verdicts to what sequencing needs: who counts, and why not."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.bronze.reasons import BEFORE_FUTURE, UNREADABLE, Reason
+from headgate.bronze.sequencing import FIT
+
+THIN = pa.schema(
+    [
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("time", pa.int64()),
+        ("seen_at", pa.int64()),
+        ("hash_a", pa.int64()),
+        ("hash_b", pa.int64()),
+        ("content", pa.int64()),
+        ("suspect", pa.bool_()),
+    ]
+)
+"""The columns of a parsed batch that Spark hands over. Times in microseconds since 1970 UTC."""
+
+
+def in_log_order(thin: pa.Table, verdicts: pa.Table, future_after: int) -> pa.Table:
+    """``FIT`` of a batch, sorted by partition and offset.
+
+    A future record keeps its place but loses its time: a broken clock must not move anyone's.
+    """
+    # A record without a position is a defect of the source: better no batch than a part of it.
+    if lost := thin.column("offset").null_count:
+        raise AssertionError(f"{lost} records have no offset")
+    rows = _sorted(thin)
+    judged = _sorted(verdicts)
+    suspects = np.flatnonzero(rows.column("suspect").to_numpy())
+    if judged.num_rows != len(suspects):
+        raise AssertionError(f"{len(suspects)} suspects, but {judged.num_rows} verdicts")
+    reason, reason_column, rescued = (
+        _spread(judged.column(c), suspects, len(rows)) for c in ("reason", "reason_column", "rescued")
+    )
+    time = rows.column("time")
+    unreadable = _among(reason, UNREADABLE)
+    ahead = pc.greater(time, pc.add(rows.column("seen_at"), future_after))
+    future = pc.and_(pc.fill_null(ahead, False), pc.invert(unreadable))
+    early = _among(reason, BEFORE_FUTURE)
+    told = pc.if_else(pc.and_(future, pc.invert(early)), Reason.FUTURE.value, reason)
+    nothing = pa.scalar(None, pa.int64())
+    columns = {
+        "partition": rows.column("partition"),
+        "offset": rows.column("offset"),
+        "time": pc.if_else(pc.or_(future, unreadable), nothing, time),
+        "hash_a": pc.if_else(unreadable, nothing, rows.column("hash_a")),
+        "hash_b": rows.column("hash_b"),
+        "content": rows.column("content"),
+        "reason": told,
+        "reason_column": pc.if_else(
+            pc.equal(told, Reason.WRONG_TYPE.value), reason_column, pa.scalar(None, pa.string())
+        ),
+        "rescued": rescued,
+    }
+    return pa.table([columns[f.name] for f in FIT], schema=FIT)
+
+
+def _sorted(rows: pa.Table) -> pa.Table:
+    return rows.sort_by([("partition", "ascending"), ("offset", "ascending")])
+
+
+def _spread(values: pa.ChunkedArray, places: npt.NDArray[np.int64], length: int) -> pa.Array:
+    """``values`` at ``places`` of an array of ``length``, null everywhere else."""
+    spread = np.full(length, None, object)
+    spread[places] = values.to_numpy()
+    return pa.array(spread, pa.string())
+
+
+def _among(reason: pa.Array, reasons: tuple[Reason, ...]) -> pa.Array:
+    wanted = pa.array([r.value for r in reasons])
+    return pc.fill_null(pc.is_in(reason, value_set=wanted), False)
