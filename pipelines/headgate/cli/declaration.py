@@ -1,0 +1,62 @@
+"""From what a person typed for PIPELINE to a declaration."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from headgate.spec.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from headgate.spec.model import Pipeline
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+SUFFIXES = (".yml", ".yaml")
+
+
+class NoSuchPipelineError(HeadgateError):
+    exit_code: ClassVar[int] = 2
+
+
+def find(pipeline: str) -> Path:
+    """The file that ``pipeline`` names: itself, or NAME.yml in pipelines/, here, or in the
+    examples. Raises NoSuchPipelineError with the nearest names."""
+    path = Path(pipeline).expanduser()
+    if path.suffix in SUFFIXES or path.parent != Path():
+        if not path.is_file():
+            raise NoSuchPipelineError(f"{path}: there is no such file", remedy="headgate list")
+        return path
+    known = {found.stem: found for found in reversed(tuple(declarations()))}
+    if pipeline not in known:
+        near = difflib.get_close_matches(pipeline, known, n=1)
+        hint = f' (did you mean "{near[0]}"?)' if near else ""
+        raise NoSuchPipelineError(
+            f"{pipeline}: neither pipelines/{pipeline}.yml nor {pipeline}.yml nor an example{hint}",
+            remedy="headgate list, or name the file: headgate plan path/to/pipeline.yml",
+        )
+    return known[pipeline]
+
+
+def declarations() -> Iterator[Path]:
+    """Every declaration that a name can find, the first of a name being the one it finds."""
+    for folder in (Path("pipelines"), Path(), Path("pipelines/examples"), *_shipped()):
+        yield from sorted(p for s in SUFFIXES for p in folder.glob(f"*{s}") if p.is_file())
+
+
+def example(name: str) -> Path:
+    """A declaration that ships with Headgate."""
+    return next(p for f in _shipped() if (p := f / f"{name}.yml").is_file())
+
+
+def _shipped() -> tuple[Path, ...]:
+    """In an installed wheel, and in a clone."""
+    return (_PACKAGE / "examples", _PACKAGE.parent / "examples")
+
+
+def load(pipeline: str) -> Pipeline:
+    """Find and load. Raises NoSuchPipelineError or DeclarationError."""
+    from headgate.spec.load import load as load_file
+
+    return load_file(find(pipeline))

@@ -1,0 +1,76 @@
+"""Runs a driver in this process and hands signals on to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, ClassVar
+
+from headgate.cli import exit_codes
+from headgate.spec.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from headgate.jobs.driver import Task
+    from headgate.jobs.progress import Progress
+
+
+class NoJavaError(HeadgateError):
+    exit_code: ClassVar[int] = exit_codes.MACHINE
+
+
+def require_java() -> None:
+    """Raises NoJavaError before Spark would fail without saying why."""
+    from headgate.doctor.machine import java
+
+    finding = java()
+    if not finding.ok:
+        raise NoJavaError(f"Java: {finding.found} (needed: {finding.needed})", finding.remedy)
+
+
+def drive(task: Task, report: Callable[[Progress], None]) -> None:
+    """Run the task to its end. Raises what the driver raises.
+
+    The driver runs on a thread of its own: PySpark then leaves the signal handlers alone, and a
+    signal is answered even while a call into the JVM blocks.
+    """
+    from headgate.jobs.driver import Driver
+
+    driver = Driver(task, report)
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            driver.run()
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work, name="driver", daemon=True)
+    with on_signals(driver.stop):
+        thread.start()
+        while thread.is_alive():
+            thread.join(0.2)
+    if failures:
+        raise failures[0]
+
+
+@contextmanager
+def on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """SIGINT and SIGTERM call ``stop``; a second one ends the process at once."""
+    asked = threading.Event()
+
+    def handle(_: int, __: FrameType | None) -> None:
+        if asked.is_set():
+            os._exit(exit_codes.INTERRUPTED)
+        asked.set()
+        stop()
+
+    before = {s: signal.signal(s, handle) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

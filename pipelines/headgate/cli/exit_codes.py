@@ -1,0 +1,34 @@
+"""What an exit code of ``headgate`` means: the one table, shown by ``headgate --help``."""
+
+from __future__ import annotations
+
+OK = 0
+DOES_NOT_BALANCE = 1
+USAGE = 2
+SOURCE = 3
+TAKEN_OVER = 4
+LOG_GAP = 5
+LEASE_HELD = 6
+NOT_ALIVE = 7
+MACHINE = 8
+UNEXPECTED = 70
+INTERRUPTED = 130
+
+MEANINGS = {
+    OK: "done",
+    DOES_NOT_BALANCE: "the ledger does not balance, or something asked for is not there",
+    USAGE: "the command line or the declaration is wrong",
+    SOURCE: "the source changed or cannot be read: a person has to decide",
+    TAKEN_OVER: "another driver has taken over; nothing is lost",
+    LOG_GAP: "batches are missing from a table's log",
+    LEASE_HELD: "another process runs this pipeline",
+    NOT_ALIVE: "a job died, went silent, or did not start or stop in time",
+    MACHINE: "this machine lacks something: headgate doctor",
+    UNEXPECTED: "a fault of Headgate itself; its log is named",
+    INTERRUPTED: "interrupted twice: ended at once, nothing is lost",
+}
+
+
+def epilog() -> str:
+    lines = [f"{code:>4}  {meaning}" for code, meaning in MEANINGS.items()]
+    return "\b\nExit codes:\n" + "\n".join(lines)

@@ -1,0 +1,27 @@
+"""``headgate init``: a new project that runs as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headgate.cli.options import Json
+from headgate.cli.output import print_json
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="The project's folder; made if it is missing.")],
+    json: Json = False,
+) -> None:
+    """Make a project: declarations, sample data, tests."""
+    from headgate.scaffold import create_project
+
+    files = create_project(folder)
+    if json:
+        print_json({"folder": str(folder.absolute()), "files": [str(f) for f in files]})
+        return
+    for file in files:
+        print(f"  {file}")
+    print(f"\ncd {folder}\nheadgate run pipelines/shop.yml --once --close-windows")

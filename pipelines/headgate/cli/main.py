@@ -1,0 +1,74 @@
+"""The console script ``headgate``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NoReturn
+
+import typer
+
+from headgate.cli import exit_codes
+from headgate.cli.doctor import doctor
+from headgate.cli.init import init
+from headgate.cli.ledger import ledger
+from headgate.cli.log_file import record_crash
+from headgate.cli.output import print_json
+from headgate.cli.plan import plan
+from headgate.cli.query import query
+from headgate.cli.run import run
+from headgate.spec.errors import HeadgateError
+
+app = typer.Typer(
+    name="headgate",
+    help="A medallion pipeline on Spark and Delta Lake: every event accounted for, by id.",
+    epilog=exit_codes.epilog(),
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+for verb in (run, plan, ledger, query, doctor, init):
+    app.command()(verb)
+
+
+def main() -> NoReturn:
+    """Run the command line and end the process.
+
+    Threads of native libraries and the JVM's gateway may abort or complain while an interpreter
+    shuts down; nothing of ours needs that, so the streams are flushed and the process ends here.
+    """
+    code = answer(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+def answer(arguments: Sequence[str]) -> int:
+    """The exit code of a command line; whatever goes wrong is said on stderr."""
+    try:
+        app(list(arguments), prog_name="headgate")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else exit_codes.OK
+    except HeadgateError as error:
+        return _refuse(arguments, error.message, error.remedy, error.exit_code)
+    except BrokenPipeError:
+        return exit_codes.OK
+    except KeyboardInterrupt:
+        return exit_codes.INTERRUPTED
+    except Exception as error:
+        path = record_crash(error)
+        first = f"{type(error).__name__}: {error}".splitlines()[0]
+        return _refuse(arguments, first, f"details: {path}", exit_codes.UNEXPECTED)
+    return exit_codes.OK
+
+
+def _refuse(arguments: Sequence[str], message: str, remedy: str, code: int) -> int:
+    print(f"{message}\n{remedy}", file=sys.stderr)
+    if "--json" in arguments:
+        print_json({"error": {"message": message, "remedy": remedy, "exit_code": code}})
+    return code

@@ -1,0 +1,41 @@
+"""What a verb prints: text for a person, or one JSON object as the last line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+SCHEMA = 1
+"""Of every JSON answer; it rises when a key changes its meaning or goes."""
+
+WIDE = 240  # columns of a table that is written to a file or a pipe: no line is broken
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console on today's stdout or stderr; never guesses colours of words and numbers."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else WIDE
+    return Console(file=stream, highlight=False, width=width, soft_wrap=False)
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """The answer for programs: it must be the last thing a verb prints."""
+    text = json.dumps({"schema": SCHEMA, **document}, default=str, ensure_ascii=False)
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def grid(title: str, *headers: str) -> Table:
+    """An empty table; a header that ends in a colon heads numbers."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for header in headers:
+        right = header.endswith(":")
+        table.add_column(
+            header.rstrip(":"), justify="right" if right else "left", no_wrap=right, style=None
+        )
+    return table

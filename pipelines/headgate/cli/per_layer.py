@@ -1,0 +1,74 @@
+"""``jobs: per_layer``: three processes, one per layer, that live and end together."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from headgate.cli.driving import on_signals
+from headgate.spec.errors import HeadgateError
+from headgate.storage.ownership import LAYERS
+
+HEADGATE = (sys.executable, "-m", "headgate.cli")
+LOOK_EVERY = 0.2  # seconds
+
+
+class LayerFailedError(HeadgateError):
+    """A layer's process ended with an error, which it has printed itself."""
+
+    def __init__(self, layer: str, code: int) -> None:
+        super().__init__(
+            f"the {layer} job ended with exit code {code}",
+            remedy="its own message is above; run again when that is mended: every table goes on",
+        )
+        self.exit_code = code if code > 0 else 1  # type: ignore[misc]
+
+
+def run_layers(file: Path, root: str, *, once: bool, close_windows: bool, take_over: bool) -> None:
+    """Run the three jobs; with ``once`` one after the other, each over all that is above it.
+
+    The first failure stops the others. Raises LayerFailedError with the exit code of that job.
+    """
+    commands = {}
+    for layer in LAYERS:
+        options = ["--once"] * once + ["--take-over"] * take_over
+        options += ["--close-windows"] * (close_windows and layer == "gold")
+        commands[layer] = [*HEADGATE, "run", str(file), "--layer", layer, "--root", root, *options]
+    if not once:
+        together(commands)
+        return
+    for layer, command in commands.items():
+        if not together({layer: command}):
+            return
+
+
+def together(commands: Mapping[str, Sequence[str]]) -> bool:
+    """Run processes until all have ended; False if a signal asked for the end."""
+    # Sessions of their own: a Ctrl-C of the terminal would reach them beside the one we forward.
+    running = {n: subprocess.Popen(c, start_new_session=True) for n, c in commands.items()}
+    asked: list[str] = []
+
+    def stop() -> None:
+        asked.append("stop")
+        for process in running.values():
+            if process.poll() is None:
+                process.terminate()
+
+    failed: tuple[str, int] | None = None
+    with on_signals(stop):
+        while any(p.poll() is None for p in running.values()):
+            failed = failed or _failure(running)
+            if failed and not asked:
+                stop()
+            time.sleep(LOOK_EVERY)
+    failed = failed or _failure(running)
+    if failed is not None:
+        raise LayerFailedError(*failed)
+    return not asked
+
+
+def _failure(running: Mapping[str, subprocess.Popen[bytes]]) -> tuple[str, int] | None:
+    return next(((n, p.returncode) for n, p in running.items() if p.poll()), None)

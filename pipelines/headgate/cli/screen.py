@@ -1,0 +1,71 @@
+"""How a running pipeline looks: a live block on a terminal, a line per batch elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from headgate.jobs.progress import Progress
+
+Report = Callable[["Progress"], None]
+
+
+@contextmanager
+def screen(out: Console) -> Iterator[Report]:
+    """Yields what a driver reports its progress to."""
+    if out.is_terminal:
+        shown = _Latest()
+        with Live(get_renderable=shown.text, console=out, refresh_per_second=4, transient=True):
+            yield shown.take
+    else:
+        yield lambda progress: out.print(line(progress, datetime.now(UTC)), soft_wrap=True)
+
+
+class _Latest:
+    """The driver's progress object changes in place, also while no batch ends."""
+
+    def __init__(self) -> None:
+        self._progress: Progress | None = None
+
+    def take(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def text(self) -> Text:
+        if self._progress is None:
+            return Text("starting Spark …", style="dim")
+        return Text(line(self._progress, datetime.now(UTC)))
+
+
+def line(progress: Progress, now: datetime) -> str:
+    """Batch, speed, backlog, event clock, late, quarantined and how fresh gold is."""
+    files, size = progress.backlog
+    speed = progress.rows / progress.seconds if progress.seconds > 0 else 0.0
+    clock = f"{progress.closing:%F %T}" if progress.closing else "-"
+    age = max(0.0, (now - progress.updated).total_seconds())
+    behind = f"{files} files {size / 1_000_000:,.1f} MB" if files else "none"
+    return "  ".join(
+        (
+            f"{now:%T}",
+            f"batch {progress.n}",
+            f"read {_total(progress, 'bronze', 'read'):,}",
+            f"{speed:,.0f} rows/s",
+            f"backlog {behind}",
+            f"clock {clock}",
+            f"late {_total(progress, 'gold/', 'late'):,}",
+            f"quarantined {_total(progress, 'silver/', 'quarantined'):,}",
+            f"gold {age:.0f} s old",
+        )
+    )
+
+
+def _total(progress: Progress, tables: str, count: str) -> int:
+    totals = [t.get(count, 0) for name, t in progress.totals.items() if name.startswith(tables)]
+    # The same records fail for every silver table: they are counted once.
+    return max(totals, default=0) if tables == "silver/" else sum(totals)

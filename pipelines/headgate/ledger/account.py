@@ -1,0 +1,107 @@
+"""What became of every event of a pipeline, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A law that does not hold: ``expected`` by the one side, ``found`` on the other, both of them
+    as of batch ``n``."""
+
+    table: str
+    law: str
+    n: int
+    expected: int
+    found: int
+
+
+@dataclass(frozen=True)
+class SilverAccount:
+    """read = duplicate + quarantined + silver + filtered, as of the table's own batch ``n``.
+    ``lag`` is how many batches the table stands behind bronze."""
+
+    table: str
+    n: int
+    lag: int
+    read: int
+    duplicate: int
+    quarantined: int
+    silver: int
+    filtered: int
+
+
+@dataclass(frozen=True)
+class GoldAccount:
+    """pairs = folded + late, in (row, window) pairs. ``rows`` are those in the table now, of
+    which ``final`` will never change by the flow of events."""
+
+    table: str
+    silver: str
+    n: int
+    lag: int
+    pairs: int
+    folded: int
+    late: int
+    rows: int
+    final: int
+
+
+@dataclass(frozen=True)
+class UnreadFile:
+    """A file whose records are not in bronze: set aside as unreadable, or skipped by a person."""
+
+    sequence: int
+    path: str
+    status: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The whole account. Lag is shown, never an error; a difference at one n always is one."""
+
+    pipeline: str
+    n: int
+    read: int
+    duplicate: int
+    differing: int
+    silver: tuple[SilverAccount, ...]
+    gold: tuple[GoldAccount, ...]
+    files: tuple[UnreadFile, ...]
+    differences: tuple[Difference, ...]
+
+    @property
+    def balanced(self) -> bool:
+        return not self.differences
+
+    @property
+    def quarantined(self) -> int:
+        """Records in quarantine, at the n of the silver table that is furthest."""
+        return max((s.quarantined for s in self.silver), default=0)
+
+    @property
+    def filtered(self) -> int:
+        return sum(s.filtered for s in self.silver)
+
+    def as_dict(self) -> dict[str, Any]:
+        """A document of plain values."""
+        return {
+            "pipeline": self.pipeline,
+            "n": self.n,
+            "balanced": self.balanced,
+            "read": self.read,
+            "duplicate": self.duplicate,
+            "differing": self.differing,
+            "quarantined": self.quarantined,
+            "silver": {s.table: _without_name(s) for s in self.silver},
+            "gold": {g.table: _without_name(g) for g in self.gold},
+            "files": [asdict(f) for f in self.files],
+            "differences": [asdict(d) for d in self.differences],
+        }
+
+
+def _without_name(account: SilverAccount | GoldAccount) -> dict[str, Any]:
+    return {k: v for k, v in asdict(account).items() if k != "table"}

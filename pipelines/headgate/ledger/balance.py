@@ -1,0 +1,147 @@
+"""The accounting law, checked on what the commits say: no data file is read, no JVM started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow.parquet as pq
+
+from headgate.ledger.account import Difference, GoldAccount, Ledger, SilverAccount, UnreadFile
+from headgate.ledger.position import Position, Positions, as_of, newest
+from headgate.spec.model import GoldTable, Pipeline
+from headgate.storage.layout import Layout
+from headgate.tables.history import live_files
+from headgate.tables.table import Table
+
+FINAL = "final"
+
+
+def balance(layout: Layout, pipeline: Pipeline) -> Ledger:
+    """Account for every event of a pipeline, running or not.
+
+    Each table is compared with the one above it as of the table's own n. Raises HeadgateError if
+    there are no tables, LogGapError if a log is damaged.
+    """
+    at = newest(layout, pipeline)
+    bronze, n = at.bronze, at.bronze.state.n
+    return Ledger(
+        pipeline=pipeline.name,
+        n=n,
+        read=bronze.total("read"),
+        duplicate=bronze.total("duplicate"),
+        differing=bronze.total("differing"),
+        silver=tuple(_silver(name, at) for name in pipeline.silver),
+        gold=tuple(_gold(g, at) for g in pipeline.gold.values()),
+        files=tuple(_unread_files(layout, pipeline)),
+        differences=tuple(_differences(pipeline, at)),
+    )
+
+
+def _silver(name: str, at: Positions) -> SilverAccount:
+    silver = at.silver[name]
+    return SilverAccount(
+        table=name,
+        n=silver.state.n,
+        lag=at.bronze.state.n - silver.state.n,
+        read=as_of(at.bronze, silver.state.n).total("read"),
+        duplicate=silver.total("duplicate"),
+        quarantined=silver.total("quarantined"),
+        silver=silver.total("silver"),
+        filtered=silver.total("filtered"),
+    )
+
+
+def _gold(declared: GoldTable, at: Positions) -> GoldAccount:
+    gold = at.gold[declared.name]
+    return GoldAccount(
+        table=declared.name,
+        silver=declared.silver,
+        n=gold.state.n,
+        lag=at.bronze.state.n - gold.state.n,
+        pairs=gold.total("pairs"),
+        folded=gold.total("folded"),
+        late=gold.total("late"),
+        rows=_rows(gold),
+        final=gold.total("final"),
+    )
+
+
+def _differences(pipeline: Pipeline, at: Positions) -> Iterator[Difference]:
+    held = _Laws()
+    for position, key in (
+        (at.bronze, "read"),
+        (at.quarantine, "quarantined"),
+        *((p, "silver") for p in at.silver.values()),
+        *((p, "late") for p in at.late.values()),
+    ):
+        held.check(position, f"rows of its files = {key}", position.total(key), _rows(position))
+    for silver in at.silver.values():
+        _check_silver(silver, at, held)
+    for declared in pipeline.gold.values():
+        _check_gold(declared, at, held)
+    yield from held.broken
+
+
+class _Laws:
+    def __init__(self) -> None:
+        self.broken: list[Difference] = []
+
+    def check(self, position: Position, law: str, expected: int, found: int) -> None:
+        if expected != found:
+            table, n = position.table.name, position.state.n
+            self.broken.append(Difference(table, law, n, expected, found))
+
+
+def _check_silver(silver: Position, at: Positions, laws: _Laws) -> None:
+    above = as_of(at.bronze, silver.state.n)
+    side = as_of(at.quarantine, silver.state.n)
+    if above.state.n != silver.state.n:
+        laws.check(silver, "n is a batch of bronze", above.state.n, silver.state.n)
+    outcomes = sum(silver.total(k) for k in ("duplicate", "quarantined", "silver", "filtered"))
+    law = "read = duplicate + quarantined + silver + filtered"
+    laws.check(silver, law, above.total("read"), outcomes)
+    laws.check(silver, "duplicates of bronze", above.total("duplicate"), silver.total("duplicate"))
+    laws.check(
+        silver,
+        "quarantined = rows of quarantine",
+        silver.total("quarantined"),
+        side.total("quarantined"),
+    )
+
+
+def _check_gold(declared: GoldTable, at: Positions, laws: _Laws) -> None:
+    gold = at.gold[declared.name]
+    outcomes = gold.total("folded") + gold.total("late")
+    laws.check(gold, "pairs = folded + late", gold.total("pairs"), outcomes)
+    late = as_of(at.late[declared.name], gold.state.n).total("late")
+    laws.check(gold, "late = rows of its late table", gold.total("late"), late)
+    laws.check(gold, "final rows = rows of its final files", gold.total("final"), _final_rows(gold))
+    windows, rest = divmod(declared.window.size, declared.window.every)
+    if declared.where is None and not rest:
+        # Every silver row is selected, and is in exactly this many windows.
+        rows = as_of(at.silver[declared.silver], gold.state.n).total("silver")
+        laws.check(gold, "pairs = silver rows × windows a row", rows * windows, gold.total("pairs"))
+
+
+def _rows(position: Position) -> int:
+    return sum(f.rows for f in live_files(position.table.handle))
+
+
+def _final_rows(position: Position) -> int:
+    files = live_files(position.table.handle)
+    return sum(f.rows for f in files if f.partition[FINAL] == "true")
+
+
+def _unread_files(layout: Layout, pipeline: Pipeline) -> Iterator[UnreadFile]:
+    log = Table(layout.storage, Layout.files_log(pipeline.source.name), pipeline=pipeline.name)
+    log.refresh()
+    events: list[dict[str, object]] = []
+    for file in live_files(log.handle):
+        with log.storage.open(file.path) as source:
+            events += pq.read_table(source).to_pylist()
+    last = {row["sequence"]: row for row in sorted(events, key=lambda row: str(row["at"]))}
+    for sequence, row in sorted(last.items(), key=lambda item: int(str(item[0]))):
+        if row["status"] != "recorded":
+            yield UnreadFile(
+                int(str(sequence)), str(row["path"]), str(row["status"]), str(row["reason"])
+            )

@@ -1,0 +1,197 @@
+"""The accounting law proved from the tables, by position: DuckDB over the Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from headgate.ledger.position import Position, Positions, as_of, newest
+from headgate.spec.model import GoldTable, Pipeline, SilverTable
+from headgate.storage.layout import Layout
+
+if TYPE_CHECKING:
+    import duckdb
+
+SHOWN = 20
+"""How many of the rows in the wrong place are listed."""
+
+_BRONZE = """
+    SELECT partition, "offset", event_id,
+           CASE WHEN duplicate THEN 'duplicate' WHEN reason IS NOT NULL THEN 'quarantined'
+                ELSE 'conformed' END AS outcome
+    FROM bronze_rows
+"""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``count`` rows are not where they belong; ``examples`` are the first of them."""
+
+    table: str
+    problem: str
+    count: int
+    examples: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Proof:
+    """``rows`` rows of bronze were followed; no finding means that each is in its one place."""
+
+    rows: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def holds(self) -> bool:
+        return not self.findings
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "rows": self.rows,
+            "holds": self.holds,
+            "findings": [asdict(f) for f in self.findings],
+        }
+
+
+def by_id(layout: Layout, pipeline: Pipeline) -> Proof:
+    """Follow every row of bronze. Reads positions and ids of all tables: seconds per million.
+
+    Each table is compared with the one above it as of its own n, so a running pipeline is judged
+    as fairly as a stopped one. Raises HeadgateError as ``balance`` does.
+    """
+    import duckdb
+
+    at = newest(layout, pipeline)
+    prover = _Prover(duckdb.connect(), at)
+    findings: list[Finding] = []
+    for table in pipeline.silver.values():
+        findings += prover.silver(table)
+    for gold in pipeline.gold.values():
+        findings += prover.gold(gold)
+    return Proof(at.bronze.total("read"), tuple(findings))
+
+
+class _Prover:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, at: Positions) -> None:
+        self._sql = connection
+        self._at = at
+
+    def silver(self, table: SilverTable) -> Iterator[Finding]:
+        """Every bronze row is in exactly one place, and nothing is anywhere that bronze lacks."""
+        silver = self._at.silver[table.name]
+        n = silver.state.n
+        self._load("bronze_rows", as_of(self._at.bronze, n), _BRONZE_COLUMNS)
+        self._load("quarantine_rows", as_of(self._at.quarantine, n), ["partition", "offset"])
+        self._load("silver_rows", silver, _SILVER_COLUMNS)
+        self._run(f"CREATE OR REPLACE TEMP TABLE bronze AS {_BRONZE}")
+        self._run(
+            "CREATE OR REPLACE TEMP TABLE silver AS SELECT _partition AS partition, "
+            '_offset AS "offset", _event_id AS event_id FROM silver_rows'
+        )
+        self._run(
+            'CREATE OR REPLACE TEMP TABLE quarantine AS SELECT partition, "offset" '
+            "FROM quarantine_rows"
+        )
+        for held, name in (
+            ("bronze", self._at.bronze.table.name),
+            ("silver", silver.table.name),
+            ("quarantine", self._at.quarantine.table.name),
+        ):
+            yield from self._wrong(name, "rows more than once", _TWICE.format(held))
+        yield from self._wrong(silver.table.name, "rows that bronze does not offer", _FOREIGN)
+        quarantine = self._at.quarantine.table.name
+        yield from self._wrong(quarantine, "failed records not in it", _NOT_QUARANTINED)
+        yield from self._wrong(quarantine, "rows that did not fail in bronze", _WRONGLY_QUARANTINED)
+        yield from self._missing(table, silver)
+
+    def _missing(self, table: SilverTable, silver: Position) -> Iterator[Finding]:
+        """Conformed rows that are not in silver: as many as were filtered, none without a where."""
+        filtered = silver.total("filtered") if table.where else 0
+        count, examples = self._look(_MISSING)
+        if count != filtered:
+            problem = f"conformed rows missing, where {filtered:,} were filtered"
+            yield Finding(silver.table.name, problem, count, examples)
+
+    def gold(self, table: GoldTable) -> Iterator[Finding]:
+        """Late pairs are unique and from silver; the windows count what was folded."""
+        gold = self._at.gold[table.name]
+        late = as_of(self._at.late[table.name], gold.state.n)
+        self._load("late_rows", late, [*_SILVER_COLUMNS, "window_start"])
+        silver = as_of(self._at.silver[table.silver], gold.state.n)
+        self._load("silver_rows", silver, _SILVER_COLUMNS)
+        yield from self._wrong(late.table.name, "pairs more than once", _LATE_TWICE)
+        yield from self._wrong(late.table.name, "pairs of rows that silver lacks", _LATE_FOREIGN)
+        for measure in table.measures:
+            if measure.function == "count" and measure.argument is None:
+                yield from self._counted(gold, measure.name)
+                break
+
+    def _counted(self, gold: Position, measure: str) -> Iterator[Finding]:
+        self._load("gold_rows", gold, [measure])
+        counted = self._number(f'SELECT coalesce(sum("{measure}"), 0) FROM gold_rows')
+        folded = gold.total("folded")
+        if counted != folded:
+            problem = f"sum({measure}) is {counted:,}, but {folded:,} pairs were folded: off by"
+            yield Finding(gold.table.name, problem, abs(counted - folded))
+
+    def _load(self, name: str, position: Position, columns: list[str]) -> None:
+        """Hold ``columns`` of a table, as of a position; nothing else of it is ever read."""
+        from deltalake import DeltaTable
+
+        table = DeltaTable(position.table.storage.uri(), version=position.version)
+        scan = table.to_pyarrow_dataset().scanner(columns=columns)
+        self._sql.register("scan", scan.to_reader())
+        self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM scan")
+        self._sql.unregister("scan")
+
+    def _run(self, sql: str) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = self._sql.execute(sql).fetchall()
+        return rows
+
+    def _number(self, sql: str) -> int:
+        return int(self._run(sql)[0][0])
+
+    def _wrong(self, table: str, problem: str, sql: str) -> Iterator[Finding]:
+        count, examples = self._look(sql)
+        if count:
+            yield Finding(table, problem, count, examples)
+
+    def _look(self, sql: str) -> tuple[int, tuple[dict[str, Any], ...]]:
+        count = self._number(f"SELECT count(*) FROM ({sql})")
+        if not count:
+            return 0, ()
+        found = f'SELECT * FROM ({sql}) ORDER BY partition, "offset" LIMIT {SHOWN}'
+        names = [column[0] for column in self._run(f"DESCRIBE {found}")]
+        return count, tuple(dict(zip(names, row, strict=True)) for row in self._run(found))
+
+
+_BRONZE_COLUMNS = ["partition", "offset", "event_id", "duplicate", "reason"]
+_SILVER_COLUMNS = ["_partition", "_offset", "_event_id"]
+
+_TWICE = 'SELECT partition, "offset", count(*) AS times FROM {} GROUP BY ALL HAVING count(*) > 1'
+_FOREIGN = """
+    SELECT s.partition, s."offset", s.event_id FROM silver s
+    LEFT JOIN bronze b USING (partition, "offset")
+    WHERE b.outcome IS DISTINCT FROM 'conformed'
+"""
+_NOT_QUARANTINED = """
+    SELECT b.partition, b."offset", b.event_id FROM bronze b
+    ANTI JOIN quarantine USING (partition, "offset") WHERE b.outcome = 'quarantined'
+"""
+_WRONGLY_QUARANTINED = """
+    SELECT q.partition, q."offset" FROM quarantine q
+    LEFT JOIN bronze b USING (partition, "offset")
+    WHERE b.outcome IS DISTINCT FROM 'quarantined'
+"""
+_MISSING = """
+    SELECT b.partition, b."offset", b.event_id FROM bronze b
+    ANTI JOIN silver USING (partition, "offset") WHERE b.outcome = 'conformed'
+"""
+_LATE_TWICE = """
+    SELECT _partition AS partition, _offset AS "offset", window_start, count(*) AS times
+    FROM late_rows GROUP BY ALL HAVING count(*) > 1
+"""
+_LATE_FOREIGN = """
+    SELECT _partition AS partition, _offset AS "offset", _event_id AS event_id FROM late_rows
+    ANTI JOIN silver_rows USING (_partition, _offset)
+"""

@@ -1,0 +1,1 @@
+"""Looks after jobs as processes: launches them, reads their documents, stops them."""

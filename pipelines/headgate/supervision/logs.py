@@ -1,0 +1,62 @@
+"""Where the logs of a pipeline are, and reading them as they grow."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from headgate.storage.layout import CONTROL, Layout
+
+KEPT = 10 * 1024 * 1024
+"""A log above this many bytes begins anew at the next start; the one before it is kept as .1"""
+
+
+def log_folder(layout: Layout) -> Path:
+    """Beside the tables; for tables on an object store, in this machine's temporary folder."""
+    if layout.storage.is_local:
+        return Path(layout.storage.uri(CONTROL)) / "logs"
+    return Path(tempfile.gettempdir()) / "headgate" / layout.storage.root.rsplit("/", 1)[-1]
+
+
+def run_log(layout: Layout) -> Path:
+    """What ``headgate start`` would have shown on a terminal."""
+    return log_folder(layout) / "run.log"
+
+
+def spark_log(layout: Layout, job: str) -> Path:
+    """What Spark and its libraries say in ``job``: fused, or a layer."""
+    path = log_folder(layout) / f"spark-{job}.log"
+    rotate(path)
+    return path
+
+
+def rotate(path: Path) -> None:
+    if path.exists() and path.stat().st_size > KEPT:
+        path.replace(path.with_name(f"{path.name}.1"))
+
+
+def tail(path: Path, lines: int) -> list[str]:
+    """The last lines of a log; none where it does not exist."""
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", errors="replace") as log:
+        return [line.rstrip("\n") for line in deque(log, maxlen=lines)]
+
+
+def follow(path: Path, wait: Callable[[float], None] = time.sleep) -> Iterator[str]:
+    """Every line that is added from now on, for ever; ``wait`` is called when there is none."""
+    while not path.exists():
+        wait(0.5)
+    with path.open(encoding="utf-8", errors="replace") as log:
+        log.seek(0, 2)
+        held = ""
+        while True:
+            held += log.readline()
+            if held.endswith("\n"):
+                yield held[:-1]
+                held = ""
+            else:
+                wait(0.25)
