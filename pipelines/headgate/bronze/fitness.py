@@ -39,7 +39,8 @@ def in_log_order(thin: pa.Table, verdicts: pa.Table, future_after: int) -> pa.Ta
     if judged.num_rows != len(suspects):
         raise AssertionError(f"{len(suspects)} suspects, but {judged.num_rows} verdicts")
     reason, reason_column, rescued = (
-        _spread(judged.column(c), suspects, len(rows)) for c in ("reason", "reason_column", "rescued")
+        _spread(judged.column(c), suspects, len(rows))
+        for c in ("reason", "reason_column", "rescued")
     )
     time = rows.column("time")
     unreadable = _among(reason, UNREADABLE)

@@ -50,14 +50,19 @@ class RecordParser:
             F.struct(*times).alias("_times") if times else F.lit(None).alias("_times"),
             self._event_id().alias("event_id"),
         ]
-        self._fielded = [
+        self._fielded: list[Column | str] = [
             "event_id",
             in_range(F.col("_time")).alias("event_time"),
             F.struct(*(self._field(c) for c in record.schema)).alias("record"),
             F.col("_raw"),
         ]
-        self._judged = ["event_id", "event_time", "record", self._suspect().alias("suspect")]
-        self._unclear = [
+        self._judged: list[Column | str] = [
+            "event_id",
+            "event_time",
+            "record",
+            self._suspect().alias("suspect"),
+        ]
+        self._unclear: list[Column | str] = [
             "partition",
             "offset",
             (F.col("parse").cast("binary") if format == "csv" else F.col("value")).alias("text"),

@@ -152,7 +152,7 @@ class BronzeStage:
 
     def _load_seen(self, spans: Sequence[Span]) -> pa.Table:
         """The ids of bronze whose event times lie in ``spans``."""
-        self.table.refresh()
+        # On the handle of this step: refreshing here would take the fence away.
         files = live_files(self.table.handle)
         if not files:
             return SEEN.empty_table()
@@ -164,7 +164,7 @@ class BronzeStage:
             wanted |= F.col("event_time").between(low, F.timestamp_micros(F.lit(last)))
         future = F.coalesce(F.col("reason") == Reason.FUTURE.value, F.lit(False))
         known = rows.where(wanted & ~future & F.col("event_id").isNotNull())
-        columns = ["partition", time.alias("time"), *hashes(F.col("event_id"))]
+        columns = [F.col("partition"), time.alias("time"), *hashes(F.col("event_id"))]
         return known.select(*columns).toArrow().cast(SEEN)
 
 

@@ -36,9 +36,10 @@ def close_windows(gold: GoldStage, operation: int, now: datetime) -> State:
     )
     staged = stage(table, state, closed, time_column="window_start")
     failpoint("operation.staged")
+    ends = [end for end in (last[0] if last else None, held.closed_through) if end is not None]
     state = replace(
         state,
-        closed_through=max(int(last[0]) if last else 0, held.closed_through or 0),
+        closed_through=max(ends, default=None),
         total=add_counts(held.total, {"final": sum(f.rows for f in staged)}),
     )
     return table.commit(state, add=staged, remove=opened)

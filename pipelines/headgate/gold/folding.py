@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -26,7 +27,7 @@ def partial_states(pairs: DataFrame, table: GoldTable) -> DataFrame:
         for name, field in fold(m).fields.items()
     ]
     partials = keyed.groupBy("_key").agg(*aggregates)
-    state = F.struct(*(_state(m, lambda n, m=m: F.col(_flat(m, n))) for m in table.measures))
+    state = F.struct(*(_state(m, partial(_flat_column, m)) for m in table.measures))
     return partials.select("_key", state.alias("new"))
 
 
@@ -92,6 +93,10 @@ def _key(name: str, expression: str, type_: str) -> Column:
 
 def _flat(measure: Measure, field: str) -> str:
     return f"_{measure.name}_{field}"
+
+
+def _flat_column(measure: Measure, field: str) -> Column:
+    return F.col(_flat(measure, field))
 
 
 def _state(measure: Measure, field: Callable[[str], Column]) -> Column:

@@ -15,7 +15,6 @@ from headgate.spec.model import Function, Measure
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _INTEGERS = frozenset({"tinyint", "smallint", "int", "integer", "bigint", "long"})
-_POSITION = "_event_time, _partition, _offset"
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,10 @@ def _edge(function: str, merge: str) -> Callable[[Measure], Fold]:
     def folded(measure: Measure) -> Fold:
         type_ = f"struct<at: timestamp, partition: int, offset: bigint, value: {measure.type}>"
         argument = f"({measure.argument})"
-        row = f"named_struct('at', _event_time, 'partition', _partition, 'offset', _offset, 'value', {argument})"
+        row = (
+            "named_struct('at', _event_time, 'partition', _partition, 'offset', _offset, "
+            f"'value', {argument})"
+        )
         partial = f"{function}({row}) filter (where {argument} is not null)"
         return Fold({"row": Field(type_, partial, f"{merge}({{old}}, {{new}})")}, "{row}.value")
 

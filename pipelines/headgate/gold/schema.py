@@ -15,7 +15,10 @@ def gold_type(table: GoldTable) -> StructType:
     """Windows, keys, measures and columns; then how final a row is. ``_state`` is what an open
     row is folded on from, null once the row is final."""
     state = ", ".join(f"`{m.name}`: {state_type(m)}" for m in table.measures)
-    named = ", ".join(f"`{c.name}` {c.type}" for c in (*table.by, *table.measures, *table.columns))
+    columns = [(c.name, c.type) for c in (*table.by, *table.columns)]
+    measures = [(m.name, m.type) for m in table.measures]
+    in_order = columns[: len(table.by)] + measures + columns[len(table.by) :]
+    named = ", ".join(f"`{name}` {type_}" for name, type_ in in_order)
     return struct_type(
         f"window_start timestamp, window_end timestamp, {named}, {FINAL} boolean, revision int, "
         f"updated_at timestamp, _state struct<{state}>"

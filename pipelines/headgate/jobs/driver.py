@@ -11,29 +11,30 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.failpoints import failpoint
 from headgate.jobs import session
 from headgate.jobs.errors import StopRequested
+from headgate.jobs.feeds import BronzeFeed, Feed, TableFeed
 from headgate.jobs.intake import Intake
 from headgate.jobs.lease import Lease
 from headgate.jobs.medallion import Medallion
-from headgate.jobs.operations import close_all_windows, finish_open_operation
+from headgate.jobs.operations import carry_out, intend_closing, is_open
 from headgate.jobs.planning import ends_path, planned_end
 from headgate.jobs.progress import Progress
 from headgate.sources import reference
 from headgate.sources.files import FilesIntake
 from headgate.spec.model import Pipeline
 from headgate.storage.documents import write_document
-from headgate.storage.layout import Layout
+from headgate.storage.layout import TABLE_FOLDERS, Layout
 from headgate.storage.ownership import LAYERS
 from headgate.storage.stopping import stop_requested
 from headgate.tables.errors import FencedError
+from headgate.tables.table import Table
 
 POLL = 0.25  # seconds between looks at stop requests, the lease and the upstream
 TRIGGER = "250 milliseconds"
-LIST_EVERY = 1.0  # seconds between listings of the landing folder
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Driver:
 
     def run(self) -> None:
         """Work until done or stopped. Raises HeadgateError with what to do next."""
-        epoch = self._lease.take(take_over=self._task.take_over)
+        epoch = self._lease.take(take_over=self._task.take_over, above=self._highest_epoch())
         try:
             spark = session.start(
                 f"headgate-{self._task.pipeline.name}",
@@ -86,6 +87,13 @@ class Driver:
             self._lease.release()
             shutil.rmtree(self._scratch(epoch), ignore_errors=True)
 
+    def _highest_epoch(self) -> int:
+        """The highest epoch in the tables: lease documents may be lost, the tables' never fall."""
+        storage = self._layout.storage
+        paths = (f"{kind}/{n}" for kind in TABLE_FOLDERS for n in storage.folders(kind))
+        tables = (Table(storage, path, pipeline=self._task.pipeline.name) for path in paths)
+        return max((table.refresh().epoch for table in tables), default=0)
+
     def _scratch(self, epoch: int) -> Path:
         """Spark's scratch files and its checkpoint: local, disposable, of this run only."""
         return Path(self._layout.storage.uri(Layout.checkpoint(self._name, epoch)))
@@ -99,14 +107,21 @@ class Driver:
         medallion.create()
         medallion.fence(epoch)
         self._progress = Progress.begin(self._task.pipeline, self._layout, self._name, epoch)
-        medallion.catch_up(_now())
-        finish_open_operation(self._layout, medallion, _now)
+        self._bring_level(medallion)
         self._stream(spark, medallion, epoch)
-        if self._task.close_windows and not self._stop.is_set():
-            medallion.catch_up(_now())
-            close_all_windows(self._layout, medallion, _now)
+        if self._task.close_windows and "bronze" in self._task.layers and not self._stop.is_set():
+            intend_closing(medallion, _now)
+        if not self._stop.is_set():
+            self._bring_level(medallion)
         self._progress.finish(medallion)
         self._report(self._progress)
+
+    def _bring_level(self, medallion: Medallion) -> None:
+        """Catch up without new data, then finish what an operation left open: no batch may come
+        between an intent and its end."""
+        medallion.catch_up(_now())
+        if "gold" in self._task.layers:
+            carry_out(medallion, _now)
 
     def _stream(self, spark: SparkSession, medallion: Medallion, epoch: int) -> None:
         feed = self._feed(spark, medallion)
@@ -115,22 +130,22 @@ class Driver:
         self._publish(feed)
         query = self._start(spark, feed, medallion, epoch)
         try:
-            self._supervise(query, feed)
+            self._supervise(query, feed, medallion)
         finally:
             with self._batch:
                 query.stop()
         self._raise_failure(query)
 
-    def _feed(self, spark: SparkSession, medallion: Medallion) -> BronzeFeed | TableFeed:
+    def _feed(self, spark: SparkSession, medallion: Medallion) -> Feed:
         if "bronze" not in self._task.layers:
-            return TableFeed(medallion)
+            return TableFeed(medallion.upstream())
         medallion.files_log.load()
         files = FilesIntake(
             self._task.pipeline.source, medallion.files_log, str(self._task.pipeline.file)
         )
         return BronzeFeed(Intake(spark, files, medallion.bronze, _now))
 
-    def _publish(self, feed: BronzeFeed | TableFeed) -> None:
+    def _publish(self, feed: Feed) -> None:
         write_document(
             self._layout.storage, ends_path(self._name), {"ends": feed.ends(self._position)}
         )
@@ -138,7 +153,7 @@ class Driver:
     def _start(
         self,
         spark: SparkSession,
-        feed: BronzeFeed | TableFeed,
+        feed: Feed,
         medallion: Medallion,
         epoch: int,
     ) -> StreamingQuery:
@@ -148,10 +163,11 @@ class Driver:
             with self._batch:
                 try:
                     self._check()
+                    self._wait_for_operations(medallion)
                     end = planned_end(self._layout.storage, checkpoint, number)
                     feed.absorb(self._position, end)
                     failpoint("bronze.absorbed")
-                    medallion.catch_up(_now())
+                    self._bring_level(medallion)
                     self._position = end
                     self._progress.batch_done(medallion, feed.backlog(end))
                     self._report(self._progress)
@@ -167,7 +183,13 @@ class Driver:
         writer = source.load().writeStream.queryName(f"{self._task.pipeline.name}_{self._name}")
         writer = writer.option("checkpointLocation", self._layout.storage.uri(checkpoint))
         trigger = {"availableNow": True} if self._task.once else {"processingTime": TRIGGER}
-        return writer.trigger(**trigger).foreachBatch(batch).start()  # type: ignore[arg-type]
+        return writer.trigger(**trigger).foreachBatch(batch).start()
+
+    def _wait_for_operations(self, medallion: Medallion) -> None:
+        """Bronze's job, when gold is another process's: an open intent holds the next batch."""
+        while "bronze" in self._task.layers and is_open(medallion):
+            self._check()
+            time.sleep(POLL)
 
     def _check(self) -> None:
         if self._lease.is_lost:
@@ -178,7 +200,7 @@ class Driver:
         if self._stop.is_set():
             raise StopRequested
 
-    def _supervise(self, query: StreamingQuery, feed: BronzeFeed | TableFeed) -> None:
+    def _supervise(self, query: StreamingQuery, feed: Feed, medallion: Medallion) -> None:
         """Until the query ends, a stop is asked for or the lease is lost."""
         listed = time.monotonic()
         while query.isActive:
@@ -190,8 +212,11 @@ class Driver:
                 listed = time.monotonic()
                 feed.poll(final=False)
                 self._publish(feed)
+                if "bronze" not in self._task.layers:
+                    with self._batch:
+                        self._bring_level(medallion)
                 self._progress.idle(feed.backlog(self._position))
-            query.awaitTermination(POLL)
+            self._stop.wait(POLL)
 
     def _raise_failure(self, query: StreamingQuery) -> None:
         if self._failure is not None and not isinstance(self._failure, StopRequested):
@@ -202,64 +227,6 @@ class Driver:
             self._failure, StopRequested
         ):
             raise error
-
-
-class BronzeFeed:
-    """Batches come from the source."""
-
-    every = LIST_EVERY
-
-    def __init__(self, intake: Intake) -> None:
-        self._intake = intake
-
-    @property
-    def position(self) -> int:
-        return self._intake.position
-
-    def poll(self, *, final: bool) -> None:
-        """List what is new; ``final``: wait until nothing is settling any more."""
-        while self._intake.list_new() and final:
-            time.sleep(POLL)
-
-    def ends(self, after: int) -> list[int]:
-        return self._intake.ends(after)
-
-    def backlog(self, after: int) -> tuple[int, int]:
-        return self._intake.backlog(after)
-
-    def absorb(self, start: int, end: int) -> None:
-        self._intake.absorb(start, end)
-
-
-class TableFeed:
-    """Batches come from the table above: each asks only to catch up with it."""
-
-    every = POLL
-
-    def __init__(self, medallion: Medallion) -> None:
-        self._medallion = medallion
-
-    @property
-    def position(self) -> int:
-        return 0
-
-    def _upstream(self) -> int:
-        if "silver" in self._medallion.layers:
-            return self._medallion.bronze.table.refresh().n
-        return min((g.silver.refresh().n for g in self._medallion.gold.values()), default=0)
-
-    def poll(self, *, final: bool) -> None:
-        pass
-
-    def ends(self, after: int) -> list[int]:
-        n = self._upstream()
-        return [n] if n > after else []
-
-    def backlog(self, after: int) -> tuple[int, int]:
-        return max(0, self._upstream() - after), 0
-
-    def absorb(self, start: int, end: int) -> None:
-        pass
 
 
 def _now() -> datetime:

@@ -51,15 +51,16 @@ class Lease:
     def is_lost(self) -> bool:
         return self._lost.is_set()
 
-    def take(self, *, take_over: bool = False) -> int:
-        """Take the layers' leases and return the new epoch. Raises LeaseHeldError."""
+    def take(self, *, take_over: bool = False, above: int = 0) -> int:
+        """Take the layers' leases and return the new epoch, higher than ``above`` and than every
+        lease's. Raises LeaseHeldError."""
         with self._mutex():
             now = datetime.now(UTC)
             held = {layer: self._read(layer) for layer in LAYERS}
             for layer in self._layers:
                 if not may_take(held[layer], now, take_over=take_over):
                     raise self._refused(layer, held[layer] or {})
-            self.epoch = 1 + max((int(d["epoch"]) for d in held.values() if d), default=0)
+            self.epoch = 1 + max([above, *(int(d["epoch"]) for d in held.values() if d)])
             self._since = now
             self._write(now)
         threading.Thread(target=self._renew, name="lease", daemon=True).start()

@@ -61,6 +61,12 @@ class Medallion:
         gold = tuple(t for g in self.gold.values() for t in g.tables)
         return (self.files_log.table, self.bronze.table, *self.silver.tables, *gold)
 
+    def upstream(self) -> tuple[Table, ...]:
+        """Readers of their own for the tables from which this job's layers are fed."""
+        if "silver" in self.layers:
+            return (self.bronze.table.reader(),)
+        return tuple(gold.silver.reader() for gold in self.gold.values())
+
     def catch_up(self, now: datetime) -> None:
         """Bring the silver and gold tables of this job to where the table above them is."""
         if "silver" in self.layers:

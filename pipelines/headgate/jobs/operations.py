@@ -1,41 +1,50 @@
 """Operations: rare changes to tables outside the flow of batches, each carried out exactly once.
 
-A durable intent with a rising number comes first; every table it touches commits under that
-number; a retry passes over tables that have it. An open intent is finished before any batch.
+The intent is a commit on bronze with a rising number, so it is fenced like every commit and has
+its place in the order of batches. It is open while a gold table's number is lower; nothing marks
+it done and nothing is removed. Bronze takes no batch while one is open, and gold carries it out
+only where it stands at bronze's n (docs/exactly-once.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 from headgate.failpoints import failpoint
 from headgate.gold.closing import close_windows
 from headgate.jobs.medallion import Medallion
-from headgate.storage.documents import read_document, write_document
-from headgate.storage.layout import Layout
 
-INTENT = Layout.document("intent")
 Clock = Callable[[], datetime]
 
 
-def close_all_windows(layout: Layout, medallion: Medallion, clock: Clock) -> None:
-    """Make every open gold row final. All tables must stand at the same n."""
+def intend_closing(medallion: Medallion, clock: Clock) -> None:
+    """Ask for every open gold row to become final. Bronze's job does this, between batches."""
     if not medallion.gold:
         return
-    last = max(g.gold.refresh().operation for g in medallion.gold.values())
-    intent = {"operation": last + 1, "kind": "close_windows", "at": clock().isoformat()}
-    write_document(layout.storage, INTENT, intent)
+    bronze = medallion.bronze.table
+    held = bronze.refresh()
+    state = replace(
+        held.held("operation", bronze.epoch),
+        operation=held.operation + 1,
+        at=int(clock().timestamp() * 1_000_000),
+    )
+    bronze.commit(state)
     failpoint("operation.intended")
-    finish_open_operation(layout, medallion, clock)
 
 
-def finish_open_operation(layout: Layout, medallion: Medallion, clock: Clock) -> None:
-    """Carry out what an intent says that has not been carried out yet."""
-    intent = read_document(layout.storage, INTENT)
-    if intent is None or "gold" not in medallion.layers:
-        return
+def carry_out(medallion: Medallion, clock: Clock) -> None:
+    """Do what is intended and not done, in every gold table that has caught up with bronze."""
+    intended = medallion.bronze.table.refresh()
     for gold in medallion.gold.values():
-        close_windows(gold, int(intent["operation"]), clock())
-        failpoint("operation.table_done")
-    layout.storage.remove(INTENT)
+        held = gold.gold.refresh()
+        if held.operation < intended.operation and held.n == intended.n:
+            close_windows(gold, intended.operation, clock())
+            failpoint("operation.table_done")
+
+
+def is_open(medallion: Medallion) -> bool:
+    """Whether an intent has not been carried out by every gold table."""
+    intended = medallion.bronze.table.refresh().operation
+    return any(g.gold.refresh().operation < intended for g in medallion.gold.values())

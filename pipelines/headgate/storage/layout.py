@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from headgate.storage.files import Storage
 
 CONTROL = "_headgate"
+TABLE_FOLDERS = ("bronze", "quarantine", "silver", "late", "gold", f"{CONTROL}/files")
 
 
 @dataclass(frozen=True)

@@ -70,4 +70,4 @@ def _text(time: datetime) -> str:
 
 
 def _partition(path: str) -> dict[str, str]:
-    return dict(part.split("=", 1) for part in path.split("/") if "=" in part)  # type: ignore[misc]
+    return dict(part.split("=", 1) for part in path.split("/") if "=" in part)

@@ -52,7 +52,7 @@ def held_in_memory(frame: DataFrame) -> Iterator[DataFrame]:
     try:
         yield held
     finally:
-        held._jdf.queryExecution().logical().rdd().unpersist(False)  # type: ignore[operator]
+        held._jdf.queryExecution().logical().rdd().unpersist(False)
 
 
 def micros(duration: timedelta) -> int:

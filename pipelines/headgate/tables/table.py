@@ -63,6 +63,7 @@ class Table:
         pipeline: str,
         partition_by: Sequence[str] = (),
     ) -> None:
+        self._place = (storage, path, pipeline)
         self.storage = storage.at(path)
         self.name = path
         self.app = f"headgate/{pipeline}/{path}"
@@ -85,6 +86,11 @@ class Table:
                 custom_metadata={METADATA_KEY: State(definition=definition).encode()}
             ),
         )
+
+    def reader(self) -> Table:
+        """Another view of the table for another thread; it holds no epoch and must not write."""
+        storage, path, pipeline = self._place
+        return Table(storage, path, pipeline=pipeline, partition_by=self.partition_by)
 
     @property
     def handle(self) -> DeltaTable:
