@@ -162,15 +162,9 @@ class Driver:
         def batch(_: DataFrame, number: int) -> None:
             with self._batch:
                 try:
-                    self._check()
-                    self._wait_for_operations(medallion)
                     end = planned_end(self._layout.storage, checkpoint, number)
-                    feed.absorb(self._position, end)
-                    failpoint("bronze.absorbed")
-                    self._bring_level(medallion)
-                    self._position = end
-                    self._progress.batch_done(medallion, feed.backlog(end))
-                    self._report(self._progress)
+                    if end > self._position:  # a stream's first batch may be empty
+                        self._micro_batch(feed, medallion, end)
                 except BaseException as error:
                     self._failure = error
                     raise
@@ -184,6 +178,16 @@ class Driver:
         writer = writer.option("checkpointLocation", self._layout.storage.uri(checkpoint))
         trigger = {"availableNow": True} if self._task.once else {"processingTime": TRIGGER}
         return writer.trigger(**trigger).foreachBatch(batch).start()
+
+    def _micro_batch(self, feed: Feed, medallion: Medallion, end: int) -> None:
+        self._check()
+        self._wait_for_operations(medallion)
+        feed.absorb(self._position, end)
+        failpoint("bronze.absorbed")
+        self._bring_level(medallion)
+        self._position = end
+        self._progress.batch_done(medallion, feed.backlog(end))
+        self._report(self._progress)
 
     def _wait_for_operations(self, medallion: Medallion) -> None:
         """Bronze's job, when gold is another process's: an open intent holds the next batch."""
