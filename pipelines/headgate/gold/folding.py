@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
@@ -14,65 +14,63 @@ from headgate.gold.measures import fold, merged, value
 from headgate.gold.schema import gold_type
 from headgate.spec.model import GoldTable, Measure
 
-
-def partial_states(pairs: DataFrame, table: GoldTable) -> DataFrame:
-    """``_key`` and ``new`` (a state per measure) of every window and key among folded pairs."""
-    key = F.struct(
-        "window_start", "window_end", *(_key(b.name, b.expression, b.type) for b in table.by)
-    )
-    keyed = pairs.withColumn("_key", key)
-    aggregates = [
-        F.expr(field.partial).cast(field.type).alias(_flat(m, name))
-        for m in table.measures
-        for name, field in fold(m).fields.items()
-    ]
-    partials = keyed.groupBy("_key").agg(*aggregates)
-    state = F.struct(*(_state(m, partial(_flat_column, m)) for m in table.measures))
-    return partials.select("_key", state.alias("new"))
+_WINDOW = ("window_start", "window_end")
 
 
-def open_states(open_rows: DataFrame, table: GoldTable) -> DataFrame:
-    """``_key``, ``old`` and ``updated_at`` of the open rows of a gold table."""
-    key = F.struct("window_start", "window_end", *(f"`{b.name}`" for b in table.by))
-    return open_rows.select(
-        key.alias("_key"), F.col("_state").alias("old"), F.col("updated_at").alias("old_update")
-    )
+class Folding:
+    """The fold of one gold table. Its expressions are made once: building them anew for every
+    batch costs more than folding a small one."""
 
+    def __init__(self, table: GoldTable) -> None:
+        measures = table.measures
+        keys = [F.expr(f"cast(({b.expression}) as {b.type})").alias(b.name) for b in table.by]
+        self._key = F.struct(*_WINDOW, *keys).alias("_key")
+        self._partials = [
+            F.expr(field.partial).cast(field.type).alias(_flat(m, name))
+            for m in measures
+            for name, field in fold(m).fields.items()
+        ]
+        new = F.struct(*(_state(m, partial(_flat_column, m)) for m in measures)).alias("new")
+        self._new = [F.col("_key"), new]
+        open_key = F.struct(*_WINDOW, *(f"`{b.name}`" for b in table.by)).alias("_key")
+        self._old = [
+            open_key,
+            F.col("_state").alias("old"),
+            F.col("updated_at").alias("old_update"),
+        ]
+        touched = F.when(F.col("new").isNotNull(), F.col("now"))
+        self._merged = [
+            F.col("_key.*"),
+            F.struct(*(_merge(m) for m in measures)).alias("_state"),
+            touched.otherwise(F.col("old_update")).alias("updated_at"),
+            (F.unix_micros("_key.window_end") <= F.col("threshold")).alias("final"),
+        ]
+        self._measured = [F.expr(value(m, f"_state.`{m.name}`")).alias(m.name) for m in measures]
+        computed = {c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in table.columns}
+        computed["revision"] = F.lit(0)
+        computed["_state"] = F.when(~F.col("final"), F.col("_state"))
+        names = gold_type(table).fieldNames()
+        self._columns = [computed.get(name, F.col(f"`{name}`")).alias(name) for name in names]
 
-def folded(
-    partials: DataFrame, opened: DataFrame, moment: DataFrame, table: GoldTable
-) -> DataFrame:
-    """The rows of ``gold_type`` after a batch: every open window, on with what came.
+    def partial_states(self, pairs: DataFrame) -> DataFrame:
+        """``_key`` and ``new`` (a state per measure) of every window and key among some pairs."""
+        grouped = pairs.select("*", self._key).groupBy("_key")
+        return grouped.agg(*self._partials).select(*self._new)
 
-    ``moment`` has one row: ``now`` and ``threshold``, the window ends up to which windows are
-    final now (microseconds). It is a frame, not a literal, because a literal that changes with
-    every batch would make Spark compile the query anew each time.
-    """
-    joined = partials.join(opened.hint("shuffle_hash"), "_key", "full_outer")
-    merged_state = F.struct(*(_merge(m) for m in table.measures))
-    rows = joined.crossJoin(F.broadcast(moment)).select(
-        "_key.*",
-        merged_state.alias("_state"),
-        F.when(F.col("new").isNotNull(), F.col("now"))
-        .otherwise(F.col("old_update"))
-        .alias("updated_at"),
-        (F.unix_micros("_key.window_end") <= F.col("threshold")).alias("final"),
-    )
-    return read_out(rows, table)
+    def open_states(self, open_rows: DataFrame) -> DataFrame:
+        """``_key``, ``old`` and ``old_update`` of the open rows of the gold table."""
+        return open_rows.select(*self._old)
 
+    def folded(self, partials: DataFrame, opened: DataFrame, moment: DataFrame) -> DataFrame:
+        """The rows of ``gold_type`` after a batch: every open window, on with what came.
 
-def read_out(rows: DataFrame, table: GoldTable) -> DataFrame:
-    """Measures and columns from states; a final row lets go of its state."""
-    measured = rows.withColumns(
-        {m.name: F.expr(value(m, f"_state.`{m.name}`")) for m in table.measures}
-    )
-    derived = measured.withColumns(
-        {c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in table.columns}
-    )
-    complete = derived.withColumn("revision", F.lit(0)).withColumn(
-        "_state", F.when(~F.col("final"), F.col("_state"))
-    )
-    return complete.select(*(F.col(f"`{name}`") for name in gold_type(table).fieldNames()))
+        ``moment`` has one row: ``now`` and ``threshold``, the window ends up to which windows are
+        final now (microseconds). It is a frame, not a literal, because a literal that changes
+        with every batch would make Spark compile the query anew each time.
+        """
+        joined = partials.join(opened.hint("shuffle_hash"), "_key", "full_outer")
+        merged_rows = joined.crossJoin(F.broadcast(moment)).select(*self._merged)
+        return merged_rows.select("*", *self._measured).select(*self._columns)
 
 
 def moment(spark: SparkSession, now: datetime, threshold: int | None) -> DataFrame:
@@ -87,21 +85,17 @@ def moment(spark: SparkSession, now: datetime, threshold: int | None) -> DataFra
     return spark.createDataFrame(row)
 
 
-def _key(name: str, expression: str, type_: str) -> Column:
-    return F.expr(f"cast(({expression}) as {type_})").alias(name)
-
-
 def _flat(measure: Measure, field: str) -> str:
     return f"_{measure.name}_{field}"
 
 
 def _flat_column(measure: Measure, field: str) -> Column:
-    return F.col(_flat(measure, field))
+    return F.col(f"`{_flat(measure, field)}`")
 
 
 def _state(measure: Measure, field: Callable[[str], Column]) -> Column:
-    names: Sequence[str] = tuple(fold(measure).fields)
-    return F.struct(*(field(n).alias(n) for n in names)).alias(measure.name)
+    fields = fold(measure).fields
+    return F.struct(*(field(name).alias(name) for name in fields)).alias(measure.name)
 
 
 def _merge(measure: Measure) -> Column:

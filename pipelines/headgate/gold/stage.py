@@ -9,7 +9,7 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.gold.folding import folded, moment, open_states, partial_states
+from headgate.gold.folding import Folding, moment
 from headgate.gold.schema import FINAL, gold_type, late_type
 from headgate.gold.windows import lateness, with_windows
 from headgate.spec.model import GoldTable
@@ -31,6 +31,7 @@ class GoldStage:
     ) -> None:
         self._spark = spark
         self._declared = declared
+        self._folding = Folding(declared)
         self.silver = Table(storage, Layout.silver(declared.silver), pipeline=pipeline)
         self.late = Table(storage, Layout.late(declared.name), pipeline=pipeline)
         self.gold = Table(
@@ -68,11 +69,10 @@ class GoldStage:
         files = files_of(group)
         pairs = self._pairs(files, held.closed_through)
         counted = pairs.observe(observed, *_counted())
-        rows = folded(
-            partial_states(counted.where("_late is null"), self._declared),
-            open_states(self.rows(opened), self._declared),
+        rows = self._folding.folded(
+            self._folding.partial_states(counted.where("_late is null")),
+            self._folding.open_states(self.rows(opened)),
             moment(self._spark, now, self._threshold(last.closing)),
-            self._declared,
         )
         staged = stage(self.gold, state, rows, time_column="window_start")
         counts = {k: int(v or 0) for k, v in observed.get.items()}
