@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NoReturn
 
@@ -12,13 +12,17 @@ import typer
 
 from headgate.cli import exit_codes
 from headgate.cli.doctor import doctor
+from headgate.cli.files import app as files
 from headgate.cli.init import init
 from headgate.cli.ledger import ledger
+from headgate.cli.lifecycle import restart, start, stop
 from headgate.cli.log_file import record_crash
+from headgate.cli.logs import logs
 from headgate.cli.output import print_json
 from headgate.cli.plan import plan
 from headgate.cli.query import query
 from headgate.cli.run import run
+from headgate.cli.status import list_pipelines, status
 from headgate.spec.errors import HeadgateError
 
 app = typer.Typer(
@@ -31,7 +35,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for verb in (run, plan, ledger, query, doctor, init):
+LIFE_CYCLE: tuple[Callable[..., None], ...] = (run, start, stop, restart, status, logs)
+ANSWERS: tuple[Callable[..., None], ...] = (plan, ledger, query)
+MACHINE: tuple[Callable[..., None], ...] = (doctor, init)
+
+for verb in LIFE_CYCLE:
+    app.command()(verb)
+app.command("list")(list_pipelines)
+for verb in ANSWERS:
+    app.command()(verb)
+app.add_typer(files, name="files")
+for verb in MACHINE:
     app.command()(verb)
 
 

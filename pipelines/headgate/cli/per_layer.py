@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,8 +10,8 @@ from pathlib import Path
 from headgate.cli.driving import on_signals
 from headgate.spec.errors import HeadgateError
 from headgate.storage.ownership import LAYERS
+from headgate.supervision.local import HEADGATE
 
-HEADGATE = (sys.executable, "-m", "headgate.cli")
 LOOK_EVERY = 0.2  # seconds
 
 

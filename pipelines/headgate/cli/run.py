@@ -65,10 +65,12 @@ def _drive(
     from headgate.cli.driving import drive, require_java
     from headgate.cli.log_file import divert
     from headgate.cli.screen import screen
-    from headgate.supervision.logs import spark_log
+    from headgate.supervision.logs import rotate, spark_log
 
     require_java()
-    divert(spark_log(layout, "fused" if layers == LAYERS else layers[0]))
+    log = spark_log(layout, "fused" if layers == LAYERS else layers[0])
+    rotate(log)
+    divert(log)
     from headgate.jobs.driver import Task
 
     task = Task(
@@ -80,7 +82,7 @@ def _drive(
         take_over=take_over,
         cores=os.cpu_count() or 2,
     )
-    with screen(console(stderr=True)) as report:
+    with screen(console(stderr=True), live=layers == LAYERS) as report:
         drive(task, report)
 
 

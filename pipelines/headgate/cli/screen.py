@@ -18,9 +18,9 @@ Report = Callable[["Progress"], None]
 
 
 @contextmanager
-def screen(out: Console) -> Iterator[Report]:
-    """Yields what a driver reports its progress to."""
-    if out.is_terminal:
+def screen(out: Console, *, live: bool = True) -> Iterator[Report]:
+    """Yields what a driver reports its progress to. Not ``live`` where jobs share a terminal."""
+    if live and out.is_terminal:
         shown = _Latest()
         with Live(get_renderable=shown.text, console=out, refresh_per_second=4, transient=True):
             yield shown.take
@@ -53,7 +53,7 @@ def line(progress: Progress, now: datetime) -> str:
     return "  ".join(
         (
             f"{now:%T}",
-            f"batch {progress.n}",
+            f"{progress.job} batch {progress.n}",
             f"read {_total(progress, 'bronze', 'read'):,}",
             f"{speed:,.0f} rows/s",
             f"backlog {behind}",

@@ -28,9 +28,13 @@ def run_log(layout: Layout) -> Path:
 
 def spark_log(layout: Layout, job: str) -> Path:
     """What Spark and its libraries say in ``job``: fused, or a layer."""
-    path = log_folder(layout) / f"spark-{job}.log"
-    rotate(path)
-    return path
+    return log_folder(layout) / f"spark-{job}.log"
+
+
+def newest_spark_log(layout: Layout) -> Path | None:
+    """Of a pipeline's jobs, the log last written to."""
+    logs = sorted(log_folder(layout).glob("spark-*.log"), key=lambda p: p.stat().st_mtime)
+    return logs[-1] if logs else None
 
 
 def rotate(path: Path) -> None:

@@ -1,0 +1,81 @@
+"""``headgate start | stop | restart``: a pipeline that runs without a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headgate.cli import declaration
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
+from headgate.cli.output import print_json
+from headgate.storage.layout import Layout
+
+if TYPE_CHECKING:
+    from headgate.spec.model import Pipeline
+    from headgate.supervision.job_state import JobState
+
+Now = Annotated[bool, typer.Option("--now", help="Kill it instead of waiting; nothing is lost.")]
+TakeOver = Annotated[bool, typer.Option("--take-over", help="Take it from whoever runs it.")]
+
+
+def start(
+    pipeline: PipelineName,
+    take_over: TakeOver = False,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Start a pipeline in the background; returns when its tables are open."""
+    declared = declaration.load(pipeline)
+    pid = _start(declared, root, take_over)
+    _started(declared, root, pid, json)
+
+
+def stop(
+    pipeline: PipelineName, now: Now = False, root: Root = DEFAULT_ROOT, json: Json = False
+) -> None:
+    """Stop a pipeline after its current batch, and wait until it has ended."""
+    declared = declaration.load(pipeline)
+    ended = _stop(Layout.of(root, declared.name), now)
+    if json:
+        print_json({"pipeline": declared.name, "stopped": [job.owner.pid for job in ended]})
+    else:
+        for job in ended:
+            print(f"{declared.name}: {job.job} job {'killed' if now else 'stopped'}")
+        if not ended:
+            print(f"{declared.name}: not running")
+
+
+def restart(
+    pipeline: PipelineName, now: Now = False, root: Root = DEFAULT_ROOT, json: Json = False
+) -> None:
+    """Stop a pipeline and start it again."""
+    declared = declaration.load(pipeline)
+    _stop(Layout.of(root, declared.name), now)
+    pid = _start(declared, root, take_over=False)
+    _started(declared, root, pid, json)
+
+
+def _start(declared: Pipeline, root: str, take_over: bool) -> int:
+    from headgate.cli.driving import require_java
+    from headgate.supervision.local import launch
+
+    require_java()
+    options = ["--take-over"] * take_over
+    return launch(Layout.of(root, declared.name), declared.file, root, options)
+
+
+def _stop(layout: Layout, now: bool) -> tuple[JobState, ...]:
+    from headgate.supervision import local
+
+    return local.kill(layout) if now else local.stop(layout)
+
+
+def _started(declared: Pipeline, root: str, pid: int, json: bool) -> None:
+    if json:
+        print_json({"pipeline": declared.name, "pid": pid})
+        return
+    print(f"{declared.name}: running as process {pid}")
+    for verb in ("status", "logs -f", "stop"):
+        name, *rest = verb.split()
+        print(command(name, str(declared.file), root, *rest))

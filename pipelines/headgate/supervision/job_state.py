@@ -1,0 +1,105 @@
+"""How the jobs of a pipeline are, judged from their documents alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from headgate.storage.documents import Document, read_document
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import EXPIRES_AFTER, LAYERS, Owner, lease_path
+
+State = Literal["running", "stopped", "stale", "dead"]
+"""``stale``: alive as far as one can tell, but its lease was not renewed in time; ``dead``: its
+process is gone without having let go. Either may be started again: tables go on exactly."""
+
+
+@dataclass(frozen=True)
+class JobState:
+    """One job: ``fused``, or the layer that it runs. What it reports of itself (``n`` and all
+    after it) is None before its tables are open."""
+
+    job: str
+    layers: tuple[str, ...]
+    state: State
+    owner: Owner
+    epoch: int
+    since: datetime
+    renewed: datetime
+    n: int | None = None
+    rows: int | None = None
+    seconds: float | None = None
+    backlog: tuple[int, int] | None = None
+    closing: datetime | None = None
+    updated: datetime | None = None
+    totals: dict[str, dict[str, int]] | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        return self.state in ("running", "stale")
+
+    @property
+    def is_open(self) -> bool:
+        """Its tables are open and fenced: it is past everything that can refuse a start."""
+        return self.n is not None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {k: v.isoformat() if isinstance(v, datetime) else v for k, v in asdict(self).items()}
+
+
+def probe(layout: Layout, now: datetime) -> tuple[JobState, ...]:
+    """The jobs that last held the pipeline's leases; none if it never ran."""
+    by_epoch: dict[int, list[str]] = {}
+    documents: dict[int, Document] = {}
+    for layer in LAYERS:
+        if (lease := read_document(layout.storage, lease_path(layer))) is not None:
+            by_epoch.setdefault(lease["epoch"], []).append(layer)
+            documents[lease["epoch"]] = lease
+    return tuple(
+        _job(layout, tuple(layers), documents[epoch], now) for epoch, layers in by_epoch.items()
+    )
+
+
+def overall(jobs: Sequence[JobState]) -> State:
+    """The state of a pipeline: that of the job that needs attention most."""
+    states = {job.state for job in jobs}
+    order: tuple[State, ...] = ("dead", "stale", "running")
+    return next((s for s in order if s in states), "stopped")
+
+
+def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime) -> JobState:
+    job = "fused" if layers == LAYERS else layers[0]
+    owner = Owner(lease["pid"], lease["host"], lease["started"])
+    renewed = datetime.fromisoformat(lease["renewed"])
+    status = read_document(layout.storage, Layout.document(f"status-{job}")) or {}
+    reported: dict[str, Any] = {}
+    # Of a stopped job, what it said last still holds, even if only `files skip` came after it.
+    if status and (lease["released"] or status["epoch"] == lease["epoch"]):
+        reported = {k: status[k] for k in ("n", "rows", "seconds", "totals")}
+        reported["backlog"] = tuple(status["backlog"])
+        reported["closing"] = _time(status["closing"])
+        reported["updated"] = _time(status["updated"])
+    return JobState(
+        job=job,
+        layers=layers,
+        state=judge(released=lease["released"], dead=owner.is_dead(), silence=now - renewed),
+        owner=owner,
+        epoch=lease["epoch"],
+        since=datetime.fromisoformat(lease["since"]),
+        renewed=renewed,
+        **reported,
+    )
+
+
+def judge(*, released: bool, dead: bool, silence: timedelta) -> State:
+    if released:
+        return "stopped"
+    if dead:
+        return "dead"
+    return "stale" if silence > EXPIRES_AFTER else "running"
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

@@ -1,0 +1,145 @@
+"""Starts and stops a pipeline's jobs as processes of this machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ClassVar
+
+import psutil
+
+from headgate.spec.errors import HeadgateError
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS
+from headgate.storage.stopping import request_stop
+from headgate.supervision.job_state import JobState, probe
+from headgate.supervision.logs import rotate, run_log, tail
+
+HEADGATE = (sys.executable, "-m", "headgate.cli")
+"""How a child is started: with this interpreter, whatever is on PATH."""
+
+STARTS_WITHIN = 180.0  # seconds until its tables are open, on a busy machine
+STOPS_WITHIN = 300.0  # seconds: a batch is never cut short
+ASK_AGAIN = 5.0  # seconds: a job that is still starting looks only at requests made after that
+LOOK_EVERY = 0.25  # seconds
+
+
+class NotAliveError(HeadgateError):
+    """A job did not start, or did not stop, in time."""
+
+    exit_code: ClassVar[int] = 7
+
+
+def launch(layout: Layout, file: Path, root: str, options: Sequence[str] = ()) -> int:
+    """Start ``headgate run`` detached from this terminal and return its pid.
+
+    Blocks until its tables are open. Raises NotAliveError, with what it said, if it ends before.
+    """
+    log = run_log(layout)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    rotate(log)
+    began = datetime.now(UTC)
+    with log.open("a", encoding="utf-8") as sink:
+        sink.write(f"--- {began:%F %T}Z start\n")
+        sink.flush()
+        process = subprocess.Popen(
+            [*HEADGATE, "run", str(file), "--root", root, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=sink,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + STARTS_WITHIN
+    while time.monotonic() < deadline:
+        if _is_open(layout, began):
+            return process.pid
+        if (code := process.poll()) is not None:
+            raise _ended(layout, log, code)
+        time.sleep(LOOK_EVERY)
+    raise NotAliveError(
+        f"process {process.pid} has not opened its tables in {STARTS_WITHIN:.0f} s",
+        remedy=f"headgate logs {file}, or headgate stop {file} --now",
+    )
+
+
+def _is_open(layout: Layout, began: datetime) -> bool:
+    ours = [j for j in probe(layout, datetime.now(UTC)) if j.since >= began and j.is_open]
+    return {layer for job in ours for layer in job.layers} == set(LAYERS)
+
+
+def _ended(layout: Layout, log: Path, code: int) -> NotAliveError:
+    said: list[str] = []
+    for line in reversed(tail(log, 40)):
+        if line.startswith("---"):
+            break
+        said.insert(0, line)
+    error = NotAliveError("\n".join(said) or "it ended without a word", remedy=f"log: {log}")
+    if code > 0:
+        error.exit_code = code  # type: ignore[misc]
+    return error
+
+
+def stop(
+    layout: Layout,
+    *,
+    timeout: float = STOPS_WITHIN,
+    clock: Callable[[], float] = time.monotonic,
+    wait: Callable[[float], None] = time.sleep,
+) -> tuple[JobState, ...]:
+    """Ask the jobs to end after their current batch, and wait until they have.
+
+    Returns the jobs that were alive. Raises NotAliveError if one does not end in time.
+    """
+    alive = _alive(layout)
+    deadline, asked = clock() + timeout, float("-inf")
+    while left := _alive(layout):
+        if clock() > deadline:
+            raise NotAliveError(
+                f"process {left[0].owner.pid} on {left[0].owner.host} has not ended in "
+                f"{timeout:.0f} s",
+                remedy="kill it, nothing is lost: headgate stop PIPELINE --now, on that machine",
+            )
+        if clock() - asked >= ASK_AGAIN:
+            asked = clock()
+            request_stop(layout)
+        wait(LOOK_EVERY)
+    return alive
+
+
+def kill(layout: Layout) -> tuple[JobState, ...]:
+    """End the jobs at once, JVM and all; their tables stay as of their last commit.
+
+    A pid that belongs to another process by now is never touched. Raises NotAliveError for a
+    job of another machine.
+    """
+    alive = _alive(layout)
+    for job in alive:
+        process = job.owner.process()
+        if process is None:
+            if not job.owner.is_dead():
+                raise NotAliveError(
+                    f"process {job.owner.pid} runs on {job.owner.host}, not here",
+                    remedy=f"on {job.owner.host}: kill -9 {job.owner.pid}",
+                )
+            continue
+        _kill_tree(process)
+    return alive
+
+
+def _kill_tree(process: psutil.Process) -> None:
+    family = [process]
+    with suppress(psutil.Error):
+        family += process.children(recursive=True)
+    for member in family:
+        with suppress(psutil.NoSuchProcess):
+            member.kill()
+    psutil.wait_procs(family, timeout=10)
+
+
+def _alive(layout: Layout) -> tuple[JobState, ...]:
+    return tuple(job for job in probe(layout, datetime.now(UTC)) if job.is_alive)
