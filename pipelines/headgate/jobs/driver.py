@@ -61,6 +61,7 @@ class Driver:
         self._layout = Layout.of(task.root, task.pipeline.name)
         self._lease = Lease(self._layout, task.layers, task.pipeline.name)
         self._stop = threading.Event()
+        self._finish = threading.Event()
         self._batch = threading.Lock()
         self._failure: BaseException | None = None
         self._position = 0
@@ -68,6 +69,11 @@ class Driver:
     def stop(self) -> None:
         """End after the current micro-batch."""
         self._stop.set()
+
+    def finish(self) -> None:
+        """End after the current micro-batch as if input had ended: windows are closed if the
+        task says so."""
+        self._finish.set()
 
     def run(self) -> None:
         """Work until done or stopped. Raises HeadgateError with what to do next."""
@@ -210,7 +216,7 @@ class Driver:
         while query.isActive:
             if stop_requested(self._layout, self._progress.since):
                 self._stop.set()
-            if self._stop.is_set() or self._lease.is_lost:
+            if self._stop.is_set() or self._finish.is_set() or self._lease.is_lost:
                 return
             if not self._task.once and time.monotonic() - listed >= feed.every:
                 listed = time.monotonic()
