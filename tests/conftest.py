@@ -1,0 +1,21 @@
+"""What every test may ask for. Spark starts at most once, when a test first needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session of a driver, shared by all tests: a JVM takes seconds to start."""
+    from headgate.jobs import session
+
+    started = session.start("tests", cores=2, scratch=tmp_path_factory.mktemp("spark"))
+    yield started
+    started.stop()

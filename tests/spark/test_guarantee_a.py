@@ -1,0 +1,140 @@
+"""Guarantee A: what the tables hold depends on the files alone, not on batches, jobs or restarts."""
+
+from __future__ import annotations
+
+import os
+from itertools import product
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.oracle import Closing, Tables, judge
+from tests.support.engine import Engine
+from tests.support.events import readings
+from tests.support.landing import Landing, split
+from tests.support.readings import declare, rules
+from tests.support.tables import differences
+
+pytestmark = pytest.mark.spark
+
+LAYOUTS = {
+    "whole": (6,),
+    "single files": (1, 2, 3, 4, 5, 6),
+    "pairs": (2, 4, 6),
+    "first alone": (1, 6),
+    "last alone": (5, 6),
+    "uneven": (1, 3, 4, 6),
+}
+JOBS = ("fused", "per_layer", "switched")
+CASES = [
+    pytest.param(layout, jobs, restart, id=f"{layout}-{jobs}-{'restart' if restart else 'through'}")
+    for number, (layout, jobs) in enumerate(product(LAYOUTS, JOBS))
+    for restart in (True, False)
+    # Each layout meets each kind of jobs and both meet restarts; `make chaos` does the other half.
+    if "HEADGATE_CHAOS_ROUNDS" in os.environ or restart == (number % 2 == 0)
+]
+
+
+@pytest.fixture(scope="module")
+def landing(tmp_path_factory: pytest.TempPathFactory) -> Landing:
+    landing = Landing(tmp_path_factory.mktemp("landing"))
+    landing.write_all(split(readings(400, seed=3), 6))
+    return landing
+
+
+@pytest.fixture(scope="module")
+def expected(landing: Landing) -> Tables:
+    return judge(landing.records(), rules())
+
+
+def drive(engine: Engine, layout: str, jobs: str, restart: bool) -> None:
+    ends = LAYOUTS[layout]
+    middle = ends[(len(ends) - 1) // 2]
+    engine.list_new()
+    for end in ends:
+        engine.absorb(end)
+        if restart and end == middle:
+            engine.start()
+        if jobs == "fused" or (jobs == "switched" and end <= middle and end != ends[-1]):
+            engine.catch_up()
+        elif end in (middle, ends[-1]):
+            engine.catch_up_per_layer()
+
+
+@pytest.mark.parametrize(("layout", "jobs", "restart"), CASES)
+def test_tables_do_not_depend_on_batches_jobs_or_restarts(
+    spark: SparkSession,
+    tmp_path: Path,
+    landing: Landing,
+    expected: Tables,
+    layout: str,
+    jobs: str,
+    restart: bool,
+) -> None:
+    engine = Engine(spark, declare(tmp_path, landing.folder), tmp_path / "root")
+    drive(engine, layout, jobs, restart)
+    assert differences(engine.root, expected) == {}
+
+
+def test_the_input_holds_every_outcome(expected: Tables) -> None:
+    reasons = {row["reason"] for row in expected.quarantine}
+    assert reasons == {
+        "unparsable",
+        "not_an_object",
+        "missing_id",
+        "missing_time",
+        "unparsable_time",
+        "future",
+        "wrong_type",
+    }
+    assert all(expected.late.values())
+    assert expected.counts["differing"] < expected.counts["duplicate"]
+    assert {row["final"] for rows in expected.gold.values() for row in rows} == {True, False}
+
+
+_KEEPS_THE_COLUMN = pytest.mark.xfail(
+    strict=True, reason="a differing duplicate of a wrong type keeps its reason_column in bronze"
+)
+
+
+@pytest.mark.parametrize(
+    ("differing", "unknown"),
+    [
+        ("keep", "rescue"),
+        pytest.param("quarantine", "quarantine", marks=_KEEPS_THE_COLUMN),
+    ],
+)
+def test_other_answers_to_differing_duplicates_and_unknown_fields(
+    spark: SparkSession, tmp_path: Path, landing: Landing, differing: str, unknown: str
+) -> None:
+    pipeline = declare(tmp_path, landing.folder, differing=differing, unknown=unknown)
+    engine = Engine(spark, pipeline, tmp_path / "root")
+    engine.list_new()
+    for end in (2, 6):
+        engine.absorb(end)
+        engine.catch_up()
+    judged = judge(landing.records(), rules(differing=differing, unknown=unknown))
+    # How many differ is counted whatever is done with them; the oracle counts them for warn only.
+    del judged.counts["differing"]
+    assert differences(engine.root, judged) == {}
+
+
+def test_windows_closed_in_the_middle(
+    spark: SparkSession, tmp_path: Path, landing: Landing
+) -> None:
+    engine = Engine(spark, declare(tmp_path, landing.folder), tmp_path / "root")
+    engine.list_new()
+    engine.absorb(2)
+    engine.catch_up()
+    engine.close_windows()
+    engine.start()
+    engine.absorb(6)
+    engine.catch_up()
+    engine.close_windows()
+    records = landing.records()
+    # The oracle counts files from 0.
+    seen = [max(r.offset for r in records if r.offset >> 36 < files) for files in (2, 6)]
+    judged = judge(records, rules(), closings=[Closing({0: last}) for last in seen])
+    assert {row["reason"] for rows in judged.late.values() for row in rows} == {"late", "closed"}
+    assert differences(engine.root, judged) == {}

@@ -1,0 +1,84 @@
+"""The engine in this process, without streaming: the test chooses where batches end, when silver
+and gold catch up, and when the driver is replaced by a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from headgate.jobs.intake import Intake
+from headgate.jobs.medallion import Medallion
+from headgate.jobs.operations import carry_out, intend_closing
+from headgate.sources.files import FilesIntake
+from headgate.spec.model import Pipeline
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS
+
+
+@dataclass
+class Engine:
+    """One pipeline under ``root``. Every start takes the next epoch, as a lease would give it."""
+
+    spark: SparkSession
+    pipeline: Pipeline
+    root: Path
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    epoch: int = 0
+
+    def __post_init__(self) -> None:
+        self.layout = Layout.of(str(self.root), self.pipeline.name)
+        self.start()
+
+    def start(self, layers: Sequence[str] = LAYERS) -> Engine:
+        """A new driver: nothing in memory, a fence over every table."""
+        self.epoch += 1
+        self.medallion = Medallion(self.spark, self.pipeline, self.layout, layers)
+        self.medallion.create()
+        self.medallion.fence(self.epoch)
+        self.medallion.files_log.load()
+        files = FilesIntake(self.pipeline.source, self.medallion.files_log, str(self.pipeline.file))
+        self.intake = Intake(self.spark, files, self.medallion.bronze, lambda: self.now)
+        return self
+
+    def list_new(self) -> bool:
+        return self.intake.list_new()
+
+    @property
+    def last_sequence(self) -> int:
+        return self.medallion.files_log.last_sequence
+
+    def absorb(self, end: int | None = None) -> None:
+        """One bronze batch: what is recorded up to sequence ``end`` (None: everything)."""
+        upto = self.last_sequence if end is None else end
+        self.intake.absorb(self.intake.position, upto)
+
+    def catch_up(self) -> None:
+        self.medallion.catch_up(self.now)
+        carry_out(self.medallion, lambda: self.now)
+
+    def catch_up_per_layer(self) -> None:
+        """As two jobs of their own would: after this the fused driver is fenced off silver and
+        gold, but not off bronze."""
+        for layer in ("silver", "gold"):
+            self.epoch += 1
+            medallion = Medallion(self.spark, self.pipeline, self.layout, (layer,))
+            medallion.create()
+            medallion.fence(self.epoch)
+            medallion.catch_up(self.now)
+            if layer == "gold":
+                carry_out(medallion, lambda: self.now)
+
+    def run_all(self) -> Engine:
+        """List, absorb and catch up with everything there is, in one batch."""
+        self.list_new()
+        self.absorb()
+        self.catch_up()
+        return self
+
+    def close_windows(self) -> None:
+        intend_closing(self.medallion, lambda: self.now)
+        carry_out(self.medallion, lambda: self.now)

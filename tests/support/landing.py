@@ -1,0 +1,53 @@
+"""A landing folder whose files have chosen bytes and modification times."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.oracle import SourceRecord, read_files
+
+ARRIVED = datetime(2026, 3, 1, 12, tzinfo=UTC)
+"""When files arrive unless a test says otherwise: half an hour after their events."""
+
+
+@dataclass
+class Landing:
+    """Remembers what it wrote, in the order of writing: names must rise in that order."""
+
+    folder: Path
+    written: list[tuple[bytes, datetime]] = field(default_factory=list)
+
+    def write(self, name: str, content: bytes, modified: datetime = ARRIVED) -> Path:
+        """Write under an ignored name, then rename, as a producer should."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        hidden = path.with_name(f".{path.name}.part")
+        hidden.write_bytes(content)
+        # Whole nanoseconds: a float of seconds would lose microseconds.
+        nanos = int(modified.timestamp()) * 1_000_000_000 + modified.microsecond * 1_000
+        os.utime(hidden, ns=(nanos, nanos))
+        hidden.rename(path)
+        self.written.append((content, modified))
+        return path
+
+    def write_all(self, files: Sequence[bytes], first: int = 1) -> None:
+        for number, content in enumerate(files, first):
+            self.write(f"{number:05d}.json", content)
+
+    def records(self) -> list[SourceRecord]:
+        """The oracle's view of the JSON-lines files written so far."""
+        return read_files(self.written)
+
+
+def lines(values: Iterable[bytes]) -> bytes:
+    return b"".join(value + b"\n" for value in values)
+
+
+def split(values: Sequence[bytes], files: int) -> list[bytes]:
+    """``values`` as JSON-lines files of about equal length, in order."""
+    ends = [len(values) * k // files for k in range(files + 1)]
+    return [lines(values[a:b]) for a, b in zip(ends, ends[1:], strict=False)]

@@ -1,0 +1,239 @@
+"""One rich declaration of sensor readings, said twice: as YAML to the engine and as rules to the
+oracle."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+from typing import Any
+
+from headgate.spec.load import load
+from headgate.spec.model import Pipeline
+from tests.oracle import GoldRules, Measure, Rules, SilverRules
+
+NOON = datetime(2026, 3, 1, 11, 30, tzinfo=UTC)
+"""When the events of a test begin."""
+
+DECLARATION = """
+pipeline: readings
+sources:
+  raw:
+    files: {{path: "{landing}", format: {format}, order: name, settle: "{settle}"}}
+    record:
+      event_id: [id]
+      event_time: {{column: at}}
+      duplicates: {{within: 10 minutes, differing: {differing}}}
+      future_after: 1 hour
+      unknown_fields: {unknown}
+      schema:
+        id: string
+        site: string
+        value: decimal(12,2)
+        level: int
+        weight: double
+        ok: boolean
+        day: date
+        at: timestamp
+silver:
+  clean:
+    from: raw
+    columns:
+      site: lower(site)
+      doubled: level * 2
+    drop: [day]
+  strong:
+    from: raw
+    where: level >= 5
+gold:
+  per_minute:
+    from: clean
+    window: {{tumbling: 1 minute}}
+    by: [site]
+    measures:
+      events: count(*)
+      levels: count(level)
+      total: sum(value)
+      level_total: sum(level)
+      weight_total: sum(weight)
+      low: min(value)
+      high: max(level)
+      mean: avg(value)
+      level_mean: avg(level)
+      spread: stddev(level)
+      kinds: count_distinct(level)
+      about: approx_count_distinct(id)
+      opening: first(level)
+      last_value: last(value)
+    columns:
+      per_event: total / events
+    allowed_lateness: 10 seconds
+  sliding:
+    from: strong
+    window:
+      hopping: {{size: 3 minutes, every: 1 minute}}
+    by: [ok]
+    measures:
+      events: count(*)
+      total: sum(value)
+    allowed_lateness: 1 minute
+  bands:
+    from: clean
+    window: {{tumbling: 5 minutes}}
+    where: value > 0
+    by:
+      band: case when level >= 5 then 'high' else 'low' end
+      tenth: level div 10
+    measures:
+      events: count(*)
+      heaviest: max(weight)
+    allowed_lateness: 0 seconds
+"""
+
+TABLES = {
+    "silver": ("clean", "strong"),
+    "gold": ("per_minute", "sliding", "bands"),
+}
+GOLD_KEYS = {
+    "per_minute": ("window_start", "site"),
+    "sliding": ("window_start", "ok"),
+    "bands": ("window_start", "band", "tenth"),
+}
+APPROXIMATE = {"per_minute": {"about": 0.05}}
+
+
+def declare(
+    folder: Path,
+    landing: Path,
+    *,
+    format: str = "json",
+    differing: str = "warn",
+    unknown: str = "ignore",
+    settle: str = "0 s",
+) -> Pipeline:
+    """Write the declaration into ``folder`` and load it."""
+    text = DECLARATION.format(
+        landing=landing, format=format, differing=differing, unknown=unknown, settle=settle
+    )
+    file = folder / "readings.yml"
+    folder.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return load(file)
+
+
+def rules(*, differing: str = "warn", unknown: str = "ignore") -> Rules:
+    return replace(_RULES, differing=differing, unknown_fields=unknown)
+
+
+def _lower(row: dict[str, Any]) -> str | None:
+    return None if row["site"] is None else row["site"].lower()
+
+
+def _per_event(row: dict[str, Any]) -> Decimal | None:
+    """decimal(22,2) / bigint, as Spark types it: decimal(38,18), half up."""
+    if row["total"] is None:
+        return None
+    quotient = row["total"] / Decimal(row["events"])
+    return quotient.quantize(Decimal(1).scaleb(-_PER_EVENT_SCALE), ROUND_HALF_UP)
+
+
+_PER_EVENT_SCALE = 18
+
+
+def _column(name: str) -> Any:
+    return lambda row: row[name]
+
+
+def _band(row: dict[str, Any]) -> str:
+    return "high" if row["level"] is not None and row["level"] >= 5 else "low"
+
+
+def _tenth(row: dict[str, Any]) -> int | None:
+    level = row["level"]
+    return None if level is None else (abs(level) // 10) * (1 if level >= 0 else -1)
+
+
+MINUTE = timedelta(minutes=1)
+
+_RULES = Rules(
+    event_id=("id",),
+    time_column="at",
+    time_format="iso",
+    schema={
+        "id": "string",
+        "site": "string",
+        "value": "decimal(12,2)",
+        "level": "int",
+        "weight": "double",
+        "ok": "boolean",
+        "day": "date",
+        "at": "timestamp",
+    },
+    within=timedelta(minutes=10),
+    silver={
+        "clean": SilverRules(
+            columns={
+                "site": _lower,
+                "doubled": lambda r: None if r["level"] is None else _int(r["level"] * 2),
+            },
+            drop=("day",),
+        ),
+        "strong": SilverRules(
+            where=lambda r: None if r["level"] is None else r["level"] >= 5,
+        ),
+    },
+    gold={
+        "per_minute": GoldRules(
+            silver="clean",
+            size=MINUTE,
+            every=MINUTE,
+            by={"site": _column("site")},
+            measures={
+                "events": Measure("count", None, "bigint"),
+                "levels": Measure("count", _column("level"), "bigint"),
+                "total": Measure("sum", _column("value"), "decimal(22,2)"),
+                "level_total": Measure("sum", _column("level"), "bigint"),
+                "weight_total": Measure("sum", _column("weight"), "double"),
+                "low": Measure("min", _column("value"), "decimal(12,2)"),
+                "high": Measure("max", _column("level"), "int"),
+                "mean": Measure("avg", _column("value"), "decimal(16,6)"),
+                "level_mean": Measure("avg", _column("level"), "double"),
+                "spread": Measure("stddev", _column("level"), "double"),
+                "kinds": Measure("count_distinct", _column("level"), "bigint"),
+                "about": Measure("approx_count_distinct", _column("id"), "bigint"),
+                "opening": Measure("first", _column("level"), "int"),
+                "last_value": Measure("last", _column("value"), "decimal(12,2)"),
+            },
+            columns={"per_event": _per_event},
+            allowed_lateness=timedelta(seconds=10),
+        ),
+        "sliding": GoldRules(
+            silver="strong",
+            size=3 * MINUTE,
+            every=MINUTE,
+            by={"ok": _column("ok")},
+            measures={
+                "events": Measure("count", None, "bigint"),
+                "total": Measure("sum", _column("value"), "decimal(22,2)"),
+            },
+            allowed_lateness=MINUTE,
+        ),
+        "bands": GoldRules(
+            silver="clean",
+            size=5 * MINUTE,
+            every=5 * MINUTE,
+            where=lambda r: None if r["value"] is None else r["value"] > 0,
+            by={"band": _band, "tenth": _tenth},
+            measures={
+                "events": Measure("count", None, "bigint"),
+                "heaviest": Measure("max", _column("weight"), "double"),
+            },
+        ),
+    },
+)
+
+
+def _int(number: int) -> int:
+    """32 bits, as Java wraps them."""
+    return (number + (1 << 31)) % (1 << 32) - (1 << 31)

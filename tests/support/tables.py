@@ -1,0 +1,130 @@
+"""A pipeline's tables as plain rows, and every one of them compared with the oracle's.
+
+Positions are compared by order only: an offset of the engine says where Spark split the file, the
+oracle's says where the line starts. So each becomes the record's rank in its partition.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from tests.oracle import Tables, compare
+from tests.support.readings import APPROXIMATE, GOLD_KEYS
+
+Row = dict[str, Any]
+Rank = Mapping[tuple[int, int], int]
+SOURCE = "raw"
+
+
+def read(root: Path, table: str, pipeline: str = "readings") -> list[Row]:
+    """The rows of one table at its newest version; ``table`` such as ``gold/per_minute``."""
+    found = DeltaTable(str(root / pipeline / table)).to_pyarrow_table()
+    rows: list[Row] = pa.table(found).to_pylist()
+    return rows
+
+
+def differences(root: Path, expected: Tables) -> dict[str, list[str]]:
+    """How each table under ``root`` differs from the oracle's, in words; empty if none does."""
+    bronze = read(root, f"bronze/{SOURCE}")
+    theirs, ours = ranks(expected.bronze), ranks(bronze)
+    found = {
+        "bronze": compare(
+            ranked(expected.bronze, theirs),
+            [row | {"column": row["reason_column"]} for row in ranked(bronze, ours)],
+            ("partition", "offset"),
+        ),
+        "quarantine": compare(
+            ranked(expected.quarantine, theirs),
+            ranked(read(root, f"quarantine/{SOURCE}"), ours),
+            ("partition", "offset", "table"),
+        ),
+    }
+    for name, rows in expected.silver.items():
+        actual = ranked(read(root, f"silver/{name}"), ours, "_")
+        found[f"silver/{name}"] = compare(
+            ranked(rows, theirs, "_"), actual, ("_partition", "_offset")
+        )
+    for name, rows in expected.late.items():
+        actual = ranked(read(root, f"late/{name}"), ours, "_")
+        found[f"late/{name}"] = compare(
+            [_late(row) for row in ranked(rows, theirs, "_")],
+            actual,
+            ("_partition", "_offset", "window_start"),
+        )
+    for name, rows in expected.gold.items():
+        actual = read(root, f"gold/{name}")
+        found[f"gold/{name}"] = [
+            *compare(rows, actual, GOLD_KEYS[name], APPROXIMATE.get(name)),
+            *_states(actual),
+        ]
+    found["counts"] = _miscounted(root, expected.counts)
+    return {table: lines for table, lines in found.items() if lines}
+
+
+def state(root: Path, table: str, pipeline: str = "readings") -> dict[str, Any]:
+    """What the last commit of a table says about it."""
+    last: dict[str, Any] = DeltaTable(str(root / pipeline / table)).history(1)[0]["headgate"]
+    return last
+
+
+def _miscounted(root: Path, counts: Mapping[str, Any]) -> list[str]:
+    """The cumulative counts of the tables' last commits, against the oracle's."""
+    of_records = ("read", "duplicate", "differing")
+    wanted = {f"bronze/{SOURCE}": {k: counts[k] for k in of_records if k in counts}}
+    for name, rows in counts["silver"].items():
+        outcomes = {"silver": rows, "filtered": counts["filtered"][name]}
+        records = {k: counts[k] for k in ("quarantined", "duplicate")}
+        wanted[f"silver/{name}"] = outcomes | records
+    for name, gold in counts["gold"].items():
+        wanted[f"gold/{name}"] = {k: gold[k] for k in ("folded", "late")}
+    wanted[f"quarantine/{SOURCE}"] = {"quarantined": counts["quarantined"]}
+    wanted |= {f"late/{name}": {"late": gold["late"]} for name, gold in counts["gold"].items()}
+    return [
+        f"{table}: {key} is {total.get(key, 0)}, expected {number}"
+        for table, numbers in wanted.items()
+        for total in (state(root, table)["total"],)
+        for key, number in numbers.items()
+        if total.get(key, 0) != number
+    ]
+
+
+def ranks(bronze: Iterable[Row]) -> Rank:
+    """(partition, offset) -> how many records of the partition come before it."""
+    rank: dict[tuple[int, int], int] = {}
+    seen: dict[int, int] = {}
+    for partition, offset in sorted((row["partition"], row["offset"]) for row in bronze):
+        rank[partition, offset] = seen.get(partition, 0)
+        seen[partition] = rank[partition, offset] + 1
+    return rank
+
+
+def ranked(rows: Iterable[Row], rank: Rank, prefix: str = "") -> list[Row]:
+    partition, offset = f"{prefix}partition", f"{prefix}offset"
+    return [_parsed(row) | {offset: rank[row[partition], row[offset]]} for row in rows]
+
+
+def _parsed(row: Row) -> Row:
+    """JSON in a column is compared by what it says."""
+    text = row.get("_rescued")
+    return row if text is None else row | {"_rescued": json.loads(text)}
+
+
+def _late(row: Row) -> Row:
+    late_by: timedelta | None = row.pop("late_by")
+    return row | {"late_seconds": None if late_by is None else late_by / timedelta(seconds=1)}
+
+
+def _states(gold: Iterable[Row]) -> list[str]:
+    """An open row carries what it is folded on from, a final row does not."""
+    return [
+        f"{row['window_start']}: final is {row['final']}, state is {row['_state'] is not None}"
+        for row in gold
+        if row["final"] == (row["_state"] is not None)
+    ]
