@@ -53,7 +53,7 @@ class BronzeStage:
         self._seen: Seen | None = None
 
     def create(self, definition: str) -> None:
-        self.table.create(arrow_schema(self.type), definition)
+        self.table.create(arrow_schema(self.type), definition, time_column="event_time")
 
     def absorb(
         self, records: DataFrame, end: Mapping[str, int], now: datetime, verify: Callable[[], None]

@@ -44,8 +44,9 @@ class GoldStage:
 
     def create(self, definition: str) -> None:
         """Make the tables; the silver table must be there."""
-        self.gold.create(arrow_schema(gold_type(self._declared)), definition)
-        self.late.create(arrow_schema(late_type(row_type(self.silver))), definition)
+        gold, late = gold_type(self._declared), late_type(row_type(self.silver))
+        self.gold.create(arrow_schema(gold), definition, time_column="window_start")
+        self.late.create(arrow_schema(late), definition, time_column="_event_time")
 
     def catch_up(self, upto: int, now: datetime) -> State:
         """Absorb silver up to bronze batch ``upto``; the gold table's state afterwards.

@@ -50,10 +50,11 @@ class SilverStage:
         return (self.quarantine, *self.silver.values())
 
     def create(self, definition: str) -> None:
-        self.quarantine.create(arrow_schema(quarantine_type()), definition)
+        quarantine = arrow_schema(quarantine_type())
+        self.quarantine.create(quarantine, definition, time_column="ingested_at")
         for name, table in self.silver.items():
             type_ = silver_type(self._declared[name], self._source.record)
-            table.create(arrow_schema(type_), definition)
+            table.create(arrow_schema(type_), definition, time_column="_event_time")
 
     def catch_up(self, upto: int, now: datetime) -> Mapping[str, State]:
         """Absorb bronze up to batch ``upto``; the states of the silver tables afterwards.

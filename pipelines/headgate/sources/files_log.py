@@ -57,7 +57,7 @@ class FilesLog:
         self._sequence_of: dict[str, int] = {}
 
     def create(self, definition: str) -> None:
-        self.table.create(SCHEMA, definition)
+        self.table.create(SCHEMA, definition, time_column="at")
 
     def load(self) -> None:
         """Read every event; later ones win."""

@@ -72,8 +72,12 @@ class Table:
         self._handle: DeltaTable | None = None
         self._commits = 0
 
-    def create(self, schema: pa.Schema, definition: str) -> None:
-        """Make the table if it is not there; its first commit stands at n = 0."""
+    def create(self, schema: pa.Schema, definition: str, *, time_column: str) -> None:
+        """Make the table if it is not there; its first commit stands at n = 0.
+
+        ``time_column`` is the one that files have bounds of. The table has to say so: delta-rs
+        takes a missing bound of any other column for null, and a filter on it would find nothing.
+        """
         if DeltaTable.is_deltatable(self.storage.uri()):
             return
         DeltaTable.create(
@@ -81,7 +85,7 @@ class Table:
             schema=Schema.from_arrow(schema),
             mode="ignore",
             partition_by=self.partition_by,
-            configuration=dict(PROPERTIES),
+            configuration={**PROPERTIES, "delta.dataSkippingStatsColumns": time_column},
             commit_properties=CommitProperties(
                 custom_metadata={METADATA_KEY: State(definition=definition).encode()}
             ),
