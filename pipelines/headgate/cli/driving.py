@@ -14,8 +14,7 @@ from headgate.cli import exit_codes
 from headgate.spec.errors import HeadgateError
 
 if TYPE_CHECKING:
-    from headgate.jobs.driver import Task
-    from headgate.jobs.progress import Progress
+    from headgate.jobs.driver import Driver
 
 
 class NoJavaError(HeadgateError):
@@ -31,15 +30,12 @@ def require_java() -> None:
         raise NoJavaError(f"Java: {finding.found} (needed: {finding.needed})", finding.remedy)
 
 
-def drive(task: Task, report: Callable[[Progress], None]) -> None:
-    """Run the task to its end. Raises what the driver raises.
+def drive(driver: Driver) -> None:
+    """Run a driver to its end. Raises what the driver raises.
 
     The driver runs on a thread of its own: PySpark then leaves the signal handlers alone, and a
     signal is answered even while a call into the JVM blocks.
     """
-    from headgate.jobs.driver import Driver
-
-    driver = Driver(task, report)
     failures: list[BaseException] = []
 
     def work() -> None:

@@ -11,6 +11,7 @@ from typing import NoReturn
 import typer
 
 from headgate.cli import exit_codes
+from headgate.cli.demo import demo
 from headgate.cli.doctor import doctor
 from headgate.cli.files import app as files
 from headgate.cli.init import init
@@ -37,7 +38,7 @@ app = typer.Typer(
 )
 LIFE_CYCLE: tuple[Callable[..., None], ...] = (run, start, stop, restart, status, logs)
 ANSWERS: tuple[Callable[..., None], ...] = (plan, ledger, query)
-MACHINE: tuple[Callable[..., None], ...] = (doctor, init)
+MACHINE: tuple[Callable[..., None], ...] = (demo, doctor, init)
 
 for verb in LIFE_CYCLE:
     app.command()(verb)

@@ -34,7 +34,7 @@ def run_layers(file: Path, root: str, *, once: bool, close_windows: bool, take_o
     commands = {}
     for layer in LAYERS:
         options = ["--once"] * once + ["--take-over"] * take_over
-        options += ["--close-windows"] * (close_windows and layer == "gold")
+        options += ["--close-windows"] * (close_windows and layer == "bronze")
         commands[layer] = [*HEADGATE, "run", str(file), "--layer", layer, "--root", root, *options]
     if not once:
         together(commands)

@@ -66,7 +66,7 @@ def query(
         return
     table = grid("", *columns)
     for row in rows:
-        table.add_row(*(_text(value) for value in row))
+        table.add_row(*(as_text(value) for value in row))
     out = console()
     out.print(table)
     out.print(f"{len(rows):,} row{'' if len(rows) == 1 else 's'}", style="dim")
@@ -123,7 +123,8 @@ def _open(
         connection.execute(f'CREATE VIEW main."{table.bare}" AS SELECT *{hidden} FROM "{held}"')
 
 
-def _text(value: object) -> str:
+def as_text(value: object) -> str:
+    """A value as a person reads it; bytes that are no text keep their escapes."""
     if value is None:
         return "null"
     if isinstance(value, bytes):
@@ -135,4 +136,4 @@ def _text(value: object) -> str:
 
 def _plain(value: object) -> object:
     """JSON's own types as they are; everything else as text, so that no digit is lost."""
-    return value if value is None or isinstance(value, (bool, int, float, str)) else _text(value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else as_text(value)

@@ -71,19 +71,19 @@ def _drive(
     log = spark_log(layout, "fused" if layers == LAYERS else layers[0])
     rotate(log)
     divert(log)
-    from headgate.jobs.driver import Task
+    from headgate.jobs.driver import Driver, Task
 
     task = Task(
         declared,
         root,
         layers=layers,
         once=once,
-        close_windows=close_windows and "gold" in layers,
+        close_windows=close_windows and "bronze" in layers,
         take_over=take_over,
         cores=os.cpu_count() or 2,
     )
     with screen(console(stderr=True), live=layers == LAYERS) as report:
-        drive(task, report)
+        drive(Driver(task, report))
 
 
 def _batches(layout: Layout, declared: Pipeline) -> int:

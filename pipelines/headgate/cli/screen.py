@@ -25,7 +25,12 @@ def screen(out: Console, *, live: bool = True) -> Iterator[Report]:
         with Live(get_renderable=shown.text, console=out, refresh_per_second=4, transient=True):
             yield shown.take
     else:
-        yield lambda progress: out.print(line(progress, datetime.now(UTC)), soft_wrap=True)
+
+        def report(progress: Progress) -> None:
+            if progress.state == "running":
+                out.print(line(progress, datetime.now(UTC)), soft_wrap=True)
+
+        yield report
 
 
 class _Latest:
@@ -53,7 +58,7 @@ def line(progress: Progress, now: datetime) -> str:
     return "  ".join(
         (
             f"{now:%T}",
-            f"{progress.job} batch {progress.n}",
+            f"batch {progress.n}" if progress.job == "fused" else f"{progress.job} {progress.n}",
             f"read {_total(progress, 'bronze', 'read'):,}",
             f"{speed:,.0f} rows/s",
             f"backlog {behind}",

@@ -1,0 +1,60 @@
+"""A producer beside the running pipeline: it puts slices of bids into the landing folder."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from headgate.demo.generator import Slice, bids
+from headgate.demo.landing import write_slice
+
+SPAN = timedelta(minutes=10)
+"""How much event time the demo's bids cover, however many they are. They end now."""
+FIRST = 2_000  # events: few, so that gold has its first row early
+BATCHES = 8  # of about equal size after that, so that gold is seen to fill
+_GRAIN = 500
+
+
+class Feeder(threading.Thread):
+    """Stays one file ahead of the pipeline, which says by :meth:`absorbed` where it is."""
+
+    def __init__(self, folder: Path, events: int, seed: int) -> None:
+        super().__init__(name="feeder", daemon=True)
+        self.events = events
+        self._folder = folder
+        self._slices = slices(events, seed, datetime.now(UTC) - SPAN)
+        self._read = 0
+        self._moved = threading.Condition()
+
+    def run(self) -> None:
+        sizes: list[int] = []
+        for number, part in enumerate(self._slices):
+            # The first, small file alone: gold has its first row before the rest is looked at.
+            needed = sum(sizes[: max(1, number - 1)])
+            with self._moved:
+                self._moved.wait_for(lambda read=needed: self._read >= read)  # type: ignore[misc]
+            write_slice(self._folder, number, part.lines, modified=part.now)
+            sizes.append(len(part.lines))
+
+    def absorbed(self, read: int) -> bool:
+        """The pipeline has read so many events in all; True if these are all there will be."""
+        with self._moved:
+            self._read = read
+            self._moved.notify_all()
+        return read >= self.events
+
+
+def slices(events: int, seed: int, start: datetime) -> Iterator[Slice]:
+    """A small slice, then about ``BATCHES`` larger ones."""
+    rate = max(events, 1) / SPAN.total_seconds()
+    target, lines, now = FIRST, list[bytes](), start
+    for grain in bids(events, seed, start, rate, slice_events=_GRAIN):
+        lines += grain.lines
+        now = grain.now
+        if len(lines) >= target:
+            yield Slice(lines, now)
+            target, lines = max(FIRST, -(-(events - FIRST) // BATCHES)), []
+    if lines:
+        yield Slice(lines, now)
