@@ -1,4 +1,4 @@
-"""Guarantee A: what the tables hold depends on the files alone, not on batches, jobs or restarts."""
+"""Guarantee A: what tables hold follows from the files, not from batches, jobs or restarts."""
 
 from __future__ import annotations
 

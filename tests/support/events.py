@@ -18,7 +18,7 @@ MALFORMED: dict[str, bytes] = {
     "null id": b'{"id": null, "at": "2026-03-01T11:34:00Z"}',
     "missing_time": b'{"id": "timeless", "level": 3}',
     "unparsable_time": b'{"id": "yesterday", "at": "yesterday", "level": 3}',
-    "wrong_type": b'{"id": "typed", "site": "North", "level": "many", "at": "2026-03-01T11:35:00Z"}',
+    "wrong_type": b'{"id": "typed", "level": "many", "at": "2026-03-01T11:35:00Z"}',
     "wrong type ahead": b'{"id": "typed", "value": true, "at": "2026-03-01T11:34:30Z"}',
 }
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 from tests.oracle import SourceRecord, read_files
@@ -50,4 +51,4 @@ def lines(values: Iterable[bytes]) -> bytes:
 def split(values: Sequence[bytes], files: int) -> list[bytes]:
     """``values`` as JSON-lines files of about equal length, in order."""
     ends = [len(values) * k // files for k in range(files + 1)]
-    return [lines(values[a:b]) for a, b in zip(ends, ends[1:], strict=False)]
+    return [lines(values[a:b]) for a, b in pairwise(ends)]

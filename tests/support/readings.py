@@ -3,6 +3,8 @@ oracle."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
@@ -20,7 +22,7 @@ DECLARATION = """
 pipeline: readings
 sources:
   raw:
-    files: {{path: "{landing}", format: {format}, order: name, settle: "{settle}"}}
+    files: {{path: "{landing}", format: {format}, order: name, settle: "{settle}", {more}}}
     record:
       event_id: [id]
       event_time: {{column: at}}
@@ -91,10 +93,6 @@ gold:
     allowed_lateness: 0 seconds
 """
 
-TABLES = {
-    "silver": ("clean", "strong"),
-    "gold": ("per_minute", "sliding", "bands"),
-}
 GOLD_KEYS = {
     "per_minute": ("window_start", "site"),
     "sliding": ("window_start", "ok"),
@@ -111,10 +109,20 @@ def declare(
     differing: str = "warn",
     unknown: str = "ignore",
     settle: str = "0 s",
+    gold: Collection[str] = GOLD_KEYS,
+    **more: int,
 ) -> Pipeline:
-    """Write the declaration into ``folder`` and load it."""
-    text = DECLARATION.format(
-        landing=landing, format=format, differing=differing, unknown=unknown, settle=settle
+    """Write the declaration into ``folder`` and load it. ``gold`` are the gold tables to keep,
+    ``more`` other keys of ``files``."""
+    head, *tables = re.split(r"(?m)^  (?=(?:per_minute|sliding|bands):)", DECLARATION)
+    kept = [table for table in tables if table.partition(":")[0] in gold]
+    text = "  ".join([head, *kept]).format(
+        landing=landing,
+        format=format,
+        differing=differing,
+        unknown=unknown,
+        settle=settle,
+        more=", ".join(f"{k}: {v}" for k, v in more.items()),
     )
     file = folder / "readings.yml"
     folder.mkdir(parents=True, exist_ok=True)
@@ -122,8 +130,11 @@ def declare(
     return load(file)
 
 
-def rules(*, differing: str = "warn", unknown: str = "ignore") -> Rules:
-    return replace(_RULES, differing=differing, unknown_fields=unknown)
+def rules(
+    *, differing: str = "warn", unknown: str = "ignore", gold: Collection[str] = GOLD_KEYS
+) -> Rules:
+    kept = {name: _RULES.gold[name] for name in gold}
+    return replace(_RULES, differing=differing, unknown_fields=unknown, gold=kept)
 
 
 def _lower(row: dict[str, Any]) -> str | None:

@@ -1,0 +1,179 @@
+"""Stamps on several partitions, in any batches and with any memory, against the oracle's."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from headgate.bronze.seen import SEEN, Seen, Span
+from headgate.bronze.sequencing import FIT, sequence
+from tests.oracle import Rules, SourceRecord
+from tests.oracle.stamps import Stamped, closing_clock, stamp
+from tests.support.events import reading
+from tests.support.landing import ARRIVED
+
+PARTITIONS = 3
+WITHIN = 4  # seconds
+EXAMPLES = 5000 if "HEADGATE_CHAOS_ROUNDS" in os.environ else 300
+
+Micros = int | None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """``second`` is None for a record without a time; ``variant`` makes other bytes."""
+
+    partition: int
+    id: str | None
+    second: int | None
+    variant: int = 0
+
+    def record(self, offset: int) -> SourceRecord:
+        at = None if self.second is None else ARRIVED + timedelta(seconds=self.second)
+        fields: dict[str, object] = {"id": self.id, "variant": self.variant}
+        fields["at"] = None if at is None else at.isoformat()
+        return SourceRecord(self.partition, offset, json.dumps(fields).encode(), ARRIVED)
+
+
+SENT = st.builds(
+    Sent,
+    st.integers(0, PARTITIONS - 1),
+    st.sampled_from(["a", "b", "c", None]),
+    # -30 is a stray, 3700 is past ``future_after``; the others meet within a few buckets.
+    st.one_of(st.integers(0, 20), st.sampled_from([None, -30, 3700])),
+    st.integers(0, 1),
+)
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[list[Sent]]:
+    """Batches of records; within a partition they are in log order."""
+    return draw(st.lists(st.lists(SENT, max_size=8), min_size=1, max_size=6))
+
+
+class Log:
+    """Bronze without Spark: stamps batches, keeps what it was given, forgets when restarted."""
+
+    def __init__(self, differing: str, rows_in_memory: int) -> None:
+        self._differing = differing
+        self._rows_in_memory = rows_in_memory
+        self._kept: list[pa.Table] = []
+        self._seen: Seen | None = None
+        self.clocks: dict[str, int] = {}
+        self.closing: int | None = None
+        self.stamps: dict[tuple[int, int], tuple[Micros, bool, bool]] = {}
+
+    def restart(self) -> None:
+        self._seen = None
+
+    def absorb(self, stamped: Sequence[Stamped]) -> None:
+        if self._seen is None:
+            newest = max(self.clocks.values(), default=None)
+            within = WITHIN * 1_000_000
+            self._seen = Seen(within, self._differing, self._load, newest, self._rows_in_memory)
+        in_order = sorted(stamped, key=lambda s: (s.source.partition, s.source.offset))
+        thin = pa.Table.from_pylist([_thin(s) for s in in_order], FIT)
+        result = sequence(thin, self.clocks, self.closing, PARTITIONS, self._seen)
+        self._kept.append(thin)
+        self._seen.add(thin)
+        self.clocks, self.closing = dict(result.clocks), result.closing
+        marked = result.stamps.set_column(2, "clock", result.stamps["clock"].cast(pa.int64()))
+        for row in marked.to_pylist():
+            at = row["partition"], row["offset"]
+            self.stamps[at] = (row["clock"], row["duplicate"], row["differing"])
+
+    def _load(self, spans: Sequence[Span]) -> pa.Table:
+        rows = [
+            row
+            for table in self._kept
+            for row in table.select(SEEN.names).to_pylist()
+            if row["time"] is not None
+            and row["hash_a"] is not None
+            and any(first <= row["time"] <= last for first, last in spans)
+        ]
+        return pa.Table.from_pylist(rows, SEEN)
+
+
+def _thin(one: Stamped) -> dict[str, object]:
+    """What the parser would say of a record, taken from the oracle's own parsing."""
+    usable = one.event_time is not None and not one.future
+    return {
+        "partition": one.source.partition,
+        "offset": one.source.offset,
+        "time": _micros(one.event_time) if usable else None,
+        "hash_a": None if one.event_id is None else hash(("a", one.event_id)),
+        "hash_b": None if one.event_id is None else hash(("b", one.event_id)),
+        "content": hash(one.source.value),
+        "reason": one.reason,
+    }
+
+
+def _micros(time: object) -> Micros:
+    return None if time is None else int(np.datetime64(time.replace(tzinfo=None), "us").astype(int))  # type: ignore[attr-defined]
+
+
+def _rules(differing: str) -> Rules:
+    return Rules(
+        event_id=("id",),
+        time_column="at",
+        time_format="iso",
+        schema={"id": "string", "at": "timestamp"},
+        silver={},
+        gold={},
+        within=timedelta(seconds=WITHIN),
+        differing=differing,
+    )
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize="HEADGATE_CHAOS_ROUNDS" not in os.environ,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(
+    logs(),
+    st.sampled_from(["warn", "keep", "quarantine"]),
+    st.sets(st.integers(0, 5)),
+    st.sampled_from([0, 3, 1_000_000]),
+)
+def test_stamps_equal_the_oracle(
+    batches: list[list[Sent]], differing: str, restarts: set[int], rows_in_memory: int
+) -> None:
+    sent = [(number, one) for number, batch in enumerate(batches) for one in batch]
+    records = [one.record(offset) for offset, (_, one) in enumerate(sent)]
+    wanted = {s.source.offset: s for s in stamp(records, _rules(differing))}
+    log = Log(differing, rows_in_memory)
+    for number in range(len(batches)):
+        if number in restarts:
+            log.restart()
+        log.absorb([wanted[o] for o, (batch, _) in enumerate(sent) if batch == number])
+    for one in wanted.values():
+        at = one.source.partition, one.source.offset
+        clock, duplicate, differs = log.stamps.get(at, (None, False, False))
+        assert (clock, duplicate) == (_micros(one.clock), one.duplicate), one
+        if differing == "quarantine":
+            assert differs == (one.reason == "differing_duplicate") or _earlier(one), one
+    assert log.closing == _micros(closing_clock(wanted.values(), range(PARTITIONS)))
+
+
+def _earlier(one: Stamped) -> bool:
+    """Reasons that come before a differing duplicate hide it."""
+    return one.reason not in (None, "wrong_type", "differing_duplicate")
+
+
+def test_one_partition_does_not_know_the_ids_of_another() -> None:
+    at = ARRIVED - timedelta(minutes=1)
+    values = [reading("same", at), reading("same", at)]
+    records = [SourceRecord(partition, 0, values[partition], ARRIVED) for partition in (0, 1)]
+    log = Log("warn", 100)
+    log.absorb(stamp(records, _rules("warn")))
+    assert log.stamps == {}

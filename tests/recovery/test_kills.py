@@ -1,0 +1,132 @@
+"""Drivers are killed at every named place; what they leave, the next one takes up."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.oracle import Closing, Tables, judge
+from tests.support.drivers import run, start
+from tests.support.events import readings
+from tests.support.landing import Landing, split
+from tests.support.readings import declare, rules
+from tests.support.tables import differences
+
+pytestmark = pytest.mark.recovery
+
+GOLD = ("sliding", "bands")  # fewer tables, shorter runs
+
+# In this order: every kill leaves the next driver something else to take up.
+IN_BATCHES = (
+    "fence:3",
+    "files.listed",
+    "_headgate.committed:2",
+    "bronze.staged",
+    "bronze.committed:2",
+    "quarantine.staged",
+    "silver.staged:2",
+    "silver.committed:3",
+    "bronze.absorbed",
+    "quarantine.committed:2",
+    "late.staged",
+    "gold.staged",
+    "gold.committed:3",
+    "late.committed:2",
+)
+IN_OPERATIONS = ("operation.intended", "operation.staged", "operation.table_done")
+ROUNDS = int(os.environ.get("HEADGATE_CHAOS_ROUNDS", "0"))
+
+
+@dataclass
+class Shop:
+    """A landing folder that fills, and the drivers that read it."""
+
+    folder: Path
+    files: list[bytes]
+
+    def __post_init__(self) -> None:
+        self.root = self.folder / "root"
+        self.landing = Landing(self.folder / "landing")
+        pipeline = declare(self.folder, self.landing.folder, gold=GOLD, max_files_per_batch=1)
+        self.declaration = pipeline.file
+
+    def deliver(self, count: int) -> None:
+        done = len(self.landing.written)
+        self.landing.write_all(self.files[done : done + count], first=done + 1)
+
+    def spoil_checkpoint(self, number: int) -> None:
+        """Spark's checkpoint is disposable at any moment: gone, or full of rubbish."""
+        checkpoint = self.root / "readings/_headgate/checkpoint"
+        if number % 2:
+            shutil.rmtree(checkpoint, ignore_errors=True)
+            return
+        for file in checkpoint.rglob("*"):
+            if file.is_file():
+                file.write_bytes(b"rubbish")
+
+    def finish(self, *options: str) -> None:
+        ended = run(self.declaration, self.root, *options)
+        assert ended.code == 0, ended.output
+
+    def expected(self, closings: Sequence[int] = ()) -> Tables:
+        """``closings``: windows were closed when so many files were absorbed."""
+        records = self.landing.records()
+        last = [max(r.offset for r in records if r.offset >> 36 < files) for files in closings]
+        return judge(records, rules(gold=GOLD), closings=[Closing({0: offset}) for offset in last])
+
+
+def test_killed_at_every_step_of_a_batch(tmp_path: Path) -> None:
+    """Two new files a run, one a batch: the kill comes while something else is half done."""
+    shop = Shop(tmp_path, split(readings(300, seed=5), 2 * len(IN_BATCHES) + 1))
+    for number, failpoint in enumerate(IN_BATCHES):
+        shop.deliver(2)
+        ended = run(shop.declaration, shop.root, failpoint=failpoint)
+        assert ended.was_killed, f"{failpoint}: {ended.output}"
+        shop.spoil_checkpoint(number)
+    shop.deliver(1)
+    shop.finish()
+    assert differences(shop.root, shop.expected()) == {}
+
+
+def test_killed_at_every_step_of_an_operation(tmp_path: Path) -> None:
+    """An operation that was begun is finished by the next driver before any new batch."""
+    shop = Shop(tmp_path, split(readings(120, seed=6), 4))
+    closed_at = []
+    for failpoint in IN_OPERATIONS:
+        shop.deliver(1)
+        closed_at.append(len(shop.landing.written))
+        ended = run(shop.declaration, shop.root, "--close-windows", failpoint=failpoint)
+        assert ended.was_killed, f"{failpoint}: {ended.output}"
+    shop.deliver(1)
+    shop.finish()
+    expected = shop.expected(closed_at)
+    assert {row["reason"] for rows in expected.late.values() for row in rows} == {"late", "closed"}
+    assert differences(shop.root, expected) == {}
+
+
+@pytest.mark.skipif(not ROUNDS, reason="only `make chaos` kills at random")
+@pytest.mark.parametrize("seed", range(ROUNDS))
+def test_killed_at_random(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    shop = Shop(tmp_path, split(readings(200, seed=seed), 7))
+    for number in range(3):
+        shop.deliver(2)
+        if chance.random() < 0.5:
+            name = chance.choice(IN_BATCHES).partition(":")[0]
+            run(shop.declaration, shop.root, failpoint=f"{name}:{chance.randrange(1, 5)}")
+        else:
+            driver = start(shop.declaration, shop.root)
+            time.sleep(chance.uniform(1, 25))
+            driver.kill()
+            driver.end()
+        shop.spoil_checkpoint(number)
+    shop.deliver(1)
+    shop.finish()
+    assert differences(shop.root, shop.expected()) == {}, f"seed {seed}"

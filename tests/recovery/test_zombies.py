@@ -1,0 +1,60 @@
+"""A driver is frozen, another takes over and finishes, the first one wakes up: nothing it does
+is accepted any more."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from tests.recovery.test_kills import Shop
+from tests.support.drivers import run, start
+from tests.support.events import readings
+from tests.support.landing import split
+from tests.support.tables import differences
+
+pytestmark = pytest.mark.recovery
+
+# Before a commit, and between the commits of two tables of one stage.
+FROZEN = ("gold.staged", "silver.committed")
+MORE = ("bronze.staged", "bronze.committed", "late.committed", "files.listed", "silver.staged:2")
+
+
+def versions(root: Path) -> dict[str, int]:
+    """The newest version of every table, the files log included."""
+    logs = root.rglob("_delta_log")
+    return {str(log.parent): DeltaTable(str(log.parent)).version() for log in logs}
+
+
+def epochs(table: str) -> list[int]:
+    """The epochs of a table's commits, oldest first."""
+    return [commit["headgate"]["epoch"] for commit in reversed(DeltaTable(table).history())]
+
+
+@pytest.mark.parametrize(
+    "failpoint", FROZEN + (MORE if "HEADGATE_CHAOS_ROUNDS" in os.environ else ())
+)
+def test_a_frozen_driver_is_shut_out(tmp_path: Path, failpoint: str) -> None:
+    shop = Shop(tmp_path, split(readings(90, seed=7), 3))
+    shop.deliver(2)
+    name, _, nth = failpoint.partition(":")
+    frozen = start(shop.declaration, shop.root, failpoint=f"{name}:{nth or 1}:stop")
+    try:
+        frozen.wait_until_frozen()
+        shop.deliver(1)
+        refused = run(shop.declaration, shop.root)
+        assert refused.last_line == "LeaseHeldError", refused.output
+        shop.finish("--take-over")
+        before = versions(shop.root)
+        frozen.resume()
+        ended = frozen.end()
+    finally:
+        frozen.kill()
+    assert ended.code == 4, ended.output
+    assert ended.last_line in {"FencedError", "CommitRefusedError"}
+    assert versions(shop.root) == before
+    for table in before:
+        assert epochs(table) == sorted(epochs(table))
+    assert differences(shop.root, shop.expected()) == {}

@@ -1,0 +1,90 @@
+"""Whatever producers send ends in silver or quarantine, with its bytes and the right reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.oracle import Tables, judge
+from tests.support.engine import Engine
+from tests.support.hostile import HOSTILE, Line
+from tests.support.landing import Landing, lines
+from tests.support.readings import declare, rules
+from tests.support.tables import differences, read
+
+pytestmark = pytest.mark.spark
+
+VALUES = {line.name: line.value(number) for number, line in enumerate(HOSTILE)}
+GOLD = ("bands",)
+KNOWN: dict[str, str] = {}
+"""Lines that the engine still judges differently: name -> what it says."""
+
+
+class Outcome:
+    def __init__(self, root: Path, landing: Landing) -> None:
+        self.root = root
+        self.landing = landing
+        self.bronze: dict[bytes, dict[str, Any]] = {
+            row["value"]: row for row in read(root, "bronze/raw")
+        }
+        self.quarantine = {row["value"]: row for row in read(root, "quarantine/raw")}
+        self.silver = {row["_offset"] for row in read(root, "silver/clean")}
+
+
+@pytest.fixture(scope="module")
+def outcome(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    folder = tmp_path_factory.mktemp("hostile")
+    landing = Landing(folder / "landing")
+    values = list(VALUES.values())
+    # Blank lines between; the last line has no end.
+    landing.write(
+        "1.json", b"\n\r\n \t \n" + lines(values[:40]) + b"\n\n" + lines(values[40:])[:-1]
+    )
+    engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
+    engine.run_all()
+    return Outcome(engine.root, landing)
+
+
+@pytest.fixture(scope="module")
+def expected(outcome: Outcome) -> Tables:
+    return judge(outcome.landing.records(), rules(gold=GOLD))
+
+
+def test_nothing_is_lost(outcome: Outcome) -> None:
+    assert len(outcome.bronze) == len(set(VALUES.values())) == len(read(outcome.root, "bronze/raw"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(
+            line,
+            id=line.name,
+            marks=[pytest.mark.xfail(strict=True, reason=KNOWN[line.name])]
+            if line.name in KNOWN
+            else [],
+        )
+        for line in HOSTILE
+    ],
+)
+def test_a_line_ends_where_it_should(outcome: Outcome, line: Line) -> None:
+    value = VALUES[line.name]
+    row = outcome.bronze[value]
+    assert (row["reason"], row["reason_column"]) == (line.reason, line.column)
+    assert not row["duplicate"]
+    assert (value in outcome.quarantine) == (line.reason is not None)
+    assert (row["offset"] in outcome.silver) == (line.reason is None)
+
+
+@pytest.mark.xfail(bool(KNOWN), strict=True, reason="the lines above")
+def test_every_table_equals_the_oracle(outcome: Outcome, expected: Tables) -> None:
+    assert differences(outcome.root, expected) == {}
+
+
+def test_the_oracle_agrees_with_the_list(expected: Tables) -> None:
+    judged = {row["value"]: (row["reason"], row["column"]) for row in expected.bronze}
+    wanted = {VALUES[line.name]: (line.reason, line.column) for line in HOSTILE}
+    assert {v[:99]: judged[v] for v in wanted if judged[v] != wanted[v]} == {}
