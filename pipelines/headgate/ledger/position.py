@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from deltalake.exceptions import DeltaError
+
 from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
@@ -52,6 +54,11 @@ def newest(layout: Layout, pipeline: Pipeline) -> Positions:
             raise HeadgateError(
                 f"{pipeline.name} has no tables under {layout.storage.root}",
                 remedy=f"headgate run {pipeline.file} --once, or name its folder with --root",
+            ) from error
+        except DeltaError as error:
+            raise LogGapError(
+                f"{path}: the table's log cannot be read: {str(error).partition(':')[2][:200]}",
+                remedy=f"restore the table's folder from a backup: {layout.storage.uri(path)}",
             ) from error
         return Position(table, table.handle.version(), state)
 

@@ -1,0 +1,122 @@
+"""The accounting law on what the commits say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headgate.ledger import balance
+from headgate.spec.errors import HeadgateError
+from headgate.storage.layout import Layout
+from headgate.tables.errors import LogGapError
+from tests.unit.ledger.conftest import NOON, Lake, bronze, fill, silver
+
+
+def differences(lake: Lake) -> list[tuple[str, str]]:
+    found = balance(lake.layout, lake.pipeline).differences
+    return [(d.table, d.law) for d in found]
+
+
+def test_every_event_has_its_place(lake: Lake) -> None:
+    account = balance(lake.layout, lake.pipeline)
+    assert account.balanced
+    (good,) = account.silver
+    assert (good.read, good.duplicate, good.quarantined, good.silver, good.filtered) == (
+        6, 1, 1, 3, 1,
+    )  # fmt: skip
+    (gold,) = account.gold
+    assert (gold.pairs, gold.folded, gold.late, gold.rows, gold.final) == (3, 2, 1, 1, 1)
+
+
+def test_lag_is_shown_and_is_no_difference(lake: Lake) -> None:
+    account = balance(lake.layout, lake.pipeline)
+    assert account.n == 2
+    assert account.read == 7
+    assert [s.lag for s in account.silver] == [1]
+    assert [g.lag for g in account.gold] == [1]
+
+
+def test_a_side_table_ahead_of_its_dense_table_is_no_difference(lake: Lake) -> None:
+    """A crash between two commits leaves quarantine one batch ahead of silver."""
+    lake.commit("quarantine/events", 2, [{"partition": 0, "offset": 6}], {"quarantined": 1})
+    assert balance(lake.layout, lake.pipeline).balanced
+
+
+def test_a_silver_count_that_misses_an_event(empty_lake: Lake) -> None:
+    counts = {"silver": 3, "filtered": 0, "quarantined": 1, "duplicate": 1}
+    fill(empty_lake, silver_counts=counts)
+    assert differences(empty_lake) == [
+        ("silver/good", "read = duplicate + quarantined + silver + filtered")
+    ]
+
+
+def test_a_row_of_silver_that_the_commit_did_not_count(empty_lake: Lake) -> None:
+    fill(empty_lake, silver_rows=(3, 4))
+    account = balance(empty_lake.layout, empty_lake.pipeline)
+    (difference,) = account.differences
+    assert difference.table == "silver/good"
+    assert (difference.expected, difference.found) == (3, 2)
+
+
+def test_quarantine_lacks_a_record_that_silver_refused(empty_lake: Lake) -> None:
+    fill(empty_lake, quarantine_rows=())
+    assert differences(empty_lake) == [("silver/good", "quarantined = rows of quarantine")]
+
+
+def test_a_late_pair_without_its_row(empty_lake: Lake) -> None:
+    fill(empty_lake, late_rows=())
+    assert differences(empty_lake) == [("gold/per_minute", "late = rows of its late table")]
+
+
+def test_gold_that_skipped_silver_rows(lake: Lake) -> None:
+    """Every silver row is in exactly one tumbling window, so nothing may be left out."""
+    rows = [bronze(6)]
+    lake.commit("bronze/events", 3, rows, {"read": 1, "duplicate": 0, "differing": 0})
+    counts = {"silver": 2, "filtered": 0, "quarantined": 0, "duplicate": 0}
+    lake.commit("silver/good", 3, [silver(6), silver(7)], counts)
+    lake.commit("gold/per_minute", 3, [], {"pairs": 1, "folded": 1, "late": 0, "final": 0})
+    assert differences(lake) == [("gold/per_minute", "pairs = silver rows × windows a row")]
+
+
+def test_files_that_were_not_read_are_listed_with_the_reason(lake: Lake) -> None:
+    events = [
+        {"sequence": 1, "path": "a.json", "status": "recorded", "reason": None, "at": NOON},
+        {"sequence": 2, "path": "b.gz", "status": "set_aside", "reason": "cut", "at": NOON},
+    ]
+    lake.commit("_headgate/files/events", 2, events, {"files": 2})
+    account = balance(lake.layout, lake.pipeline)
+    assert [(f.sequence, f.path, f.status, f.reason) for f in account.files] == [
+        (2, "b.gz", "set_aside", "cut")
+    ]
+    assert account.balanced
+
+
+def test_a_pipeline_that_never_ran_is_an_error_with_the_next_command(
+    lake: Lake, tmp_path: Path
+) -> None:
+    with pytest.raises(HeadgateError, match="no tables") as refused:
+        balance(Layout.of(str(tmp_path / "elsewhere"), "tiny"), lake.pipeline)
+    assert refused.value.remedy.startswith("headgate run")
+
+
+def test_a_log_that_does_not_reach_back_is_named(lake: Lake) -> None:
+    storage = lake.layout.storage
+    storage.remove("bronze/events/_delta_log/00000000000000000001.json")
+    with pytest.raises(LogGapError, match="bronze/events"):
+        balance(lake.layout, lake.pipeline)
+
+
+def test_as_dict_has_every_table_by_name(lake: Lake) -> None:
+    document = balance(lake.layout, lake.pipeline).as_dict()
+    assert document["balanced"] is True
+    assert document["silver"]["good"]["filtered"] == 1
+    assert document["gold"]["per_minute"]["silver"] == "good"
+    assert "table" not in document["gold"]["per_minute"]
+
+
+def test_no_spark_is_loaded() -> None:
+    code = "import sys, headgate.ledger.by_id; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

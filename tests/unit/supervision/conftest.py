@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.storage.documents import write_document
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS, Owner, lease_path
+
+NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    return Layout.of(str(tmp_path), "tiny")
+
+
+def lease(
+    layout: Layout,
+    owner: Owner,
+    *,
+    epoch: int = 1,
+    layers: tuple[str, ...] = LAYERS,
+    released: bool = False,
+    renewed: datetime = NOW - timedelta(seconds=3),
+) -> None:
+    """Write what a driver that holds these layers writes."""
+    for layer in layers:
+        content: dict[str, Any] = {**vars(owner), "epoch": epoch, "released": released}
+        content |= {"since": (NOW - timedelta(hours=1)).isoformat(), "renewed": renewed.isoformat()}
+        write_document(layout.storage, lease_path(layer), content)
+
+
+def report(layout: Layout, job: str, *, epoch: int, n: int) -> None:
+    """Write what a job says of itself after a batch."""
+    content = {"epoch": epoch, "n": n, "rows": 5, "seconds": 1.5, "backlog": [2, 1000]}
+    content |= {"closing": NOW.isoformat(), "updated": NOW.isoformat(), "totals": {}}
+    write_document(layout.storage, Layout.document(f"status-{job}"), content)

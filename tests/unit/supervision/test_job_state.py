@@ -1,0 +1,93 @@
+"""How jobs are judged from their documents."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS, Owner
+from headgate.supervision.job_state import judge, overall, probe
+from tests.unit.supervision.conftest import NOW, lease, report
+
+GONE = Owner(pid=2**22 + 1, host=Owner.here().host, started=0.0)
+FAR = Owner(pid=1, host="another-host", started=0.0)
+
+
+def test_a_pipeline_that_never_ran_has_no_jobs(layout: Layout) -> None:
+    assert probe(layout, NOW) == ()
+    assert overall(()) == "stopped"
+
+
+def test_one_driver_of_all_layers_is_one_job(layout: Layout) -> None:
+    lease(layout, Owner.here(), epoch=4)
+    report(layout, "fused", epoch=4, n=7)
+    (job,) = probe(layout, NOW)
+    assert (job.job, job.layers, job.state, job.epoch) == ("fused", LAYERS, "running", 4)
+    assert (job.n, job.backlog, job.closing) == (7, (2, 1000), NOW)
+
+
+def test_a_job_per_layer(layout: Layout) -> None:
+    for epoch, layer in enumerate(LAYERS, start=1):
+        lease(layout, Owner.here(), epoch=epoch, layers=(layer,))
+    assert [job.job for job in probe(layout, NOW)] == list(LAYERS)
+
+
+def test_what_an_earlier_run_said_is_not_what_this_one_says(layout: Layout) -> None:
+    lease(layout, Owner.here(), epoch=5)
+    report(layout, "fused", epoch=4, n=7)
+    (job,) = probe(layout, NOW)
+    assert job.n is None
+    assert not job.is_open
+
+
+def test_a_stopped_job_keeps_what_it_said_last(layout: Layout) -> None:
+    lease(layout, Owner.here(), epoch=5, released=True)
+    report(layout, "fused", epoch=4, n=7)
+    (job,) = probe(layout, NOW)
+    assert (job.state, job.n) == ("stopped", 7)
+
+
+@pytest.mark.parametrize(
+    ("owner", "silent", "state"),
+    [
+        (Owner.here(), timedelta(seconds=3), "running"),
+        (Owner.here(), timedelta(seconds=31), "stale"),
+        (GONE, timedelta(seconds=3), "dead"),
+        (FAR, timedelta(seconds=3), "running"),
+        (FAR, timedelta(seconds=31), "stale"),
+    ],
+)
+def test_silence_and_death(layout: Layout, owner: Owner, silent: timedelta, state: str) -> None:
+    lease(layout, owner, renewed=NOW - silent)
+    (job,) = probe(layout, NOW)
+    assert job.state == state
+
+
+def test_a_process_that_inherited_the_pid_is_not_the_owner(layout: Layout) -> None:
+    here = Owner.here()
+    lease(layout, Owner(here.pid, here.host, here.started - 3600))
+    (job,) = probe(layout, NOW)
+    assert job.state == "dead"
+
+
+def test_released_wins_over_all_else() -> None:
+    assert judge(released=True, dead=True, silence=timedelta(days=1)) == "stopped"
+
+
+def test_the_job_that_needs_attention_decides(layout: Layout) -> None:
+    lease(layout, Owner.here(), epoch=1, layers=("bronze",))
+    lease(layout, GONE, epoch=2, layers=("silver",))
+    lease(layout, Owner.here(), epoch=3, layers=("gold",), released=True)
+    assert overall(probe(layout, NOW)) == "dead"
+
+
+def test_supervision_loads_neither_spark_nor_the_driver() -> None:
+    code = (
+        "import sys, headgate.supervision.local\n"
+        "sys.exit(any(m in sys.modules for m in ('pyspark', 'deltalake', 'headgate.jobs')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

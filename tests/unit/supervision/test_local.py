@@ -1,0 +1,124 @@
+"""Starting and stopping processes, with processes that do nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+import pytest
+
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import Owner
+from headgate.storage.stopping import stop_requested
+from headgate.supervision import local
+from headgate.supervision.local import NotAliveError, kill, launch, stop
+from tests.unit.supervision.conftest import lease
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def owner_of(process: subprocess.Popen[bytes]) -> Owner:
+    here = Owner.here()
+    return Owner(process.pid, here.host, psutil.Process(process.pid).create_time())
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Clock:
+    """Time that passes only while somebody waits."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def __call__(self) -> float:
+        return self.time
+
+    def wait(self, seconds: float) -> None:
+        self.time += seconds
+
+
+def test_stop_asks_and_waits_until_released(layout: Layout) -> None:
+    lease(layout, Owner.here(), renewed=now())
+    began, clock = now(), Clock()
+
+    def wait(seconds: float) -> None:
+        clock.wait(seconds)
+        if clock.time > 2:
+            assert stop_requested(layout, began)
+            lease(layout, Owner.here(), released=True)
+
+    assert [job.job for job in stop(layout, clock=clock, wait=wait)] == ["fused"]
+
+
+def test_stop_asks_again_for_a_job_that_was_still_starting(layout: Layout) -> None:
+    """A driver heeds only requests made after it began to look."""
+    lease(layout, Owner.here(), renewed=now())
+    clock, began = Clock(), list[datetime]()
+
+    def wait(seconds: float) -> None:
+        clock.wait(seconds)
+        if not began:
+            began.append(now())
+        if stop_requested(layout, began[0]):
+            lease(layout, Owner.here(), released=True)
+
+    stop(layout, clock=clock, wait=wait)
+    assert clock.time >= local.ASK_AGAIN
+
+
+def test_stop_gives_up_in_time_and_says_what_to_do(layout: Layout) -> None:
+    lease(layout, Owner.here(), renewed=now())
+    clock = Clock()
+    with pytest.raises(NotAliveError, match="has not ended in 10 s") as gave_up:
+        stop(layout, timeout=10, clock=clock, wait=clock.wait)
+    assert "--now" in gave_up.value.remedy
+
+
+def test_stopping_what_does_not_run_does_nothing(layout: Layout) -> None:
+    lease(layout, Owner.here(), released=True)
+    assert stop(layout) == ()
+    assert kill(layout) == ()
+
+
+def test_kill_ends_the_owner(layout: Layout, sleeper: subprocess.Popen[bytes]) -> None:
+    lease(layout, owner_of(sleeper), renewed=now())
+    assert [job.owner.pid for job in kill(layout)] == [sleeper.pid]
+    assert not psutil.pid_exists(sleeper.pid)
+
+
+def test_kill_spares_a_process_that_inherited_the_pid(
+    layout: Layout, sleeper: subprocess.Popen[bytes]
+) -> None:
+    real = owner_of(sleeper)
+    lease(layout, Owner(real.pid, real.host, real.started - 3600), renewed=now())
+    kill(layout)
+    assert sleeper.poll() is None
+
+
+def test_kill_refuses_a_job_of_another_machine(layout: Layout) -> None:
+    lease(layout, Owner(1, "another-host", 0.0), renewed=now())
+    with pytest.raises(NotAliveError, match="another-host"):
+        kill(layout)
+
+
+def test_a_start_that_fails_says_what_the_job_said(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = "import sys; print('no such luck', file=sys.stderr); sys.exit(6)"
+    monkeypatch.setattr(local, "HEADGATE", (sys.executable, "-c", script))
+    with pytest.raises(NotAliveError, match="no such luck") as refused:
+        launch(layout, Path("tiny.yml"), "lake")
+    assert refused.value.exit_code == 6
+    assert "run.log" in refused.value.remedy
