@@ -28,9 +28,6 @@ from headgate.tables.staging import stage
 from headgate.tables.state import State, add_counts
 from headgate.tables.table import Table
 
-UNIQUE = ("value", "offset", "event_id")
-"""Columns that a dictionary cannot shrink."""
-
 
 class BronzeStage:
     """The only writer of ``bronze/<source>``. ``partitions`` says how many the source lists."""
@@ -85,7 +82,7 @@ class BronzeStage:
                 at=int(now.timestamp() * 1_000_000),
             )
             stamped = self._stamped(rows, sequenced)
-            files = stage(self.table, state, stamped, time_column="event_time", unique=UNIQUE)
+            files = stage(self.table, state, stamped, time_column="event_time")
         verify()
         committed = self.table.commit(state, add=files)
         if self._seen is not None:

@@ -22,7 +22,6 @@ from headgate.tables.state import State, add_counts
 from headgate.tables.table import Table
 
 OUTCOMES = ("silver", "filtered", "quarantined", "duplicate")
-UNIQUE = ("_event_id", "_offset")
 
 
 class SilverStage:
@@ -99,7 +98,7 @@ class SilverStage:
         counted = outcomes.observe(observed, *_counted())
         columns = silver_type(declared, self._source.record).fieldNames()
         rows = counted.where("_outcome = 'silver'").select(*(F.col(f"`{c}`") for c in columns))
-        staged = stage(table, state, rows, time_column="_event_time", unique=UNIQUE)
+        staged = stage(table, state, rows, time_column="_event_time")
         counts = {k: int(v or 0) for k, v in observed.get.items()} if files else {}
         state = replace(state, batch=counts, total=add_counts(held.total, counts))
         return table.commit(state, add=staged)

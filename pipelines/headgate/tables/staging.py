@@ -6,8 +6,6 @@ names is an orphan, left to vacuum.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pyspark.sql import DataFrame
 
 from headgate.failpoints import failpoint
@@ -16,26 +14,16 @@ from headgate.tables.state import State
 from headgate.tables.table import DataFile, Table
 
 
-def stage(
-    table: Table, state: State, rows: DataFrame, *, time_column: str, unique: Sequence[str] = ()
-) -> tuple[DataFile, ...]:
+def stage(table: Table, state: State, rows: DataFrame, *, time_column: str) -> tuple[DataFile, ...]:
     """Write ``rows`` as Parquet into this attempt's folder and describe the files that have rows.
 
-    ``time_column`` is the timestamp whose minimum and maximum go into the log. ``unique`` names
-    columns of unique values, where trying a dictionary costs more than it saves.
+    ``time_column`` is the timestamp whose minimum and maximum go into the log.
     """
     folder = attempt_folder(state)
     writer = rows.write.mode("error")
-    for column in unique:
-        writer = writer.option(f"parquet.enable.dictionary#{column}", "false")
     if table.partition_by:
         writer = writer.partitionBy(*table.partition_by)
     writer.parquet(table.storage.uri(folder))
     files = tuple(f for f in describe(table.storage, folder, time_column) if f.rows)
     failpoint(f"{table.name.partition('/')[0]}.staged")
     return files
-
-
-def paths(table: Table, files: Sequence[DataFile]) -> list[str]:
-    """Full addresses, as Spark reads them."""
-    return [table.storage.uri(f.path) for f in files]
