@@ -1,4 +1,4 @@
-"""The silver stage: catches up with bronze, whatever the distance, one commit per table and step."""
+"""The silver stage: catches up with bronze, one commit per table and step."""
 
 from __future__ import annotations
 

@@ -84,12 +84,9 @@ class FilesLog:
     def files(self) -> tuple[LoggedFile, ...]:
         return tuple(self._files[s] for s in sorted(self._files))
 
-    def recorded(self) -> dict[str, tuple[int, datetime] | None]:
-        """Size and time of every known path as recorded; None where a person has skipped it."""
-        return {
-            f.path: None if f.status == "skipped" else (f.size, f.modified)
-            for f in self._files.values()
-        }
+    def recorded(self) -> dict[str, tuple[int, datetime]]:
+        """Size and time of every known path, as they were recorded last."""
+        return {f.path: (f.size, f.modified) for f in self._files.values()}
 
     def between(self, after: int, upto: int) -> tuple[LoggedFile, ...]:
         """The files with sequences in ``(after, upto]``, in order."""

@@ -28,7 +28,7 @@ class Listing:
 
 def examine(
     found: Iterable[Stat],
-    recorded: Mapping[str, tuple[int, datetime] | None],
+    recorded: Mapping[str, tuple[int, datetime]],
     before: Mapping[str, Stat],
     *,
     now: datetime,
@@ -37,8 +37,7 @@ def examine(
 ) -> Listing:
     """Sort a listing out.
 
-    ``recorded`` maps a path to the size and time it was recorded with (None: skipped, whatever
-    becomes of it), ``before`` is what the
+    ``recorded`` maps a path to the size and time it was recorded with, ``before`` is what the
     listing before this one left settling. A file is ready when its time lies ``settle`` back, or
     when size and time are what they were in a listing at least that long ago.
     """
@@ -47,7 +46,7 @@ def examine(
         if is_ignored(stat.path):
             continue
         if stat.path in recorded:
-            if recorded[stat.path] not in (None, (stat.size, stat.modified)):
+            if recorded[stat.path] != (stat.size, stat.modified):
                 rewritten.append(stat)
         elif stat.size >= LARGEST_FILE:
             too_large.append(stat)
