@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.cli.main import answer
+from tests.unit.ledger.conftest import Lake, fill
+from tests.unit.ledger.conftest import empty_lake as _empty_lake
+
+empty_lake = _empty_lake
+
+Ask = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def ask(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ask:
+    """Run a command line in a folder of its own: exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("HEADGATE_ROOT", raising=False)
+
+    def run(*arguments: str | os.PathLike[str]) -> tuple[int, str, str]:
+        code = answer([str(a) for a in arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def last_object(out: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(out.splitlines()[-1])
+    assert document["schema"] == 1
+    return document
+
+
+@pytest.fixture
+def lake(empty_lake: Lake) -> Lake:
+    fill(empty_lake)
+    return empty_lake
+
+
+@pytest.fixture
+def of_lake(empty_lake: Lake) -> tuple[str, str, str]:
+    """PIPELINE and --root of the tiny lake."""
+    root = Path(empty_lake.layout.storage.root).parent
+    return str(empty_lake.pipeline.file), "--root", str(root)

@@ -1,0 +1,123 @@
+"""plan, init, list, status, ledger and query, as a user types them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import Ask, last_object
+from tests.unit.ledger.conftest import Lake, fill
+
+OfLake = tuple[str, str, str]
+
+
+def test_plan_of_a_wrong_declaration_names_file_and_line(ask: Ask) -> None:
+    Path("bad.yml").write_text("pipeline: bad\nsorces: {}\n")
+    code, _, err = ask("plan", "bad")
+    assert code == 2
+    assert "bad.yml:2: sorces" in err
+
+
+def test_init_then_list_and_plan(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out, _ = ask("init", "shop")
+    assert code == 0
+    assert "headgate run pipelines/shop.yml --once --close-windows" in out
+    monkeypatch.chdir("shop")
+    Path("pipelines/broken.yml").write_text("pipeline: 7\n")
+    listed = {p["name"]: p for p in last_object(ask("list", "--json")[1])["pipelines"]}
+    assert listed["shop"]["state"] == "stopped"
+    assert listed["broken"]["state"] == "invalid"
+    assert "auctions" in listed
+    assert last_object(ask("plan", "shop", "--json")[1])["pipeline"] == "shop"
+    assert ask("init", ".")[0] == 1
+
+
+def test_status_of_what_never_ran(ask: Ask, of_lake: OfLake) -> None:
+    code, out, _ = ask("status", *of_lake)
+    assert code == 0
+    assert "never run" in out
+    document = last_object(ask("status", *of_lake, "--json")[1])
+    assert document == {"schema": 1, "pipeline": "tiny", "state": "stopped", "jobs": []}
+
+
+def test_ledger_that_balances(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
+    code, out, _ = ask("ledger", *of_lake)
+    assert code == 0
+    assert "every event is accounted for" in out
+    code, out, _ = ask("ledger", *of_lake, "--by-id", "--json")
+    document = last_object(out)
+    assert code == 0
+    assert document["balanced"] is document["by_id"]["holds"] is True
+
+
+def test_ledger_that_does_not_is_1_with_the_missing_ids(
+    ask: Ask, empty_lake: Lake, of_lake: OfLake
+) -> None:
+    fill(empty_lake, silver_rows=(3, 5, 5))  # as many rows as counted: only the ids tell
+    assert ask("ledger", *of_lake)[0] == 0
+    code, out, _ = ask("ledger", *of_lake, "--by-id")
+    assert code == 1
+    assert "e4" in out
+    document = last_object(ask("ledger", *of_lake, "--by-id", "--json")[1])
+    assert document["balanced"] is False
+
+
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        ("events", 7),
+        ("bronze.events", 7),
+        ("good", 3),
+        ("silver.good", 3),
+        ("per_minute", 1),
+        ("gold.per_minute", 1),
+        ("late.per_minute", 1),
+        ("quarantine", 1),
+        ("quarantine.events", 1),
+        ("files", 0),
+    ],
+)
+def test_query_by_name(ask: Ask, lake: Lake, of_lake: OfLake, table: str, rows: int) -> None:
+    pipeline, *root = of_lake
+    code, out, _ = ask("query", pipeline, f"SELECT count(*) AS n FROM {table}", *root, "--json")
+    assert code == 0
+    document = last_object(out)
+    assert (document["columns"], document["rows"]) == (["n"], [[rows]])
+
+
+def test_query_finds_rows_by_a_column_without_bounds(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
+    pipeline, *root = of_lake
+    sql = "SELECT event_id FROM events WHERE reason = 'wrong_type'"
+    assert last_object(ask("query", pipeline, sql, *root, "--json")[1])["rows"] == [["e1"]]
+
+
+def test_query_shows_times_in_utc(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
+    pipeline, *root = of_lake
+    out = ask("query", pipeline, "SELECT window_start, events FROM per_minute", *root)[1]
+    assert "2026-05-04 12:00:00Z" in out
+    assert "1 row\n" in out
+
+
+def test_a_wrong_query_lists_the_tables(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
+    pipeline, *root = of_lake
+    code, _, err = ask("query", pipeline, "SELECT * FROM nothing", *root)
+    assert code == 2
+    assert "silver.good" in err
+
+
+def test_query_before_the_first_run(ask: Ask, of_lake: OfLake) -> None:
+    code, _, err = ask("query", of_lake[0], "SELECT * FROM good", "--root", "nowhere")
+    assert code == 1
+    assert "headgate run" in err
+
+
+def test_logs_before_the_first_start(ask: Ask, of_lake: OfLake) -> None:
+    code, _, err = ask("logs", *of_lake)
+    assert code == 1
+    assert "headgate start" in err
+
+
+def test_logs_of_a_start(ask: Ask, empty_lake: Lake, of_lake: OfLake) -> None:
+    empty_lake.layout.storage.write("_headgate/logs/run.log", b"one\ntwo\n")
+    assert ask("logs", *of_lake, "-n", "1")[1] == "two\n"

@@ -1,0 +1,57 @@
+"""What a person may type for PIPELINE and --root."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headgate.cli.declaration import NoSuchPipelineError, declarations, find
+from headgate.cli.options import absolute_root, command
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HEADGATE_ROOT", raising=False)
+    return tmp_path
+
+
+def place(*paths: str) -> None:
+    for path in paths:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text("")
+
+
+def test_a_name_is_looked_up_in_pipelines_then_here_then_in_examples() -> None:
+    place("pipelines/a.yml", "a.yml", "b.yml", "pipelines/examples/b.yml")
+    place("pipelines/examples/c.yml")
+    assert find("a") == Path("pipelines/a.yml")
+    assert find("b") == Path("b.yml")
+    assert find("c") == Path("pipelines/examples/c.yml")
+
+
+def test_an_example_of_the_package_is_found_from_anywhere() -> None:
+    assert find("auctions").is_absolute()
+    assert find("auctions") in list(declarations())
+
+
+def test_a_path_is_taken_as_it_is() -> None:
+    place("elsewhere/a.yml")
+    assert find("elsewhere/a.yml") == Path("elsewhere/a.yml")
+
+
+@pytest.mark.parametrize("typed", ["a.yml", "folder/a", "a"])
+def test_what_is_not_there_is_refused(typed: str) -> None:
+    with pytest.raises(NoSuchPipelineError, match="a"):
+        find(typed)
+
+
+def test_root_becomes_absolute_once(here: Path) -> None:
+    assert absolute_root("lake") == str(here / "lake")
+    assert absolute_root("s3://bucket/lake/") == "s3://bucket/lake"
+
+
+def test_a_command_names_the_root_where_it_matters(here: Path) -> None:
+    assert command("run", "a", str(here / "lake"), "--once") == "headgate run a --once"
+    assert command("run", "a", "/other") == "headgate run a --root /other"

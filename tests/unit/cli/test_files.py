@@ -1,0 +1,101 @@
+"""headgate files list | skip."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from headgate.sources.files_log import FilesLog
+from headgate.storage.files import Storage
+from headgate.storage.ownership import LAYERS, Owner
+from headgate.supervision.job_state import probe
+from tests.unit.cli.conftest import Ask, last_object
+from tests.unit.ledger.conftest import Lake
+from tests.unit.supervision.conftest import lease
+
+OfLake = tuple[str, str, str]
+NOW = datetime(2026, 5, 4, tzinfo=UTC)
+
+
+@pytest.fixture
+def landing(empty_lake: Lake) -> Path:
+    """Two files, recorded; bronze has read neither."""
+    folder = Path(empty_lake.pipeline.source.files.path)
+    folder.mkdir(parents=True)
+    for name in ("a.json", "b.json"):
+        (folder / name).write_text("{}\n")
+    empty_lake.layout.storage.remove("_headgate/files/events")
+    log = FilesLog(empty_lake.layout.storage, "tiny", "events")
+    log.create("digest")
+    log.load()
+    log.record(sorted(Storage(str(folder)).list(), key=lambda s: s.path), NOW)
+    return folder
+
+
+def files(ask: Ask, of_lake: OfLake) -> dict[int, dict[str, object]]:
+    listed = last_object(ask("files", "list", *of_lake, "--json")[1])["files"]
+    return {file["sequence"]: file for file in listed}
+
+
+def test_list_says_what_was_read(ask: Ask, landing: Path, of_lake: OfLake) -> None:
+    listed = files(ask, of_lake)
+    assert [(s, f["path"], f["status"]) for s, f in listed.items()] == [
+        (1, "a.json", "waiting"),
+        (2, "b.json", "waiting"),
+    ]
+
+
+def test_skip_keeps_the_sequence_and_says_why(ask: Ask, landing: Path, of_lake: OfLake) -> None:
+    pipeline, *root = of_lake
+    code, _, err = ask("files", "skip", pipeline, "1", "--reason", "sent twice", *root)
+    assert (code, err) == (0, "")
+    listed = files(ask, of_lake)
+    assert (listed[1]["status"], listed[1]["reason"]) == ("skipped", "sent twice")
+    assert listed[2]["status"] == "waiting"
+
+
+def test_skip_accepts_a_rewritten_file_as_it_is_now(
+    ask: Ask, landing: Path, of_lake: OfLake
+) -> None:
+    """Otherwise the next listing would refuse it again."""
+    (landing / "a.json").write_text("{} {}\n")
+    os.utime(landing / "a.json", (NOW.timestamp(), NOW.timestamp()))
+    pipeline, *root = of_lake
+    ask("files", "skip", pipeline, "1", *root)
+    file = files(ask, of_lake)[1]
+    assert (file["size"], file["modified"]) == (6, NOW.isoformat())
+
+
+def test_skip_of_a_vanished_file(ask: Ask, landing: Path, of_lake: OfLake) -> None:
+    (landing / "b.json").unlink()
+    pipeline, *root = of_lake
+    assert ask("files", "skip", pipeline, "2", *root)[0] == 0
+    assert files(ask, of_lake)[2]["status"] == "skipped"
+
+
+def test_skip_of_an_unknown_sequence(ask: Ask, landing: Path, of_lake: OfLake) -> None:
+    pipeline, *root = of_lake
+    code, _, err = ask("files", "skip", pipeline, "9", *root)
+    assert code == 1
+    assert "headgate files list" in err
+
+
+def test_skip_is_refused_while_the_pipeline_runs(
+    ask: Ask, landing: Path, of_lake: OfLake, empty_lake: Lake
+) -> None:
+    lease(empty_lake.layout, Owner.here(), renewed=datetime.now(UTC))
+    pipeline, *root = of_lake
+    assert ask("files", "skip", pipeline, "1", *root)[0] == 6
+    assert files(ask, of_lake)[1]["status"] == "waiting"
+
+
+def test_skip_lets_go_of_the_lease(
+    ask: Ask, landing: Path, of_lake: OfLake, empty_lake: Lake
+) -> None:
+    pipeline, *root = of_lake
+    ask("files", "skip", pipeline, "1", *root)
+    (job,) = probe(empty_lake.layout, datetime.now(UTC))
+    assert (job.state, job.layers) == ("stopped", LAYERS)

@@ -1,0 +1,86 @@
+"""What holds for every verb: exit codes, errors, and a start-up that waits for nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headgate.cli import exit_codes, plan
+from headgate.spec.errors import HeadgateError
+from tests.unit.cli.conftest import Ask, last_object
+
+
+def test_help_explains_every_exit_code_and_names_every_verb(ask: Ask) -> None:
+    code, out, _ = ask("--help")
+    assert code == 0
+    for number, meaning in exit_codes.MEANINGS.items():
+        assert f"{number}  {meaning}" in out
+    verbs = "run start stop restart status logs list plan ledger query files demo doctor init"
+    assert all(f"\n  {verb} " in out for verb in verbs.split())
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["run"], ["run", "x", "--layer", "tin"], ["plan", "x", "--what"]]
+)
+def test_a_wrong_command_line_is_2(ask: Ask, arguments: list[str]) -> None:
+    assert ask(*arguments)[0] == exit_codes.USAGE
+
+
+def test_an_error_says_what_to_type_next_on_stderr(ask: Ask) -> None:
+    code, out, err = ask("plan", "auctoins")
+    assert code == 2
+    assert out == ""
+    assert 'did you mean "auctions"?' in err
+    assert "headgate list" in err
+
+
+def test_an_error_is_an_object_for_programs_too(ask: Ask) -> None:
+    code, out, _ = ask("plan", "missing.yml", "--json")
+    error = last_object(out)["error"]
+    assert code == error["exit_code"] == 2
+    assert "missing.yml" in error["message"]
+
+
+def test_a_subclass_decides_its_exit_code(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Odd(HeadgateError):
+        exit_code = 5
+
+    def refuse(_: str) -> None:
+        raise Odd("odd", "mend it")
+
+    monkeypatch.setattr(plan.declaration, "load", refuse)
+    assert ask("plan", "auctions") == (5, "", "odd\nmend it\n")
+
+
+def test_a_fault_of_ours_is_one_line_and_a_log(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: str) -> None:
+        raise ZeroDivisionError("first line\nsecond line")
+
+    monkeypatch.setattr(plan.declaration, "load", fail)
+    code, _, err = ask("plan", "auctions")
+    first, second = err.splitlines()
+    assert code == exit_codes.UNEXPECTED
+    assert first == "ZeroDivisionError: first line"
+    log = second.removeprefix("details: ")
+    assert "Traceback" in Path(log).read_text()
+
+
+def test_start_up_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, headgate.cli.main\n"
+        "heavy = {'pyspark', 'duckdb', 'deltalake', 'sqlglot', 'rich.live'} & set(sys.modules)\n"
+        "sys.exit(','.join(heavy) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.returncode == 0
+
+
+def test_the_process_ends_with_the_code_and_flushed_streams() -> None:
+    command = [sys.executable, "-m", "headgate.cli", "plan", "auctions", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert last_object(done.stdout)["pipeline"] == "auctions"

@@ -1,0 +1,127 @@
+"""Signals, child processes, streams and the progress line, without Spark."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from headgate.cli import driving
+from headgate.cli.driving import on_signals
+from headgate.cli.per_layer import LayerFailedError, together
+from headgate.cli.run import summary
+from headgate.cli.screen import line
+from headgate.ledger import balance
+from headgate.storage.layout import Layout
+from tests.unit.ledger.conftest import Lake
+
+NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+
+def test_the_first_signal_asks_the_second_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    asked: list[str] = []
+
+    def end(code: int) -> None:
+        ended.append(code)
+        raise InterruptedError
+
+    monkeypatch.setattr(driving.os, "_exit", end)
+    before = signal.getsignal(signal.SIGTERM)
+    with on_signals(lambda: asked.append("stop")):
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert (asked, ended) == (["stop"], [])
+        with pytest.raises(InterruptedError):
+            os.kill(os.getpid(), signal.SIGINT)
+        assert (asked, ended) == (["stop"], [130])
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", f"import sys, time, signal\n{code}"]
+
+
+def test_processes_that_end_well() -> None:
+    assert together({"bronze": python("pass"), "silver": python("pass")})
+
+
+def test_the_first_failure_stops_the_others() -> None:
+    began = time.monotonic()
+    sleep = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); time.sleep(30)"
+    with pytest.raises(LayerFailedError, match="silver job ended with exit code 3") as failed:
+        together({"bronze": python(sleep), "silver": python("sys.exit(3)")})
+    assert failed.value.exit_code == 3
+    assert time.monotonic() - began < 15
+
+
+def test_a_signal_is_handed_on_to_the_children(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    child = (
+        f"def end(*_): open({str(told)!r}, 'w').close(); sys.exit()\n"
+        "signal.signal(signal.SIGTERM, end)\n"
+        f"import os; os.kill({os.getpid()}, signal.SIGTERM); time.sleep(30)"
+    )
+    assert not together({"bronze": python(child)})
+    assert told.exists()
+
+
+def test_noise_goes_to_the_log_and_words_to_the_terminal(tmp_path: Path) -> None:
+    code = f"""
+import os, subprocess, sys, warnings
+from pathlib import Path
+from headgate.cli.log_file import divert
+divert(Path({str(tmp_path)!r}) / "logs" / "spark.log")
+print("an answer"); print("a word", file=sys.stderr)
+os.write(1, b"native out\\n"); os.write(2, b"native err\\n")
+subprocess.run(["sh", "-c", "echo child; echo child error >&2"])
+warnings.warn("a warning")
+sys.stdout.flush(); os._exit(0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("an answer\n", "a word\n")
+    log = (tmp_path / "logs" / "spark.log").read_text()
+    assert all(
+        w in log for w in ("native out", "native err", "child\n", "child error", "a warning")
+    )
+
+
+def test_a_line_of_progress() -> None:
+    from headgate.jobs.progress import Progress
+
+    progress = Progress("tiny", "fused", 1, NOW, Layout.of("/lake", "tiny"))
+    progress.n, progress.rows, progress.seconds = 3, 5000, 2.0
+    progress.backlog, progress.closing = (2, 1_500_000), NOW
+    progress.updated = NOW - timedelta(seconds=4)
+    progress.totals = {
+        "bronze": {"read": 9000},
+        "silver/a": {"quarantined": 7},
+        "silver/b": {"quarantined": 7},
+        "gold/x": {"late": 2},
+        "gold/y": {"late": 3},
+    }
+    assert line(progress, NOW) == (
+        "12:00:00  batch 3  read 9,000  2,500 rows/s  backlog 2 files 1.5 MB  "
+        "clock 2026-05-04 12:00:00  late 5  quarantined 7  gold 4 s old"
+    )
+
+
+def test_the_summary_of_a_run(lake: Lake) -> None:
+    account = balance(lake.layout, lake.pipeline)
+    assert summary(account, 2, 1.23456) == {
+        "pipeline": "tiny",
+        "read": 7,
+        "duplicate": 1,
+        "quarantined": 1,
+        "silver": {"good": 3},
+        "filtered": 1,
+        "gold": {"per_minute": {"rows": 1, "folded": 2, "late": 1}},
+        "balanced": True,
+        "batches": 2,
+        "seconds": 1.235,
+    }

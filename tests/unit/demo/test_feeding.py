@@ -1,0 +1,82 @@
+"""The demo's project and its producer."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from headgate.cli.declaration import example
+from headgate.cli.demo_story import next_commands, why_late
+from headgate.demo import project
+from headgate.demo.feeding import FIRST, SPAN, Feeder, slices
+from headgate.spec.errors import HeadgateError
+from headgate.spec.load import load
+
+START = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("events", [1, FIRST, FIRST + 1, 20_000])
+def test_all_events_in_slices_that_end_in_time(events: int) -> None:
+    parts = list(slices(events, 7, START))
+    assert sum(len(p.lines) for p in parts) == events
+    assert len(parts[0].lines) == min(events, FIRST)
+    assert parts[-1].now == START + SPAN
+    assert [p.now for p in parts] == sorted(p.now for p in parts)
+
+
+def wait_for(folder: Path, files: int) -> int:
+    deadline = time.monotonic() + 10
+    while len(list(folder.glob("*.json"))) < files and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(0.2)
+    return len(list(folder.glob("*.json")))
+
+
+def test_the_producer_stays_one_file_ahead(tmp_path: Path) -> None:
+    feeder = Feeder(tmp_path, 12_000, 7)
+    feeder.start()
+    assert wait_for(tmp_path, 1) == 1
+    assert not feeder.absorbed(FIRST)
+    assert wait_for(tmp_path, 3) == 3
+    assert feeder.absorbed(12_000)
+    feeder.join(timeout=10)
+    written = sum(f.read_bytes().count(b"\n") for f in tmp_path.glob("*.json"))
+    assert written == 12_000
+
+
+def test_files_are_as_old_as_their_bids(tmp_path: Path) -> None:
+    feeder = Feeder(tmp_path, 100, 7)
+    feeder.run()
+    (file,) = tmp_path.glob("*.json")
+    written = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    assert abs(datetime.now(UTC) - written) < timedelta(seconds=30)
+
+
+def test_the_project_reads_its_own_landing_folder_only(tmp_path: Path) -> None:
+    declared = load(project.make(tmp_path, example("auctions")))
+    assert declared.source.files.path == str(project.landing(tmp_path))
+    assert declared.source.files.settle == timedelta(0)
+    assert declared.digest == load(example("auctions")).digest
+
+
+def test_a_demo_never_runs_into_another(tmp_path: Path) -> None:
+    project.make(tmp_path, example("auctions"))
+    with pytest.raises(HeadgateError, match="holds a demo already"):
+        project.make(tmp_path, example("auctions"))
+
+
+def test_why_a_bid_was_late() -> None:
+    end = START + timedelta(minutes=1)
+    row = ("bid-1", START, START, end, end + timedelta(seconds=70), 60.0)
+    said = why_late(row, timedelta(seconds=10))
+    assert "clock stood at 2026-05-04 12:02:10Z" in said
+    assert "60 s after" in said
+    assert "10 s of allowed lateness" in said
+
+
+def test_what_to_type_next_is_about_this_demo(tmp_path: Path) -> None:
+    commands = next_commands(tmp_path, tmp_path / "pipelines" / "auctions.yml")
+    assert sum(f"--root {tmp_path}" in command for command in commands) == 3
