@@ -79,7 +79,7 @@ def test_a_second_run_reads_nothing_twice_and_says_only_its_own_words(shop: Head
 
 def test_query_by_bare_name_with_a_filter(shop: Headgate) -> None:
     sql = "SELECT sum(orders) AS orders FROM sales_per_hour WHERE channel = 'web' AND final"
-    assert last_object(shop("query", "shop", sql, "--json"))["rows"] == [["26"]]
+    assert last_object(shop("query", "shop", sql, "--json"))["rows"] == [[26]]
     late = "SELECT order_id, reason FROM late.sales_per_hour"
     assert [row[1] for row in last_object(shop("query", "shop", late, "--json"))["rows"]] == [
         "late"
