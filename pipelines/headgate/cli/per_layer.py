@@ -5,12 +5,16 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headgate.cli.driving import on_signals
 from headgate.spec.errors import HeadgateError
+from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 from headgate.supervision.local import HEADGATE
+
+if TYPE_CHECKING:
+    from headgate.spec.model import Pipeline
 
 LOOK_EVERY = 0.2  # seconds
 
@@ -26,22 +30,46 @@ class LayerFailedError(HeadgateError):
         self.exit_code = code if code > 0 else 1  # type: ignore[misc]
 
 
-def run_layers(file: Path, root: str, *, once: bool, close_windows: bool, take_over: bool) -> None:
+def run_layers(
+    pipeline: Pipeline,
+    layout: Layout,
+    root: str,
+    *,
+    once: bool,
+    close_windows: bool,
+    take_over: bool,
+) -> None:
     """Run the three jobs; with ``once`` one after the other, each over all that is above it.
 
-    The first failure stops the others. Raises LayerFailedError with the exit code of that job.
+    An operation that an earlier run left open holds bronze's next batch, so the jobs that end it
+    come first then. The first failure stops the others. Raises LayerFailedError with the exit
+    code of that job.
     """
     commands = {}
     for layer in LAYERS:
         options = ["--once"] * once + ["--take-over"] * take_over
         options += ["--close-windows"] * (close_windows and layer == "bronze")
-        commands[layer] = [*HEADGATE, "run", str(file), "--layer", layer, "--root", root, *options]
+        commands[layer] = [*HEADGATE, "run", str(pipeline.file), "--layer", layer, "--root", root, *options]
     if not once:
         together(commands)
         return
-    for layer, command in commands.items():
-        if not together({layer: command}):
+    first = ("silver", "gold") if has_open_operation(layout, pipeline) else ()
+    for layer in (*first, *LAYERS):
+        if not together({layer: commands[layer]}):
             return
+
+
+def has_open_operation(layout: Layout, pipeline: Pipeline) -> bool:
+    """Whether bronze intends an operation that some gold table has not carried out."""
+    from headgate.tables.table import Table
+
+    def operation(path: str) -> int:
+        if not layout.storage.exists(f"{path}/_delta_log"):
+            return 0
+        return Table(layout.storage, path, pipeline=pipeline.name).refresh().operation
+
+    intended = operation(layout.bronze(pipeline.source.name))
+    return any(operation(layout.gold(table)) < intended for table in pipeline.gold)
 
 
 def together(commands: Mapping[str, Sequence[str]]) -> bool:

@@ -44,7 +44,14 @@ def run(
     if declared.jobs == "per_layer" and layer is None:
         from headgate.cli.per_layer import run_layers
 
-        run_layers(declared.file, root, once=once, close_windows=close_windows, take_over=take_over)
+        run_layers(
+            declared,
+            layout,
+            root,
+            once=once,
+            close_windows=close_windows,
+            take_over=take_over,
+        )
     else:
         _drive(
             declared, layout, root, (layer,) if layer else LAYERS, once, close_windows, take_over
