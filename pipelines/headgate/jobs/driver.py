@@ -112,7 +112,9 @@ class Driver:
         medallion = Medallion(spark, self._task.pipeline, self._layout, self._task.layers)
         medallion.create()
         medallion.fence(epoch)
-        self._progress = Progress.begin(self._task.pipeline, self._layout, self._name, epoch)
+        self._progress = Progress.begin(
+            self._task.pipeline, self._layout, self._name, epoch, medallion
+        )
         self._bring_level(medallion)
         self._stream(spark, medallion, epoch)
         if self._task.close_windows and "bronze" in self._task.layers and not self._stop.is_set():

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -82,7 +83,7 @@ class Intake:
                 files = self._files.readable(start, end)
             try:
                 return self._commit(files, start, end)
-            except PySparkException:
+            except (PySparkException, Py4JError):  # toArrow lets the JVM's own through
                 # Spark names the task that failed, not the file: look for it.
                 if attempt < READ_ATTEMPTS:
                     attempt += 1

@@ -36,9 +36,12 @@ class Progress:
     totals: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @staticmethod
-    def begin(pipeline: Pipeline, layout: Layout, job: str, epoch: int) -> Progress:
-        now = datetime.now(UTC)
-        progress = Progress(pipeline.name, job, epoch, now, layout)
+    def begin(
+        pipeline: Pipeline, layout: Layout, job: str, epoch: int, medallion: Medallion
+    ) -> Progress:
+        """The progress of a job that is about to go on where the tables stand."""
+        progress = Progress(pipeline.name, job, epoch, datetime.now(UTC), layout)
+        progress._take(medallion)
         progress._write()
         return progress
 
