@@ -80,6 +80,7 @@ class _Filling:
         if self._progress is None:
             return Text(f"starting Spark … {time.monotonic() - self._began:.0f} s", style="dim")
         read = self._progress.totals.get("bronze", {}).get("read", 0)
-        parts: list[RenderableType] = [ProgressBar(self._events, read, width=60)]
-        parts.append(Text(line(self._progress, datetime.now(UTC))))
-        return Group(*parts, *([self._gold] if self._gold else []))
+        table = Table.grid()  # a bar alone ends no line
+        table.add_row(ProgressBar(self._events, read, width=60))
+        table.add_row(Text(line(self._progress, datetime.now(UTC))))
+        return Group(table, *([self._gold] if self._gold else []))

@@ -49,7 +49,16 @@ def run_layers(
     for layer in LAYERS:
         options = ["--once"] * once + ["--take-over"] * take_over
         options += ["--close-windows"] * (close_windows and layer == "bronze")
-        commands[layer] = [*HEADGATE, "run", str(pipeline.file), "--layer", layer, "--root", root, *options]
+        commands[layer] = [
+            *HEADGATE,
+            "run",
+            str(pipeline.file),
+            "--layer",
+            layer,
+            "--root",
+            root,
+            *options,
+        ]
     if not once:
         together(commands)
         return

@@ -80,3 +80,27 @@ def test_why_a_bid_was_late() -> None:
 def test_what_to_type_next_is_about_this_demo(tmp_path: Path) -> None:
     commands = next_commands(tmp_path, tmp_path / "pipelines" / "auctions.yml")
     assert sum(f"--root {tmp_path}" in command for command in commands) == 3
+
+
+def test_the_screen_shows_a_bar_then_a_line_then_gold(tmp_path: Path) -> None:
+    from rich.console import Console
+
+    from headgate.cli.demo_screen import _Filling
+    from headgate.cli.output import grid
+    from headgate.jobs.progress import Progress
+    from headgate.storage.layout import Layout
+
+    declared = load(project.make(tmp_path, example("auctions")))
+    layout = Layout.of(str(tmp_path), "auctions")
+    shown = _Filling(declared, layout, 100)
+    out = Console(width=200, record=True, file=(tmp_path / "screen").open("w"))
+    out.print(shown.render())
+    progress = Progress("auctions", "fused", 1, START, layout, n=2, totals={"bronze": {"read": 50}})
+    shown.take(progress)
+    shown._gold = grid("gold.bids_per_minute", "window_start", "auction", "bids")
+    out.print(shown.render())
+    lines = [line for line in out.export_text().splitlines() if line.strip()]
+    assert lines[0].startswith("starting Spark")
+    assert set(lines[1].strip()) <= set("━╸╺ ")
+    assert "batch 2  read 50" in lines[2]
+    assert lines[3].startswith("gold.bids_per_minute")
