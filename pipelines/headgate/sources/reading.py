@@ -18,10 +18,14 @@ from pyspark.sql import functions as F
 from headgate.sources.files_log import LoggedFile
 from headgate.spec.model import FilesSource
 from headgate.storage.files import Storage
+from headgate.storage.globs import literal
 from headgate.tables.record_shape import HEADERS, offset_of
 
 _ROW_BITS = (1 << 33) - 1
 """monotonically_increasing_id keeps the row's number within its task in the low 33 bits."""
+
+_QUOTES = {"escape": '"'}
+"""A quote within quotes is doubled, as RFC 4180 has it; Spark would want a backslash."""
 
 # Java's URI leaves these as they are; Spark's _metadata.file_path is such a URI.
 _PLAIN = frozenset("_-!.~'()*:@&=+$,;/")
@@ -59,12 +63,11 @@ def _sequences(spark: SparkSession, landing: Storage, files: Sequence[LoggedFile
 
 
 def _paths(landing: Storage, files: Sequence[LoggedFile]) -> list[str]:
-    return [landing.uri(f.path) for f in files]
+    return [literal(landing.uri(f.path)) for f in files]
 
 
 def _lines(spark: SparkSession, landing: Storage, files: Sequence[LoggedFile]) -> DataFrame:
-    # The name of a file may look like a glob: it is not one.
-    text = spark.read.option("lineSep", "\n").option("__globPaths__", "false")
+    text = spark.read.option("lineSep", "\n")
     lines = text.text(_paths(landing, files)).select(
         F.col("value").alias("line"),
         F.col("_metadata.file_path").alias("uri"),
@@ -103,7 +106,7 @@ def _csv_group(
     header: tuple[str, ...],
 ) -> DataFrame:
     schema = ", ".join(f"`{_quoted(name)}` string" for name in (*header, "_corrupt"))
-    options = {"sep": source.csv_delimiter, "columnNameOfCorruptRecord": "_corrupt"}
+    options = {"sep": source.csv_delimiter, "columnNameOfCorruptRecord": "_corrupt", **_QUOTES}
     lines = _lines(spark, landing, files).where("position > 0")
     line = F.regexp_replace("line", r"\r$", "")
     cells = lines.withColumn("cells", F.from_csv(line, schema, options))
@@ -132,7 +135,8 @@ def _read_csv_multiline(
 ) -> DataFrame:
     """Records may span lines, so a record's bytes are its JSON rendering, one file a task."""
     reader = spark.read.option("header", "true").option("multiLine", "true")
-    reader = reader.option("sep", source.csv_delimiter).option("__globPaths__", "false")
+    reader = reader.option("sep", source.csv_delimiter)
+    reader = reader.options(**_QUOTES)
     rows = reader.option("inferSchema", "false").csv(_paths(landing, files))
     text = F.to_json(F.struct(*(F.col(f"`{_quoted(c)}`") for c in rows.columns)))
     row = F.monotonically_increasing_id().bitwiseAND(_ROW_BITS)
@@ -148,7 +152,7 @@ def _read_parquet(
     spark: SparkSession, landing: Storage, source: FilesSource, files: Sequence[LoggedFile]
 ) -> DataFrame:
     """A Parquet row has no bytes of its own: its value is its JSON rendering."""
-    reader = spark.read.option("mergeSchema", "true").option("__globPaths__", "false")
+    reader = spark.read.option("mergeSchema", "true")
     rows = reader.parquet(*_paths(landing, files))
     text = F.to_json(F.struct(*(F.col(f"`{_quoted(c)}`") for c in rows.columns)))
     return rows.select(

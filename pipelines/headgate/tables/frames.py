@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from headgate.storage.globs import literal
 from headgate.tables.table import DataFile, Table
 
 
@@ -37,8 +38,8 @@ def read_files(spark: SparkSession, table: Table, files: Sequence[DataFile]) -> 
     stored = StructType([f for f in row_type(table).fields if f.name not in table.partition_by])
     if not files:
         return spark.createDataFrame([], stored)
-    reader = spark.read.schema(stored).option("__globPaths__", "false")
-    return reader.parquet(*(table.storage.uri(f.path) for f in files))
+    reader = spark.read.schema(stored)
+    return reader.parquet(*(literal(table.storage.uri(f.path)) for f in files))
 
 
 @contextmanager
