@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from math import isinf
 
@@ -134,6 +135,8 @@ def _numbers(value: object) -> object:
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _WIDE = Context(prec=80, rounding=ROUND_HALF_UP)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_PLAIN_NUMBER = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
 
@@ -151,11 +154,23 @@ def _fits(value: object, type_: str) -> bool:
         return isinstance(value, bool)
     if type_ == "string":
         return not isinstance(value, dict | list)
-    return isinstance(value, str) or type_ == "timestamp"
+    if type_ == "date":
+        return type(value) is str and _is_date(value)
+    return type(value) is str or type_ == "timestamp"
+
+
+def _is_date(text: str) -> bool:
+    """Spark would also take ``2026``, ``2026-3-1`` or a time behind the date."""
+    try:
+        return bool(_DATE.fullmatch(text) and date.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 def _fits_decimal(value: object, precision: int, scale: int) -> bool:
     if not isinstance(value, str):
+        return False
+    if type(value) is str and not _PLAIN_NUMBER.fullmatch(value):
         return False
     try:
         number = Decimal(value.replace(",", ""))
