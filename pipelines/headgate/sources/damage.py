@@ -22,6 +22,9 @@ def unreadable(
     """The files that cannot be read at all, each with the reason."""
     found = {}
     for file in files:
+        if ":" in file.path.rpartition("/")[2]:
+            found[file] = "a colon in a file's name: Spark cannot open it; give it another name"
+            continue
         try:
             _read_through(landing, format, file.path)
         except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
