@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -41,8 +41,13 @@ class Engine:
         self.medallion.fence(self.epoch)
         self.medallion.files_log.load()
         files = FilesIntake(self.pipeline.source, self.medallion.files_log, str(self.pipeline.file))
-        self.intake = Intake(self.spark, files, self.medallion.bronze, lambda: self.now)
+        self.intake = Intake(self.spark, files, self.medallion.bronze, self.clock)
         return self
+
+    def clock(self) -> datetime:
+        """A moment later each time: never twice the same."""
+        self.now += timedelta(milliseconds=1)
+        return self.now
 
     def list_new(self) -> bool:
         return self.intake.list_new()
@@ -57,8 +62,8 @@ class Engine:
         self.intake.absorb(self.intake.position, upto)
 
     def catch_up(self) -> None:
-        self.medallion.catch_up(self.now)
-        carry_out(self.medallion, lambda: self.now)
+        self.medallion.catch_up(self.clock())
+        carry_out(self.medallion, self.clock)
 
     def catch_up_per_layer(self) -> None:
         """As two jobs of their own would: after this the fused driver is fenced off silver and
@@ -68,9 +73,9 @@ class Engine:
             medallion = Medallion(self.spark, self.pipeline, self.layout, (layer,))
             medallion.create()
             medallion.fence(self.epoch)
-            medallion.catch_up(self.now)
+            medallion.catch_up(self.clock())
             if layer == "gold":
-                carry_out(medallion, lambda: self.now)
+                carry_out(medallion, self.clock)
 
     def run_all(self) -> Engine:
         """List, absorb and catch up with everything there is, in one batch."""
@@ -80,5 +85,5 @@ class Engine:
         return self
 
     def close_windows(self) -> None:
-        intend_closing(self.medallion, lambda: self.now)
-        carry_out(self.medallion, lambda: self.now)
+        intend_closing(self.medallion, self.clock)
+        carry_out(self.medallion, self.clock)

@@ -31,22 +31,21 @@ def _deep(levels: int) -> bytes:
     return _field(b'"deep": ' + b"[" * (levels - 1) + b"]" * (levels - 1))
 
 
+def _named(column: str, text: bytes) -> tuple[str, bytes]:
+    shown = text.decode() if len(text) < 30 else f"of {len(text)} characters"
+    return f"{column} {shown}", _field(b'"%b": %b' % (column.encode(), text))
+
+
 def _wrong(column: str, *texts: bytes) -> list[Line]:
-    return [
-        Line(f"{column} {text[:24]!r} {len(text)}", _field(b'"%b": %b' % (column.encode(), text)), W, column)
-        for text in texts
-    ]
+    return [Line(*_named(column, text), W, column) for text in texts]
 
 
 def _fits(column: str, *texts: bytes) -> list[Line]:
-    return [
-        Line(f"{column} {text[:24]!r} {len(text)}", _field(b'"%b": %b' % (column.encode(), text)), None)
-        for text in texts
-    ]
+    return [Line(*_named(column, text), None) for text in texts]
 
 
 def _times(reason: str | None, *texts: bytes) -> list[Line]:
-    return [Line(f"at {text!r}", b'{@, "at": %b}' % text, reason) for text in texts]
+    return [Line(f"at {text.decode()}", b'{@, "at": %b}' % text, reason) for text in texts]
 
 
 U, W = "unparsable", "wrong_type"

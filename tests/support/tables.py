@@ -35,11 +35,7 @@ def differences(root: Path, expected: Tables) -> dict[str, list[str]]:
     bronze = read(root, f"bronze/{SOURCE}")
     theirs, ours = ranks(expected.bronze), ranks(bronze)
     found = {
-        "bronze": compare(
-            ranked(expected.bronze, theirs),
-            [row | {"column": row["reason_column"]} for row in ranked(bronze, ours)],
-            ("partition", "offset"),
-        ),
+        "bronze": compare_bronze(root, expected),
         "quarantine": compare(
             ranked(expected.quarantine, theirs),
             ranked(read(root, f"quarantine/{SOURCE}"), ours),
@@ -93,6 +89,15 @@ def _miscounted(root: Path, counts: Mapping[str, Any]) -> list[str]:
         for key, number in numbers.items()
         if total.get(key, 0) != number
     ]
+
+
+def compare_bronze(root: Path, expected: Tables) -> list[str]:
+    rows = read(root, f"bronze/{SOURCE}")
+    return compare(
+        ranked(expected.bronze, ranks(expected.bronze)),
+        [row | {"column": row["reason_column"]} for row in ranked(rows, ranks(rows))],
+        ("partition", "offset"),
+    )
 
 
 def ranks(bronze: Iterable[Row]) -> Rank:

@@ -1,0 +1,50 @@
+"""Every named place once, without a process to kill: the driver's objects are dropped where an
+error nobody expected breaks out, and new ones take over in the same JVM."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate import failpoints
+from tests.oracle import judge
+from tests.recovery.test_kills import GOLD, IN_FULL
+from tests.support.engine import Engine
+from tests.support.events import readings
+from tests.support.landing import Landing, split
+from tests.support.readings import declare, rules
+from tests.support.tables import differences
+
+pytestmark = [pytest.mark.recovery, pytest.mark.spark]
+
+PLACES = [place for place in IN_FULL if place.partition(":")[0] != "bronze.absorbed"]
+
+
+def fail_at(monkeypatch: pytest.MonkeyPatch, place: str, action: str = "raise") -> None:
+    """Arm a failpoint in this process; the next passage of its name counts as the first."""
+    monkeypatch.setattr(failpoints, "_NAME", place.partition(":")[0])
+    monkeypatch.setattr(failpoints, "_NTH", "1")
+    monkeypatch.setattr(failpoints, "_ACTION", action)
+    monkeypatch.setattr(failpoints, "_passages", 0)
+
+
+def test_an_error_at_every_named_place(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After each failure the next start absorbs one file more, so every place has work."""
+    files = split(readings(250, seed=8), len(PLACES) + 1)
+    landing = Landing(tmp_path / "landing")
+    pipeline = declare(tmp_path, landing.folder, gold=GOLD)
+    engine = Engine(spark, pipeline, tmp_path / "root")
+    for number, place in enumerate(PLACES, 1):
+        landing.write_all(files[number - 1 : number], first=number)
+        fail_at(monkeypatch, place)
+        with pytest.raises(failpoints.FailpointError):
+            engine.start().run_all()
+        fail_at(monkeypatch, "")
+        engine.start()
+    landing.write_all(files[-1:], first=len(files))
+    engine.run_all()
+    assert differences(engine.root, judge(landing.records(), rules(gold=GOLD))) == {}

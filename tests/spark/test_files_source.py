@@ -1,0 +1,233 @@
+"""The landing folder: odd names, other formats, damaged, rewritten, vanished and half-written
+files."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.sources.errors import FileChangedError
+from tests.oracle import judge
+from tests.support.engine import Engine
+from tests.support.events import reading, readings
+from tests.support.landing import ARRIVED, Landing, lines
+from tests.support.readings import NOON, declare, rules
+from tests.support.tables import differences, read
+
+pytestmark = pytest.mark.spark
+
+GOLD = ("bands",)
+
+
+def engine_over(spark: SparkSession, folder: Path, landing: Landing, **options: str) -> Engine:
+    pipeline = declare(folder, landing.folder, gold=GOLD, **options)
+    return Engine(spark, pipeline, folder / "root")
+
+
+def logged(engine: Engine) -> dict[str, tuple[str, str | None]]:
+    """What the files log of a new reader says of each path."""
+    log = engine.start().medallion.files_log
+    return {file.path: (file.status, file.reason) for file in log.files}
+
+
+ODD_NAMES = [
+    "#hash.json",
+    "%20.json",
+    "100%.json",
+    "a b.json",
+    "a+b&c=d;e,f.json",
+    "a?b.json",
+    "back\\slash.json",
+    "day=1/part.json",
+    "quote'\".json",
+    "star*.json",
+    "sub dir/ünïcødé ☃.json",
+    "z.json.gz",
+    "{x,y}.json",
+    "[ab].json",
+]
+
+
+def test_odd_names_are_only_names(spark: SparkSession, tmp_path: Path) -> None:
+    landing = Landing(tmp_path / "landing")
+    for number, name in enumerate(sorted(ODD_NAMES)):
+        content = lines([reading(f"r{number}", NOON + timedelta(seconds=number), level=7)])
+        landing.write(name, content)
+        if name.endswith(".gz"):
+            path = landing.folder / name
+            path.write_bytes(gzip.compress(content))
+            os.utime(path, (ARRIVED.timestamp(), ARRIVED.timestamp()))
+    engine = engine_over(spark, tmp_path, landing).run_all()
+    found = {row["file"]: row["event_id"] for row in read(engine.root, "bronze/raw")}
+    assert found == {name: f"r{number}" for number, name in enumerate(sorted(ODD_NAMES))}
+    assert differences(engine.root, judge(landing.records(), rules(gold=GOLD))) == {}
+
+
+def test_a_file_of_many_splits_is_read_in_line_order(spark: SparkSession, tmp_path: Path) -> None:
+    """Two batches, one file above the size of a split; duplicates reach across both."""
+    landing = Landing(tmp_path / "landing")
+    values = readings(60, seed=9)
+    padded = [value + b" " * 200_000 for value in values]
+    landing.write_all([lines(padded), lines(values)])
+    engine = engine_over(spark, tmp_path, landing)
+    engine.list_new()
+    engine.absorb(1)
+    engine.absorb(2)
+    engine.catch_up()
+    assert len(landing.written[0][0]) > 8 << 20
+    assert differences(engine.root, judge(landing.records(), rules(gold=GOLD))) == {}
+
+
+def test_a_name_that_spark_cannot_open_is_set_aside(spark: SparkSession, tmp_path: Path) -> None:
+    landing = Landing(tmp_path / "landing")
+    landing.write("a:b.json", lines([reading("a", NOON)]))
+    landing.write("b.json", lines([reading("b", NOON)]))
+    engine = engine_over(spark, tmp_path, landing).run_all()
+    status, reason = logged(engine)["a:b.json"]
+    assert status == "set_aside"
+    assert "colon" in (reason or "")
+    assert [row["event_id"] for row in read(engine.root, "bronze/raw")] == ["b"]
+
+
+CSV_FILES = {
+    "1.csv": b"id,site,value,level,weight,ok,day,at\r\n"
+    b"c1,North,99.995,7,0.5,true,2026-03-01,2026-03-01T11:31:00Z\r\n"
+    b'c2,"a, ""b""",,,,,,2026-03-01T11:31:01Z\r\n'
+    b"c3,North,1.5,many,0.5,true,2026-03-01,2026-03-01T11:31:02Z\r\n",
+    "2.csv": b"at,level,id\n"
+    b"2026-03-01T11:31:03Z,3,c4\n"
+    b"2026-03-01T11:31:04Z,3\n"
+    b"2026-03-01T11:31:05Z,3,c6,more\n"
+    b"\n"
+    b"yesterday,3,c7\n"
+    b",3,c8\n",
+}
+
+
+def test_csv_under_headers_in_any_order(spark: SparkSession, tmp_path: Path) -> None:
+    landing = Landing(tmp_path / "landing")
+    for name, content in CSV_FILES.items():
+        landing.write(name, content)
+    engine = engine_over(spark, tmp_path, landing, format="csv").run_all()
+    bronze = sorted(read(engine.root, "bronze/raw"), key=lambda row: row["offset"])
+    assert [(row["reason"], row["reason_column"]) for row in bronze] == [
+        (None, None),
+        (None, None),
+        ("wrong_type", "level"),
+        (None, None),
+        ("unparsable", None),
+        ("unparsable", None),
+        ("unparsable_time", None),
+        ("missing_time", None),
+    ]
+    raw = [line for text in CSV_FILES.values() for line in text.split(b"\n")[1:] if line]
+    assert [row["value"] for row in bronze] == raw
+    first, second, third = sorted(read(engine.root, "silver/clean"), key=lambda row: row["_offset"])
+    assert (first["site"], first["value"], first["ok"]) == ("north", Decimal("100.00"), True)
+    assert (second["site"], second["value"], second["level"]) == ('a, "b"', None, None)
+    assert (third["id"], third["level"], third["site"]) == ("c4", 3, None)
+
+
+def test_parquet(spark: SparkSession, tmp_path: Path) -> None:
+    landing = Landing(tmp_path / "landing")
+    rows = {
+        "id": ["p1", "p2", None],
+        "site": ["North", None, "x"],
+        "value": pa.array([Decimal("1.50"), None, None], pa.decimal128(12, 2)),
+        "level": pa.array([7, None, 1], pa.int32()),
+        "day": [date(2026, 3, 1), None, None],
+        "at": pa.array([NOON, NOON, NOON], pa.timestamp("us", "UTC")),
+    }
+    landing.folder.mkdir()
+    path = landing.folder / "1.parquet"
+    pq.write_table(pa.table(rows), path)
+    os.utime(path, (ARRIVED.timestamp(), ARRIVED.timestamp()))
+    engine = engine_over(spark, tmp_path, landing, format="parquet").run_all()
+    bronze = sorted(read(engine.root, "bronze/raw"), key=lambda row: row["offset"])
+    assert [row["reason"] for row in bronze] == [None, None, "missing_id"]
+    silver = sorted(read(engine.root, "silver/clean"), key=lambda row: row["_offset"])
+    assert [(r["id"], r["site"], r["value"], r["level"]) for r in silver] == [
+        ("p1", "north", Decimal("1.50"), 7),
+        ("p2", None, None, None),
+    ]
+    assert {row["_event_time"] for row in silver} == {NOON}
+
+
+def test_a_cut_gzip_is_set_aside_and_the_stream_goes_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    landing = Landing(tmp_path / "landing")
+    good = [lines([reading(f"g{n}", NOON, level=n)]) for n in range(2)]
+    whole = gzip.compress(lines(readings(300, seed=1)))
+    landing.write("1.json", good[0])
+    landing.write("2.json.gz", whole[: len(whole) // 2])
+    landing.write("3.json", good[1])
+    engine = engine_over(spark, tmp_path, landing).run_all()
+    ids = sorted(row["event_id"] for row in read(engine.root, "bronze/raw"))
+    assert ids == ["g0", "g1"]
+    log = logged(engine)
+    assert log["1.json"] == log["3.json"] == ("recorded", None)
+    status, reason = log["2.json.gz"]
+    assert status == "set_aside"
+    assert "EOFError" in (reason or "")
+    landing.write("4.json", lines([reading("g4", NOON)]))
+    engine.run_all()
+    assert len(read(engine.root, "silver/clean")) == 3
+
+
+def test_a_bad_parquet_is_set_aside(spark: SparkSession, tmp_path: Path) -> None:
+    landing = Landing(tmp_path / "landing")
+    landing.write("1.parquet", b"PAR1 this is not Parquet PAR1")
+    engine = engine_over(spark, tmp_path, landing, format="parquet").run_all()
+    status, reason = logged(engine)["1.parquet"]
+    assert status == "set_aside"
+    assert reason
+    assert read(engine.root, "bronze/raw") == []
+
+
+def test_a_rewritten_file_is_an_error_with_its_remedy(spark: SparkSession, tmp_path: Path) -> None:
+    landing = Landing(tmp_path / "landing")
+    landing.write("1.json", lines([reading("a", NOON)]))
+    engine = engine_over(spark, tmp_path, landing)
+    engine.list_new()
+    landing.write("1.json", lines([reading("b", NOON), reading("c", NOON)]))
+    with pytest.raises(FileChangedError, match="1.json.*rewritten.*sequence 1") as listed:
+        engine.list_new()
+    assert "headgate files skip" in str(listed.value.remedy)
+    with pytest.raises(FileChangedError, match="rewritten"):
+        engine.absorb()
+    assert read(engine.root, "bronze/raw") == []
+
+
+def test_a_vanished_file_is_an_error_with_its_remedy(spark: SparkSession, tmp_path: Path) -> None:
+    landing = Landing(tmp_path / "landing")
+    path = landing.write("1.json", lines([reading("a", NOON)]))
+    engine = engine_over(spark, tmp_path, landing)
+    engine.list_new()
+    path.unlink()
+    with pytest.raises(FileChangedError, match="1.json.*vanished") as caught:
+        engine.absorb()
+    assert "headgate files skip" in str(caught.value.remedy)
+
+
+def test_hidden_and_unsettled_files_wait(spark: SparkSession, tmp_path: Path) -> None:
+    landing = Landing(tmp_path / "landing")
+    now = datetime.now(UTC)
+    for name in (".1.json", "_2.json", "_temporary/3.json", ".staging/4.json"):
+        landing.write(name, lines([reading("hidden", NOON)]))
+    landing.write("5.json", lines([reading("old", NOON)]))
+    landing.write("6.json", lines([reading("new", NOON)]), modified=now)
+    engine = engine_over(spark, tmp_path, landing, settle="1 hour")
+    assert engine.list_new()
+    assert [f.path for f in engine.medallion.files_log.files] == ["5.json"]
+    engine.now = now + timedelta(hours=1)
+    assert not engine.list_new()
+    assert [f.path for f in engine.medallion.files_log.files] == ["5.json", "6.json"]

@@ -1,0 +1,66 @@
+"""Bronze over a source of several partitions: frames absorbed as a broker would deliver them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.bronze.stage import BronzeStage
+from headgate.storage.files import Storage
+from headgate.tables.record_shape import RECORD_SHAPE
+from tests.oracle import SourceRecord, judge
+from tests.support.events import readings
+from tests.support.landing import ARRIVED
+from tests.support.readings import NOON, declare, rules
+from tests.support.tables import compare_bronze, state
+
+pytestmark = pytest.mark.spark
+
+PARTITIONS = 3
+
+
+def deal() -> list[SourceRecord]:
+    """The same readings over three partitions, each with offsets of its own; the third partition
+    comes late into play."""
+    records = []
+    for number, value in enumerate(readings(150, seed=11)):
+        partition = number % (2 if number < 60 else PARTITIONS)
+        records.append(SourceRecord(partition, number * 7, value, ARRIVED))
+    return records
+
+
+def row(record: SourceRecord) -> tuple[object, ...]:
+    value = record.value
+    at = record.ingested_at
+    return (value, None, None, record.partition, record.offset, None, at, at)
+
+
+def test_each_partition_has_its_clock_and_its_ids(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = declare(tmp_path, tmp_path)
+    storage = Storage(str(tmp_path / "root" / "readings"))
+
+    def stage() -> BronzeStage:
+        return BronzeStage(spark, storage, "readings", pipeline.source, partitions=PARTITIONS)
+
+    records = deal()
+    bronze = stage()
+    bronze.create(pipeline.digest)
+    bronze.table.fence(1)
+    for number, start in enumerate(range(0, len(records), 50), 1):
+        if number == 3:  # a restart
+            bronze = stage()
+            bronze.table.fence(2)
+        batch = [row(record) for record in records[start : start + 50]]
+        # In no order at all: bronze has to find the log's.
+        frame = spark.createDataFrame(batch[::-1], RECORD_SHAPE)
+        bronze.absorb(frame, {"0": number}, datetime.now(UTC), lambda: None)
+        known = judge(records[: start + 50], rules(), partitions=range(PARTITIONS))
+        closing = state(tmp_path / "root", "bronze/raw")["closing"]
+        since = None if known.clock is None else (known.clock - NOON) // timedelta(microseconds=1)
+        assert since == (None if closing is None else closing - int(NOON.timestamp()) * 1_000_000)
+        assert (closing is None) == (number == 1)
+    expected = judge(records, rules())
+    assert compare_bronze(tmp_path / "root", expected) == []
