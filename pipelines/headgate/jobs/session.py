@@ -40,6 +40,11 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.driver.memory": os.environ.get("HEADGATE_DRIVER_MEMORY", "2g"),
         "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Dderby.system.home=" + str(scratch),
         "spark.ui.enabled": "false",
+        # Kept even without the UI: a thousand finished queries with their plans fill the heap.
+        "spark.sql.ui.retainedExecutions": "20",
+        "spark.ui.retainedJobs": "50",
+        "spark.ui.retainedStages": "50",
+        "spark.ui.retainedTasks": "500",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         "spark.local.dir": str(scratch),
