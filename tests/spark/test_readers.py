@@ -1,0 +1,115 @@
+"""Gold is the same table whoever reads it, and needs no newer reader than Delta's first."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from tests.oracle import compare, judge
+from tests.support.drivers import REPOSITORY
+from tests.support.engine import Engine
+from tests.support.events import readings
+from tests.support.landing import Landing, split
+from tests.support.readings import APPROXIMATE, GOLD_KEYS, declare, rules
+from tests.support.tables import differences
+
+pytestmark = pytest.mark.spark
+
+Rows = list[dict[str, Any]]
+
+
+def with_deltalake(table: Path, folder: Path) -> Rows:
+    rows: Rows = pa.table(DeltaTable(str(table)).to_pyarrow_table()).to_pylist()
+    return rows
+
+
+def with_duckdb(table: Path, folder: Path) -> Rows:
+    gold = DeltaTable(str(table)).to_pyarrow_dataset()
+    connection = duckdb.connect()
+    connection.execute("set timezone = 'UTC'")
+    connection.register("gold", gold)
+    rows: Rows = connection.sql("select * from gold").to_arrow_table().to_pylist()
+    return rows
+
+
+def with_polars(table: Path, folder: Path) -> Rows:
+    return polars.read_delta(str(table)).drop("_state").to_dicts()
+
+
+def with_spark(table: Path, folder: Path) -> Rows:
+    target = folder / f"{table.name}.parquet"
+    paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "pipelines")])
+    subprocess.run(
+        [sys.executable, "-m", "tests.support.spark_reader", str(table), str(target)],
+        env=os.environ | {"PYTHONPATH": paths},
+        cwd=REPOSITORY,
+        check=True,
+        timeout=240,
+        capture_output=True,
+    )
+    rows: Rows = pq.read_table(target).to_pylist()
+    return rows
+
+
+@pytest.fixture(scope="module")
+def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    """Two batches, windows closed in between: open, final and replaced files."""
+    folder = tmp_path_factory.mktemp("readers")
+    landing = Landing(folder / "landing")
+    landing.write_all(split(readings(200, seed=12), 2))
+    engine = Engine(spark, declare(folder, landing.folder), folder / "root")
+    engine.list_new()
+    for end in (1, 2):
+        engine.absorb(end)
+        engine.catch_up()
+    assert differences(engine.root, judge(landing.records(), rules())) == {}
+    return engine
+
+
+@pytest.mark.parametrize("read", [with_duckdb, with_polars, with_spark])
+def test_gold_is_the_same_for_every_reader(
+    engine: Engine, tmp_path: Path, read: Callable[[Path, Path], Rows]
+) -> None:
+    tables = ["per_minute"] if read is with_spark else list(GOLD_KEYS)
+    for name in tables:
+        table = engine.root / "readings/gold" / name
+        expected = [
+            {k: v for k, v in row.items() if k != "_state"}
+            for row in with_deltalake(table, tmp_path)
+        ]
+        assert expected
+        assert compare(expected, read(table, tmp_path), GOLD_KEYS[name]) == []
+
+
+def test_the_oracle_has_the_same_gold_through_duckdb(engine: Engine, tmp_path: Path) -> None:
+    landing = Landing(engine.pipeline.file.parent / "landing")
+    landing.written = [
+        (path.read_bytes(), engine.medallion.files_log.files[n].modified)
+        for n, path in enumerate(sorted(landing.folder.iterdir()))
+    ]
+    expected = judge(landing.records(), rules()).gold
+    for name, rows in expected.items():
+        found = with_duckdb(engine.root / "readings/gold" / name, tmp_path)
+        assert compare(rows, found, GOLD_KEYS[name], APPROXIMATE.get(name)) == []
+
+
+def test_every_table_keeps_to_the_first_protocol(engine: Engine) -> None:
+    logs = sorted(engine.root.rglob("_delta_log"))
+    assert len(logs) == 11  # files log, bronze, quarantine, 2 silver, 3 gold, 3 late
+    for log in logs:
+        protocol = DeltaTable(str(log.parent)).protocol()
+        assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
+        assert not protocol.reader_features
+        assert not protocol.writer_features

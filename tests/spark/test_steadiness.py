@@ -1,0 +1,82 @@
+"""A driver that runs for long does not slow down: nothing compiled anew, nothing kept."""
+
+from __future__ import annotations
+
+import gc
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.oracle import judge
+from tests.support.engine import Engine
+from tests.support.events import MALFORMED, reading
+from tests.support.landing import Landing, lines
+from tests.support.readings import NOON, declare, rules
+from tests.support.tables import differences
+
+pytestmark = pytest.mark.spark
+
+GOLD = ("bands",)
+WARM = 10  # batches until every plan was seen once
+MB = 1 << 20
+
+
+def compilations(spark: SparkSession) -> int:
+    """Classes that Spark generated and compiled so far."""
+    metrics = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics
+    return int(metrics.METRIC_COMPILATION_TIME().getCount())
+
+
+def persisted(spark: SparkSession) -> int:
+    return int(spark.sparkContext._jsc.getPersistentRDDs().size())
+
+
+def heap(spark: SparkSession) -> int:
+    """Bytes in use after a full collection."""
+    for _ in range(2):
+        gc.collect()
+        spark._jvm.System.gc()
+        time.sleep(1)  # Spark's cleaner drops broadcasts only after their handles were collected
+    runtime = spark._jvm.Runtime.getRuntime()
+    return int(runtime.totalMemory() - runtime.freeMemory())
+
+
+def batch(number: int) -> bytes:
+    """The same kinds of records every time, a minute later: also late ones and bad ones."""
+    start = NOON + timedelta(minutes=number)
+    good = [
+        reading(f"{number}-{k}", start + timedelta(seconds=k), site="North", level=k, value=k)
+        for k in range(20)
+    ]
+    late = reading(f"{number}-late", start - timedelta(minutes=12), site="North", value=3)
+    return lines([*good, late, good[3], MALFORMED["unparsable"], MALFORMED["missing_time"]])
+
+
+def run(spark: SparkSession, folder: Path, batches: int) -> None:
+    landing = Landing(folder / "landing")
+    landing.write_all([batch(number) for number in range(batches)])
+    engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
+    engine.list_new()
+    compiled, used = {}, {}
+    for number in range(1, batches + 1):
+        engine.absorb(number)
+        engine.catch_up()
+        assert persisted(spark) == 0
+        compiled[number] = compilations(spark)
+        if number in (WARM, batches):
+            used[number] = heap(spark)
+    assert compiled[batches] == compiled[WARM], compiled
+    assert used[batches] - used[WARM] < 32 * MB, used
+    assert differences(engine.root, judge(landing.records(), rules(gold=GOLD))) == {}
+
+
+def test_thirty_batches(spark: SparkSession, tmp_path: Path) -> None:
+    run(spark, tmp_path, 30)
+
+
+@pytest.mark.bench
+def test_five_hundred_batches(spark: SparkSession, tmp_path: Path) -> None:
+    run(spark, tmp_path, 500)

@@ -1,0 +1,41 @@
+"""A Delta table as plain Spark with delta-spark reads it: ``… spark_reader TABLE TARGET.parquet``.
+
+A process of its own: the tests' session has no Delta jars, as the engine needs none.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from headgate.jars import cached_jars
+
+
+def main(table: str, target: str) -> None:
+    scratch = Path(target).parent
+    builder = (
+        SparkSession.builder.master("local[1]")
+        .config("spark.jars", ",".join(map(str, cached_jars())))
+        .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+        .config(
+            "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+        )
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+        .config("spark.local.dir", str(scratch))
+    )
+    rows = builder.getOrCreate().read.format("delta").load(table).drop("_state").toArrow()
+    pq.write_table(rows, target)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(0)
