@@ -30,10 +30,12 @@ def fail_at(monkeypatch: pytest.MonkeyPatch, place: str, action: str = "raise") 
     monkeypatch.setattr(failpoints, "_passages", 0)
 
 
+@pytest.mark.parametrize("at_once", [True, False], ids=["caught up at once", "with more to do"])
 def test_an_error_at_every_named_place(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: bool
 ) -> None:
-    """After each failure the next start absorbs one file more, so every place has work."""
+    """After each failure the next start absorbs one file more, so every place has work. The
+    batch that failed is caught up with alone, or in one step with the next."""
     files = split(readings(250, seed=8), len(PLACES) + 1)
     landing = Landing(tmp_path / "landing")
     pipeline = declare(tmp_path, landing.folder, gold=GOLD)
@@ -44,7 +46,8 @@ def test_an_error_at_every_named_place(
         with pytest.raises(failpoints.FailpointError):
             engine.start().run_all()
         fail_at(monkeypatch, "")
-        engine.start()
+        if at_once:
+            engine.start().catch_up()
     landing.write_all(files[-1:], first=len(files))
-    engine.run_all()
+    engine.start().run_all()
     assert differences(engine.root, judge(landing.records(), rules(gold=GOLD))) == {}
