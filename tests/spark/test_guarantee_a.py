@@ -93,16 +93,11 @@ def test_the_input_holds_every_outcome(expected: Tables) -> None:
     assert {row["final"] for rows in expected.gold.values() for row in rows} == {True, False}
 
 
-_KEEPS_THE_COLUMN = pytest.mark.xfail(
-    strict=True, reason="a differing duplicate of a wrong type keeps its reason_column in bronze"
-)
-
-
 @pytest.mark.parametrize(
     ("differing", "unknown"),
     [
         ("keep", "rescue"),
-        pytest.param("quarantine", "quarantine", marks=_KEEPS_THE_COLUMN),
+        ("quarantine", "quarantine"),
     ],
 )
 def test_other_answers_to_differing_duplicates_and_unknown_fields(

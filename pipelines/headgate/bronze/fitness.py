@@ -44,6 +44,7 @@ def in_log_order(thin: pa.Table, verdicts: pa.Table, future_after: int) -> pa.Ta
     )
     time = rows.column("time")
     unreadable = _among(reason, UNREADABLE)
+    no_id = _among(reason, (*UNREADABLE, Reason.MISSING_ID))
     ahead = pc.greater(time, pc.add(rows.column("seen_at"), future_after))
     future = pc.and_(pc.fill_null(ahead, False), pc.invert(unreadable))
     early = _among(reason, BEFORE_FUTURE)
@@ -53,7 +54,7 @@ def in_log_order(thin: pa.Table, verdicts: pa.Table, future_after: int) -> pa.Ta
         "partition": rows.column("partition"),
         "offset": rows.column("offset"),
         "time": pc.if_else(pc.or_(future, unreadable), nothing, time),
-        "hash_a": pc.if_else(unreadable, nothing, rows.column("hash_a")),
+        "hash_a": pc.if_else(no_id, nothing, rows.column("hash_a")),
         "hash_b": rows.column("hash_b"),
         "content": rows.column("content"),
         "reason": told,

@@ -73,12 +73,17 @@ def judge(unclear: Unclear, record: Record, format: FileFormat) -> Verdict:
         return Verdict(Reason.UNPARSABLE)
     if not isinstance(document, _Object):
         return Verdict(Reason.NOT_AN_OBJECT)
-    if unclear.no_id:
+    if unclear.no_id or _has_nested_id(document, record):
         return Verdict(Reason.MISSING_ID)
     if unclear.no_time:
         given = document.get(record.event_time.column) is not None
         return Verdict(Reason.UNPARSABLE_TIME if given else Reason.MISSING_TIME)
     return _judge_fields(document, unclear, record, format)
+
+
+def _has_nested_id(document: _Object, record: Record) -> bool:
+    """The parser takes an object for a text, and its text for an id."""
+    return any(isinstance(document.get(name), dict | list) for name in record.event_id)
 
 
 def _judge_fields(

@@ -122,9 +122,10 @@ class BronzeStage:
     def _stamped_columns(self) -> list[Column]:
         record = self._source.record
         unreadable = F.coalesce(F.col("reason").isin(*(r.value for r in UNREADABLE)), F.lit(False))
+        no_id = F.coalesce(F.col("reason") == Reason.MISSING_ID.value, F.lit(False))
         # Half a document may have given fields before it broke off: they do not count.
         readable = {
-            "event_id": ~unreadable | F.lit(not record.event_id),
+            "event_id": (~unreadable & ~no_id) | F.lit(not record.event_id),
             "event_time": ~unreadable,
             "record": ~unreadable,
         }
@@ -135,6 +136,7 @@ class BronzeStage:
             told = F.coalesce("differing", F.lit(False)) & ~F.coalesce(early, F.lit(False))
             differs = Reason.DIFFERING_DUPLICATE.value
             computed["reason"] = F.when(told, differs).otherwise(F.col("reason"))
+            computed["reason_column"] = F.when(~told, F.col("reason_column"))
         names = self.type.fieldNames()
         return [computed.get(name, F.col(name)).alias(name) for name in names]
 

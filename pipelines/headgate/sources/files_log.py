@@ -24,6 +24,7 @@ FileStatus = Literal["recorded", "set_aside", "skipped"]
 
 SCHEMA = pa.schema(
     [
+        ("event", pa.int64()),
         ("sequence", pa.int64()),
         ("path", pa.string()),
         ("size", pa.int64()),
@@ -54,7 +55,7 @@ class FilesLog:
     def __init__(self, storage: Storage, pipeline: str, source: str) -> None:
         self.table = Table(storage, Layout.files_log(source), pipeline=pipeline)
         self._files: dict[int, LoggedFile] = {}
-        self._sequence_of: dict[str, int] = {}
+        self._events = 0
 
     def create(self, definition: str) -> None:
         self.table.create(SCHEMA, definition, time_column="at")
@@ -66,15 +67,15 @@ class FilesLog:
         for file in live_files(self.table.handle):
             with self.table.storage.open(file.path) as source:
                 rows += pq.read_table(source).to_pylist()
+        self._events = len(rows)
         self._files.clear()
-        self._sequence_of.clear()
-        for row in sorted(rows, key=lambda r: r["at"]):  # type: ignore[arg-type,return-value]
+        # Numbered, not timed: a wall clock that steps back must not bring a file back.
+        for row in sorted(rows, key=lambda r: r.pop("event")):  # type: ignore[arg-type,return-value]
             row.pop("at")
             self._hold(LoggedFile(**row))  # type: ignore[arg-type]
 
     def _hold(self, file: LoggedFile) -> None:
         self._files[file.sequence] = file
-        self._sequence_of[file.path] = file.sequence
 
     @property
     def last_sequence(self) -> int:
@@ -115,10 +116,12 @@ class FilesLog:
             return
         state = self.table.refresh()
         at = int(now.timestamp() * 1_000_000)
-        rows = pa.Table.from_pylist([{**vars(f), "at": now} for f in files], SCHEMA)
+        events = enumerate(files, start=self._events + 1)
+        rows = pa.Table.from_pylist([{"event": i, **vars(f), "at": now} for i, f in events], SCHEMA)
         n = max(self.last_sequence, files[-1].sequence)
         state = replace(state, kind="data", from_n=state.n, n=n, at=at, batch={"files": len(files)})
         staged = stage_arrow(self.table, state, rows, time_column="at")
         self.table.commit(state, add=staged)
+        self._events += len(files)
         for file in files:
             self._hold(file)

@@ -13,7 +13,7 @@ from headgate.spec.datatypes import parse_type
 from headgate.spec.document import Broken, Entry, Mapping, Node, Scalar, Sequence
 from headgate.spec.errors import Unfit
 from headgate.spec.key import Key
-from headgate.spec.names import check_name
+from headgate.spec.names import check_column, check_name
 from headgate.spec.nearest import nearest
 from headgate.spec.placeholders import has_placeholder, resolve
 from headgate.spec.quantities import format_duration, format_size, parse_duration, parse_size
@@ -48,7 +48,7 @@ class Checker:
             return self._table(node, key, path, line)
         if key.kind == "groups" and isinstance(node, Mapping):
             entry = Key("NAME", "expression")
-            return Field(path, line, self._entries(node, entry, path))
+            return Field(path, line, self._entries(node, entry, path, check_column))
         if key.kind in ("names", "groups") and isinstance(node, Sequence):
             return self._names(node, path, line)
         if key.kind not in _WANTED and isinstance(node, Scalar):
@@ -101,14 +101,17 @@ class Checker:
         if not node.entries:
             self._report.add(line, path, "is empty; give it an entry or remove the key")
             return None
-        return Field(path, line, self._entries(node, key.entry, path))
+        check = check_column if key.of_columns else check_name
+        return Field(path, line, self._entries(node, key.entry, path, check))
 
-    def _entries(self, node: Mapping, entry_key: Key, path: str) -> dict[str, Field]:
+    def _entries(
+        self, node: Mapping, entry_key: Key, path: str, check: Callable[[str], None]
+    ) -> dict[str, Field]:
         fields: dict[str, Field] = {}
         for entry in node.entries:
             where = _join(path, entry.key)
             try:
-                check_name(entry.key)
+                check(entry.key)
             except Unfit as error:
                 self._report.add(entry.line, where, error.message, error.nearest)
             field = self.check(entry.node, entry_key, where, entry.line)
@@ -119,7 +122,7 @@ class Checker:
     def _names(self, node: Sequence, path: str, line: int) -> Field:
         names: list[Field] = []
         for item in node.items:
-            field = self.check(item, Key("", "name"), path, item.line)
+            field = self.check(item, Key("", "column"), path, item.line)
             if field is None:
                 continue
             if field.text in [name.text for name in names]:
@@ -171,6 +174,13 @@ def _name(text: str, value: object, key: Key) -> str:
     return text
 
 
+def _column(text: str, value: object, key: Key) -> str:
+    if not isinstance(value, str):
+        raise Unfit(f"must be the name of a column, not {text}")
+    check_column(text)
+    return text
+
+
 def _choice(text: str, value: object, key: Key) -> str:
     if text not in key.choices:
         guess = nearest(text, key.choices)
@@ -215,6 +225,7 @@ def _bounded(number: Quantity, key: Key, show: Callable[[Quantity], str]) -> Qua
 _KINDS: dict[str, Callable[[str, object, Key], object]] = {
     "text": _text,
     "name": _name,
+    "column": _column,
     "choice": _choice,
     "boolean": _boolean,
     "integer": _integer,

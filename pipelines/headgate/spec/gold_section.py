@@ -106,7 +106,7 @@ def _check_names(parts: Iterable[Mapping[str, Field]], report: Report) -> None:
     for part, owner in zip(parts, ("a key of by", "a measure", "a column"), strict=True):
         for name, field in part.items():
             try:
-                check_not_taken(name, taken, taken.get(name, ""))
+                check_not_taken(name, taken)
             except Unfit as error:
                 report.unfit(field, error)
-        taken |= dict.fromkeys(part, owner)
+            taken[name] = owner

@@ -9,10 +9,11 @@ from typing import Any, Literal
 Kind = Literal[
     "section",  # a map with the keys of `children`
     "table",  # a map from names the author chooses to `entry`
-    "names",  # a list of names
+    "names",  # a list of column names
     "groups",  # a list of column names, or a map from names to expressions
     "text",
     "name",
+    "column",
     "choice",
     "boolean",
     "integer",
@@ -31,7 +32,8 @@ class Key:
     """``low`` and ``high`` bound a quantity, both inclusive (an int or a timedelta). ``default``
     is as one would write it. A key of the ``deployment`` may hold ``${env:NAME}`` and
     ``${file:PATH}``, and is no part of a pipeline's digest. A key that ``comes_next`` is known,
-    and refused. A section of which exactly ``one_of`` its keys may be given says so."""
+    and refused. A section of which exactly ``one_of`` its keys may be given says so. A table
+    ``of_columns`` has names that are those of fields, in letters of both cases."""
 
     name: str
     kind: Kind = "text"
@@ -44,6 +46,7 @@ class Key:
     children: tuple[Key, ...] = ()
     entry: Key | None = None
     one_of: bool = False
+    of_columns: bool = False
     deployment: bool = False
     comes_next: bool = False
 

@@ -115,7 +115,7 @@ def _check_tables(root: Section, report: Report) -> None:
     for layer, owner in (("sources", "a source"), ("silver", "a silver table"), ("gold", "")):
         for name, field in root.entries(layer).items():
             try:
-                check_not_taken(name, taken, taken.get(name, ""))
+                check_not_taken(name, taken)
             except Unfit as error:
                 report.unfit(field, error)
         taken |= dict.fromkeys(root.entries(layer), owner)

@@ -16,7 +16,7 @@ from headgate.spec.functions import REFUSED_FOR, Argument, functions
 from headgate.spec.gold_section import MAX_WINDOWS_PER_ROW
 from headgate.spec.key import Key
 from headgate.spec.keys import PIPELINE
-from headgate.spec.names import NAME_PATTERN
+from headgate.spec.names import COLUMN_PATTERN, NAME_PATTERN
 from headgate.spec.plan import STATES
 from headgate.spec.quantities import format_duration, format_size
 from headgate.spec.reference_text import AFTER_FUNCTIONS, ERRORS, EXPRESSIONS, INTRODUCTION
@@ -28,10 +28,11 @@ EXAMPLE = Path("pipelines/examples/auctions.yml")
 
 _VALUES = {
     "section": "a map of keys",
-    "names": "a list of names",
+    "names": "a list of columns",
     "groups": "a list of columns, or a map of expressions",
     "text": "text",
     "name": "a name",
+    "column": "a column",
     "boolean": "`true` or `false`",
     "integer": "a whole number",
     "size": "a size",
@@ -85,7 +86,7 @@ _ARGUMENTS = {
 def document(example: str) -> str:
     """The whole reference; ``example`` is the text of a declaration to open with."""
     parts = [
-        INTRODUCTION.format(name=NAME_PATTERN, example=example.rstrip()),
+        INTRODUCTION.format(name=NAME_PATTERN, column=COLUMN_PATTERN, example=example.rstrip()),
         "## Keys\n",
         *_sections(PIPELINE, ""),
         EXPRESSIONS.format(types=", ".join(f"`{name}`" for name in SCALARS)),

@@ -15,9 +15,11 @@ starts before every mistake in it is mended.
 
 - The file is YAML 1.2: `no`, `on` and dates are text. A key given twice, an alias, a merge key or
   a tag is an error.
-- A name matches `{name}`. Names that start with an underscore are
-  Headgate's own. Sources, silver and gold tables share one space of names, because each is queried
-  by its name alone.
+- A name of a pipeline, a table, a measure or what is computed from measures matches
+  `{name}`; a column (a record's field, or made from fields) may have
+  letters of both cases: `{column}`. Names that start with an underscore
+  are Headgate's own. No two columns of a table may differ only in case. Sources, silver and gold
+  tables share one space of names, because each is queried by its name alone.
 - A duration is a whole number and a unit: `10 minutes`, `1 hour`, `2 s`, `500 ms`, `1 day`. A size
   is a number of bytes, or one with a unit: `64 MB`.
 - Inside `{{ }}` and `[ ]` a comma ends a value: quote an expression with a comma in it, or write it

@@ -12,16 +12,18 @@ from typing import Any
 from headgate.spec.datatypes import SCALARS
 from headgate.spec.key import Key
 from headgate.spec.keys import PIPELINE
-from headgate.spec.names import NAME_PATTERN
+from headgate.spec.names import COLUMN_PATTERN, NAME_PATTERN
 from headgate.spec.quantities import DURATION_PATTERN, SIZE_PATTERN
 
 _PLACEHOLDER = {"type": "string", "pattern": r"\$\{(env|file):[^{}]+\}"}
 _TYPE = rf"^({'|'.join(SCALARS)}|decimal\([0-9]+, ?[0-9]+\))$"
-_NAMES = {"type": "array", "items": {"type": "string", "pattern": NAME_PATTERN}}
+_COLUMN = {"type": "string", "pattern": COLUMN_PATTERN}
+_NAMES = {"type": "array", "items": _COLUMN}
 _EXPRESSION = {"type": ["string", "number", "boolean"]}
 _SCALARS: dict[str, dict[str, Any]] = {
     "text": {"type": "string", "minLength": 1},
     "name": {"type": "string", "pattern": NAME_PATTERN},
+    "column": _COLUMN,
     "boolean": {"type": "boolean"},
     "size": {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": SIZE_PATTERN}]},
     "duration": {"type": "string", "pattern": DURATION_PATTERN},
@@ -61,9 +63,10 @@ def _shape(key: Key) -> dict[str, Any]:
         return _section(key)
     if key.kind in ("table", "groups"):
         entry = _schema(key.entry) if key.entry else _EXPRESSION
+        of_columns = key.of_columns or key.kind == "groups"
         table = {
             "type": "object",
-            "propertyNames": {"pattern": NAME_PATTERN},
+            "propertyNames": {"pattern": COLUMN_PATTERN if of_columns else NAME_PATTERN},
             "additionalProperties": entry,
         }
         return {**table, "minProperties": 1} if key.kind == "table" else {"anyOf": [_NAMES, table]}

@@ -10,7 +10,7 @@ from headgate.spec.errors import Unfit
 from headgate.spec.expressions import parse_condition, parse_expression
 from headgate.spec.inference import Scope, Unresolved
 from headgate.spec.model import Column, Derived, SilverTable
-from headgate.spec.names import LATE_COLUMNS
+from headgate.spec.names import LATE_COLUMNS, in_other_case
 from headgate.spec.nearest import nearest
 
 Parsed = TypeVar("Parsed")
@@ -113,12 +113,16 @@ def _check_kept(
 ) -> None:
     if not kept:
         report.add(section.line, section.path, "drops every column")
-    for name in LATE_COLUMNS:
-        if name in kept:
-            at = columns.get(name)
+    for name in kept:
+        at = columns.get(name)
+        if name.lower() in LATE_COLUMNS:
             report.add(
                 at.line if at else section.line,
                 at.path if at else section.path,
                 f"the column {name!r} has the name of a column of late side tables; "
                 "give it another name in columns and drop it",
             )
+        # Two fields of such names are reported where they are declared.
+        if at and (twin := in_other_case(name, kept)) and (twin not in columns or name > twin):
+            message = f"differs only in case from {twin!r}, and a table cannot hold both; drop one"
+            report.add(at.line, at.path, message)

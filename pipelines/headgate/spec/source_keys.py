@@ -96,7 +96,7 @@ RECORD = Key(
             "Where the event's own time is read.",
             required=True,
             children=(
-                Key("column", "name", "A column of `schema`.", required=True),
+                Key("column", "column", "A column of `schema`.", required=True),
                 Key(
                     "format",
                     "text",
@@ -155,8 +155,10 @@ RECORD = Key(
         Key(
             "schema",
             "table",
-            "The fields of a record and their Spark SQL types. Names are case-sensitive.",
+            "The fields of a record and their Spark SQL types. Names are case-sensitive, but no "
+            "two may differ only in case.",
             required=True,
+            of_columns=True,
             entry=Key(
                 "COLUMN",
                 "type",

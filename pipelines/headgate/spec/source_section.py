@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from headgate.spec.checked import Field, Report, Section
 from headgate.spec.errors import Unfit
 from headgate.spec.literals import check_zone
 from headgate.spec.model import Column, Duplicates, EventTime, FilesSource, Record, Source
+from headgate.spec.names import in_other_case
 from headgate.spec.nearest import nearest
 from headgate.spec.patterns import check_read_pattern, has_offset
 
@@ -77,6 +79,7 @@ def _record(section: Section | None, report: Report) -> Record | None:
     if section is None:
         return None
     schema = section.entries("schema")
+    _check_cases(schema, report)
     types = {name: field.value for name, field in schema.items()}
     columns = tuple(Column(name, type_) for name, type_ in types.items() if type_ is not None)
     event_id = _event_id(section.get("event_id"), types, report)
@@ -94,6 +97,15 @@ def _record(section: Section | None, report: Report) -> Record | None:
         future_after=section.duration("future_after", timedelta(hours=1)),
         unknown_fields=section.text("unknown_fields", "ignore"),  # type: ignore[arg-type]
     )
+
+
+def _check_cases(schema: Mapping[str, Field], report: Report) -> None:
+    above: list[str] = []
+    for name, field in schema.items():
+        if (twin := in_other_case(name, above)) is not None:
+            message = f"differs only in case from {twin!r}, and a table cannot hold both"
+            report.add(field.line, field.path, message)
+        above.append(name)
 
 
 def _event_id(field: Field | None, types: dict[str, str | None], report: Report) -> tuple[str, ...]:

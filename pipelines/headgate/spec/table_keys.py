@@ -20,6 +20,7 @@ SILVER = Key(
             "Expressions over the record's fields. A new name adds a column, a field's name "
             "replaces it. They do not see each other, and cannot change the event time.",
             entry=_EXPRESSIONS,
+            of_columns=True,
         ),
         Key("drop", "names", "Columns that the table leaves out.", default="[]"),
         Key(

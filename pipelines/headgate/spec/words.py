@@ -48,4 +48,4 @@ def check_words(tokens: tuple[Token, ...], columns: Container[str]) -> None:
 
 def quoted(column: str) -> str:
     """A column's name as an expression."""
-    return f"`{column}`" if column in RESERVED_WORDS else column
+    return f"`{column}`" if column.lower() in RESERVED_WORDS else column

@@ -78,7 +78,7 @@ SHAPES = [
 
 NAMES = [
     Wrong("pipeline: shop", "pipeline: MyShop", 1, "pipeline", "my_shop", "is not a name"),
-    Wrong("quantity: int", "unitCount: int", 13, f"{RECORD}.schema.unitCount", "unit_count",
+    Wrong("quantity: int", "unit-Count: int", 13, f"{RECORD}.schema.unit-Count", "unit_Count",
           "is not a name"),
     Wrong("quantity: int", "_quantity: int", 13, f"{RECORD}.schema._quantity", None, "underscore"),
     Wrong("  sales:", "  clean:", 27, "gold.clean", None, "is taken by a silver table"),
