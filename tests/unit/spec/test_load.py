@@ -90,6 +90,31 @@ def test_a_column_named_like_a_word_of_sql_is_quoted(base: str, read: Read) -> N
     assert read(text).gold["sales"].by == (Derived("end", "`end`", "int"),)
 
 
+CAMEL = {"order_id": "orderId", "customer": "customerId", "ordered_at": "orderedAt"}
+CAMEL |= {"weight": "grossWeight", "note": "Note", "quantity": "End"}
+
+
+def test_fields_are_named_as_producers_name_them(base: str, read: Read) -> None:
+    text = base.replace("price > 0", "price > 0 and `End` > 1").replace("[customer]", "[End]")
+    for snake, camel in CAMEL.items():
+        text = text.replace(snake, camel)
+    shop = read(text)
+    record = shop.source.record
+    assert (record.event_id, record.event_time.column) == (("orderId",), "orderedAt")
+    clean = shop.silver["clean"]
+    assert clean.columns == (Derived("Note", "lower(Note)", "string"),)
+    assert (clean.drop, clean.where) == (("grossWeight",), "price > 0 and `End` > 1")
+    assert [c.name for c in clean.schema][:3] == ["orderId", "customerId", "price"]
+    assert shop.gold["sales"].by == (Derived("End", "`End`", "int"),)
+
+
+def test_a_field_may_get_its_name_in_another_case(base: str, read: Read) -> None:
+    """Dropped, the old one is no column of the table that the new one could be taken for."""
+    text = base.replace("note: lower(note)", "Note: lower(note)")
+    clean = read(text.replace("[weight]", "[weight, note]")).silver["clean"]
+    assert {c.name for c in clean.schema} & {"Note", "note"} == {"Note"}
+
+
 def test_windows(base: str, read: Read) -> None:
     minute = timedelta(minutes=1)
     assert read(base).gold["sales"].window == Window(minute, minute)

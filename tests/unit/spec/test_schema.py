@@ -45,12 +45,20 @@ def test_it_refuses_wrong_keys(wrong: Wrong, base: str) -> None:
         ("[customer]", "customer"),
         ("decimal(18,2)", "money"),
         ("pipeline: shop", "pipeline: Shop"),
+        ("revenue: sum", "netRevenue: sum"),
+        ("quantity: int", "unit-count: int"),
         ("format: json", "format: json, max_files_per_batch: 0"),
         ("{tumbling: 1 minute}", "{}"),
     ],
 )
 def test_it_refuses_wrong_values(old: str, new: str, base: str) -> None:
     assert not VALIDATOR.is_valid(parsed(base.replace(old, new)))
+
+
+def test_it_accepts_columns_in_both_cases(base: str) -> None:
+    text = base.replace("order_id", "orderId").replace("ordered_at", "orderedAt")
+    text = text.replace("note: lower", "Note: lower").replace("[weight]", "[grossWeight]")
+    VALIDATOR.validate(parsed(text.replace("[customer]", "{customerId: customer}")))
 
 
 def test_it_accepts_placeholders_where_they_are_resolved(base: str) -> None:
