@@ -1,0 +1,78 @@
+"""What the README says can be typed works, and says what the README says it says."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headgate.cli.main import answer
+
+pytestmark = pytest.mark.e2e
+
+CLONE = Path(__file__).parents[2]
+README = (CLONE / "README.md").read_text(encoding="utf-8")
+PAGES = [CLONE / "README.md", CLONE / "CONTRIBUTING.md", *sorted((CLONE / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+COMMAND = re.compile(r"\bheadgate ((?:files )?[a-z]+)\b([^`\n]*)")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def words(text: str) -> list[str]:
+    """The lines that say something, however wide their columns are."""
+    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+
+
+def test_make_targets_exist() -> None:
+    makefile = (CLONE / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    told = "\n".join(blocks("sh")) + "".join(p.read_text("utf-8") for p in PAGES[1:])
+    named = re.findall(r"^make ([a-z]+)|`make ([a-z]+)", told, re.MULTILINE)
+    assert {"demo", "test"} <= {first or second for first, second in named} <= targets
+
+
+def test_the_first_pipeline_runs_as_written(tmp_path: Path) -> None:
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    script = "\n".join(["set -eu", *(line for line in lines if not line.startswith("make "))])
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": path, "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    said = words(done.stdout)
+    for line in words("\n".join(blocks("text"))):
+        assert line in said, done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_and_their_options_exist(
+    page: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    text = "\n".join(
+        re.findall(r"`headgate [^`]+`|^\$? ?headgate .*$", page.read_text("utf-8"), re.M)
+    )
+    for verb, rest in COMMAND.findall(text):
+        assert answer([*verb.split(), "--help"]) == 0, verb
+        help_text = capsys.readouterr().out
+        for option in re.findall(r"(?<!\S)(--?[a-z][a-z-]*)", rest):
+            assert option in help_text, f"{verb} {option}"
