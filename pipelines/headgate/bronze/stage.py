@@ -25,7 +25,7 @@ from headgate.tables.frames import arrow_schema, held_in_memory, micros, read_fi
 from headgate.tables.history import live_files
 from headgate.tables.record_shape import RECORD_SHAPE
 from headgate.tables.staging import stage
-from headgate.tables.state import State, add_counts
+from headgate.tables.state import State, add_counts, commit_time
 from headgate.tables.table import Table
 
 
@@ -79,7 +79,7 @@ class BronzeStage:
                 closing=sequenced.closing,
                 batch=counts,
                 total=add_counts(held.total, counts),
-                at=int(now.timestamp() * 1_000_000),
+                at=commit_time(now),
             )
             stamped = self._stamped(rows, sequenced)
             files = stage(self.table, state, stamped, time_column="event_time")

@@ -11,7 +11,7 @@ from headgate.failpoints import failpoint
 from headgate.gold.schema import FINAL
 from headgate.gold.stage import GoldStage
 from headgate.tables.staging import stage
-from headgate.tables.state import State, add_counts
+from headgate.tables.state import State, add_counts, commit_time
 
 
 def close_windows(gold: GoldStage, operation: int, now: datetime) -> State:
@@ -25,7 +25,7 @@ def close_windows(gold: GoldStage, operation: int, now: datetime) -> State:
     if held.operation >= operation:
         return held
     opened = gold.open_files()
-    at = int(now.timestamp() * 1_000_000)
+    at = commit_time(now)
     state = replace(held.held("operation", table.epoch), operation=operation, at=at)
     if not opened:
         return table.commit(state)

@@ -19,7 +19,7 @@ from headgate.tables.catching_up import files_of, steps
 from headgate.tables.frames import arrow_schema, micros, read_files, row_type
 from headgate.tables.history import Batch, live_files
 from headgate.tables.staging import stage
-from headgate.tables.state import State, add_counts
+from headgate.tables.state import State, add_counts, commit_time
 from headgate.tables.table import DataFile, Table
 
 
@@ -61,7 +61,7 @@ class GoldStage:
     def _absorb(self, group: Sequence[Batch], now: datetime) -> State:
         held = self.gold.refresh()
         last = group[-1].state
-        at = int(now.timestamp() * 1_000_000)
+        at = commit_time(now)
         state = replace(
             held, kind="data", from_n=held.n, n=last.n, closing=last.closing, at=at, batch={}
         )

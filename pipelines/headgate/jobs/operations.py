@@ -15,6 +15,7 @@ from datetime import datetime
 from headgate.failpoints import failpoint
 from headgate.gold.closing import close_windows
 from headgate.jobs.medallion import Medallion
+from headgate.tables.state import commit_time
 
 Clock = Callable[[], datetime]
 
@@ -28,7 +29,7 @@ def intend_closing(medallion: Medallion, clock: Clock) -> None:
     state = replace(
         held.held("operation", bronze.epoch),
         operation=held.operation + 1,
-        at=int(clock().timestamp() * 1_000_000),
+        at=commit_time(clock()),
     )
     bronze.commit(state)
     failpoint("operation.intended")

@@ -18,7 +18,7 @@ from headgate.tables.catching_up import files_of, steps
 from headgate.tables.frames import arrow_schema, read_files
 from headgate.tables.history import Batch
 from headgate.tables.staging import stage
-from headgate.tables.state import State, add_counts
+from headgate.tables.state import State, add_counts, commit_time
 from headgate.tables.table import Table
 
 OUTCOMES = ("silver", "filtered", "quarantined", "duplicate")
@@ -62,7 +62,7 @@ class SilverStage:
         """
         held = {name: table.refresh() for name, table in self.silver.items()}
         lowest = min(state.n for state in held.values())
-        at = int(now.timestamp() * 1_000_000)
+        at = commit_time(now)
         for group in steps(self.bronze, lowest, upto):
             # Quarantine first: a silver table at n promises that quarantine is at n too.
             self._quarantine(group, lowest, at)

@@ -18,6 +18,7 @@ from headgate.storage.files import Stat, Storage
 from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.history import live_files
+from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 
 FileStatus = Literal["recorded", "set_aside", "skipped"]
@@ -115,7 +116,7 @@ class FilesLog:
         if not files:
             return
         state = self.table.refresh()
-        at = int(now.timestamp() * 1_000_000)
+        at = commit_time(now)
         events = enumerate(files, start=self._events + 1)
         rows = pa.Table.from_pylist([{"event": i, **vars(f), "at": now} for i, f in events], SCHEMA)
         n = max(self.last_sequence, files[-1].sequence)

@@ -50,9 +50,5 @@ class Layout:
         return f"{CONTROL}/checkpoint/{layer}-{epoch}"
 
     @staticmethod
-    def checkpoints() -> str:
-        return f"{CONTROL}/checkpoint"
-
-    @staticmethod
     def document(name: str) -> str:
         return f"{CONTROL}/{name}.json"

@@ -26,10 +26,6 @@ def offset_of(sequence: int, position: int = 0) -> int:
     return sequence << POSITION_BITS | position
 
 
-def sequence_of(offset: int) -> int:
-    return offset >> POSITION_BITS
-
-
 RECORD_SHAPE = (
     f"value binary, key binary, headers {HEADERS}, partition int, offset bigint, "
     "file string, ingested_at timestamp, seen_at timestamp"

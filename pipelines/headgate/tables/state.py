@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from typing import Any, Literal
 
 Kind = Literal["create", "data", "fence", "operation"]
@@ -57,6 +58,11 @@ def decode(commit_info: Mapping[str, Any]) -> State | None:
     """The state in a Delta commitInfo; None if somebody else wrote the commit."""
     content = commit_info.get(METADATA_KEY)
     return State(**content) if content else None
+
+
+def commit_time(now: datetime) -> int:
+    """``State.at``: microseconds since 1970 UTC."""
+    return int(now.timestamp() * 1_000_000)
 
 
 def add_counts(total: Counts, batch: Counts) -> dict[str, int]:
