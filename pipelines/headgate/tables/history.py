@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 
 from headgate.storage.files import Storage
 from headgate.tables.errors import LogGapError
+from headgate.tables.log import commit_info, read_entry
 from headgate.tables.state import State, decode
 from headgate.tables.table import DataFile, Table
 
@@ -30,16 +31,8 @@ def read_commit(storage: Storage, version: int) -> Batch | None:
 
     Raises LogGapError if the entry is missing or damaged.
     """
-    path = f"_delta_log/{version:020d}.json"
-    try:
-        actions = [json.loads(line) for line in storage.read(path).splitlines() if line.strip()]
-    except (FileNotFoundError, ValueError) as error:
-        raise LogGapError(
-            f"{storage.uri(path)}: this entry of the table's log is missing or damaged ({error})",
-            remedy="restore the folder from a backup; nothing was written",
-        ) from error
-    info: dict[str, object] = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
-    state = decode(info)
+    actions = read_entry(storage, version)
+    state = decode(commit_info(actions))
     if state is None:
         return None
     files = tuple(_data_file(a["add"]) for a in actions if "add" in a)

@@ -19,6 +19,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from headgate.failpoints import failpoint
 from headgate.storage.files import Storage
 from headgate.tables.errors import CommitRefusedError, FencedError
+from headgate.tables.log import commit_info, has_entry, read_entry
 from headgate.tables.state import METADATA_KEY, State, decode
 
 # Reader version 1, writer version 2: deltalake, DuckDB, polars, Trino and Power BI read it as it
@@ -32,6 +33,7 @@ PROPERTIES: Mapping[str, str | None] = {
     "delta.columnMapping.mode": "none",
 }
 REOPEN_EVERY = 20  # commits on one handle: delta-rs slows down with the log it holds in memory
+FOREIGN_COMMITS = 9  # at the log's end: somebody's OPTIMIZE is overlooked, a second writer is not
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class Table:
         self.epoch = 0
         self._handle: DeltaTable | None = None
         self._commits = 0
+        self._read: tuple[int, State] | None = None
 
     def create(self, schema: pa.Schema, definition: str, *, time_column: str) -> None:
         """Make the table if it is not there; its first commit stands at n = 0.
@@ -106,7 +109,8 @@ class Table:
     def refresh(self) -> State:
         """Read the log's end and return the table's state.
 
-        Raises FencedError if a driver with a higher epoch owns the table.
+        Raises FencedError if a driver with a higher epoch owns the table. Where nothing was
+        committed since, this costs one look at a file: delta-rs would list the log, which grows.
         """
         if self._handle is None or self._commits >= REOPEN_EVERY:
             try:
@@ -114,9 +118,9 @@ class Table:
             except TableNotFoundError as error:
                 raise FileNotFoundError(self.storage.uri()) from error
             self._commits = 0
-        else:
+        elif has_entry(self.storage, self._handle.version() + 1):
             self._handle.update_incremental()
-        state = self._last_state(self._handle)
+        state = self._state_at(self._handle.version())
         if self.epoch and state.epoch > self.epoch:
             raise FencedError(
                 f"{self.name}: a driver with epoch {state.epoch} has taken over from this one "
@@ -125,9 +129,16 @@ class Table:
             )
         return state
 
-    def _last_state(self, handle: DeltaTable) -> State:
-        for commit in handle.history(10):
-            if (state := decode(commit)) is not None:
+    def _state_at(self, version: int) -> State:
+        """The state of exactly the handle's version: what a handle's history tells may be newer."""
+        if self._read is None or self._read[0] != version:
+            self._read = version, self._read_state(version)
+        return self._read[1]
+
+    def _read_state(self, version: int) -> State:
+        for earlier in range(version, max(version - FOREIGN_COMMITS, 0) - 1, -1):
+            state = decode(commit_info(read_entry(self.storage, earlier)))
+            if state is not None:
                 return state
         raise CommitRefusedError(
             f"{self.name}: the last commits were not made by Headgate; it must be the only writer",

@@ -1,0 +1,49 @@
+"""One small Delta table, written as the engine writes its own, without Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from headgate.storage.files import Storage
+from headgate.tables.state import State
+from headgate.tables.table import DataFile, Table
+
+TIME = "time"
+SCHEMA = pa.schema([("id", pa.int64()), (TIME, pa.timestamp("us", "UTC")), ("final", pa.bool_())])
+
+Open = Callable[[], Table]
+
+
+@pytest.fixture
+def open_table(tmp_path: Path) -> Open:
+    """Opens the same table anew each time: as another process, or another part of a driver."""
+
+    def open_() -> Table:
+        return Table(Storage(str(tmp_path)), "gold/t", pipeline="p", partition_by=["final"])
+
+    open_().create(SCHEMA, "digest", time_column=TIME)
+    return open_
+
+
+def file(
+    name: str, bounds: tuple[datetime, datetime] | None = None, *, final: bool = False
+) -> DataFile:
+    """A file as its commit describes it; nobody reads it."""
+    stats: dict[str, object] = {"numRecords": 1}
+    if bounds:
+        low, high = (f"{t:%Y-%m-%dT%H:%M:%S.%f}Z" for t in bounds)
+        stats |= {"minValues": {TIME: low}, "maxValues": {TIME: high}}
+    return DataFile(f"data/{name}.parquet", 1, 1, json.dumps(stats), {"final": str(final).lower()})
+
+
+def next_batch(table: Table, *files: DataFile, remove: tuple[DataFile, ...] = ()) -> State:
+    held = table.refresh()
+    state = replace(held, kind="data", from_n=held.n, n=held.n + 1)
+    return table.commit(state, add=files, remove=remove)

@@ -1,0 +1,79 @@
+"""Looking at a table again: the state of exactly the handle's version, and cheap where nothing
+was committed, however long the log is."""
+
+from __future__ import annotations
+
+import pytest
+from deltalake import DeltaTable
+
+from headgate.tables.errors import CommitRefusedError, FencedError
+from headgate.tables.table import FOREIGN_COMMITS
+from tests.unit.tables.conftest import Open, file, next_batch
+
+
+def test_each_commit_is_seen_by_every_view_of_the_table(open_table: Open) -> None:
+    writer, reader = open_table(), open_table()
+    writer.fence(1)
+    for n in range(1, 60):  # past the reopening of a handle
+        assert reader.refresh().n == n - 1
+        next_batch(writer, file(str(n)))
+        assert (writer.refresh().n, reader.refresh().n) == (n, n)
+        assert reader.refresh().data_commit == reader.handle.version()
+
+
+def test_nothing_is_listed_where_nothing_was_committed(
+    open_table: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = open_table()
+    state = table.fence(1)
+    table.refresh()
+
+    def never(*_: object) -> None:
+        raise AssertionError("delta-rs lists the log, which grows for as long as a driver runs")
+
+    monkeypatch.setattr(DeltaTable, "update_incremental", never)
+    monkeypatch.setattr(DeltaTable, "history", never)
+    assert [table.refresh() for _ in range(3)] == [state] * 3
+
+
+def test_the_state_is_that_of_the_handle_and_not_of_a_later_commit(
+    open_table: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit that comes in just after the handle was brought up to date: were its state taken,
+    the accounting would be of one version and the files of another."""
+    writer, reader = open_table(), open_table()
+    writer.fence(1)
+    reader.refresh()
+    next_batch(writer, file("a"))
+    update = DeltaTable.update_incremental
+
+    def update_then_commit(handle: DeltaTable) -> None:
+        update(handle)
+        monkeypatch.setattr(DeltaTable, "update_incremental", update)
+        next_batch(writer, file("b"))
+
+    monkeypatch.setattr(DeltaTable, "update_incremental", update_then_commit)
+    assert reader.refresh().n == 1
+    assert reader.refresh().n == 2
+
+
+def test_an_older_driver_meets_the_fence(open_table: Open) -> None:
+    older, newer = open_table(), open_table()
+    older.fence(1)
+    held = older.refresh()
+    newer.fence(2)
+    with pytest.raises(CommitRefusedError):
+        older.commit(held)
+    with pytest.raises(FencedError):
+        older.refresh()
+
+
+def test_commits_of_others_are_overlooked_up_to_a_bound(open_table: Open) -> None:
+    table = open_table()
+    state = table.fence(1)
+    for _ in range(FOREIGN_COMMITS):
+        table.handle.alter.set_table_properties({"delta.checkpointInterval": "50"})
+        assert table.refresh() == state
+    table.handle.alter.set_table_properties({"delta.checkpointInterval": "50"})
+    with pytest.raises(CommitRefusedError, match="the only writer"):
+        table.refresh()
