@@ -1,0 +1,117 @@
+"""Which files of a table a batch looks at: those of a partition, those that may hold a time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headgate.tables import history
+from headgate.tables.history import live_files, overlapping_files, partition_files
+from tests.unit.tables.conftest import TIME, Open, file, next_batch
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+MICROS = int(NOON.timestamp()) * 1_000_000
+
+
+def at(seconds: float) -> datetime:
+    return NOON + timedelta(seconds=seconds)
+
+
+def span(first: float, last: float) -> tuple[int, int]:
+    return MICROS + int(first * 1e6), MICROS + int(last * 1e6)
+
+
+def names(files: tuple[history.DataFile, ...]) -> set[str]:
+    return {f.path.removeprefix("data/").removesuffix(".parquet") for f in files}
+
+
+def test_files_of_a_partition_are_those_of_all_files_that_say_so(open_table: Open) -> None:
+    table = open_table()
+    table.fence(1)
+    assert partition_files(table.handle, "final", False) == ()
+    gone = file("gone")
+    next_batch(table, gone, file("done", (at(0), at(1)), final=True))
+    next_batch(table, file("open with space", (at(0), at(9))), file("done2", final=True))
+    next_batch(table, file("open"), remove=(gone,))
+    table.refresh()
+    found = partition_files(table.handle, "final", False)
+    assert names(found) == {"open with space", "open"}
+    assert found == tuple(f for f in live_files(table.handle) if f.partition["final"] == "false")
+
+
+def test_a_file_is_left_out_only_if_its_bounds_say_so(open_table: Open) -> None:
+    table = open_table()
+    table.fence(1)
+    assert overlapping_files(table.handle, TIME, [span(0, 1)]) == ()
+    next_batch(table, file("unbounded"))
+    table.refresh()
+    assert names(overlapping_files(table.handle, TIME, [span(0, 1)])) == {"unbounded"}
+    next_batch(table, file("10 to 20", (at(10), at(20))), file("wide", (at(0), at(100))))
+    next_batch(table, file("instant", (at(30.5), at(30.5))))
+    table.refresh()
+    for spans, expected in (
+        ([span(0, 9.9)], {"wide"}),
+        ([span(0, 10)], {"wide", "10 to 20"}),
+        ([span(20, 25)], {"wide", "10 to 20"}),
+        ([span(12, 13)], {"wide", "10 to 20"}),
+        ([span(20.0005, 25)], {"wide", "10 to 20"}),  # a bound may be cut off at milliseconds
+        ([span(20.1, 30), span(31, 40)], {"wide"}),
+        ([span(-9, -5), span(5, 6), span(30, 31), span(400, 401)], {"wide", "instant"}),
+        ([span(-9, -5), span(101, 200)], set()),
+    ):
+        found = names(overlapping_files(table.handle, TIME, spans))
+        assert found == expected | {"unbounded"}, spans
+
+
+SECONDS = st.integers(0, 40)
+
+
+@given(
+    st.lists(st.tuples(SECONDS, SECONDS).map(sorted), max_size=6),
+    st.sets(SECONDS, min_size=1).map(sorted),
+)
+def test_every_file_with_a_wanted_time_is_found(bounds: list[list[int]], wanted: list[int]) -> None:
+    """Against the rule said plainly; tables are made once for a thousand examples, so the add
+    actions are given as delta-rs would give them."""
+    times = pa.timestamp("us", "UTC")
+    low, high = (
+        pa.StructArray.from_arrays([pa.array([at(b[i]) for b in bounds], times)], [TIME])
+        for i in (0, 1)
+    )
+    count = len(bounds)
+    actions = pa.table(
+        {
+            "path": [str(i) for i in range(count)],
+            "size_bytes": pa.array([1] * count, pa.int64()),
+            "num_records": pa.array([1] * count, pa.int64()),
+            "min": low,
+            "max": high,
+        }
+    )
+
+    class Handle:
+        def get_add_actions(self, *, flatten: bool) -> pa.Table:
+            return actions
+
+    spans = [span(s, s + 0.9) for s in wanted]
+    found = {f.path for f in overlapping_files(Handle(), TIME, spans)}  # type: ignore[arg-type]
+    assert found == {str(i) for i, (a, b) in enumerate(bounds) if any(a <= s <= b for s in wanted)}
+
+
+def test_of_a_long_table_only_what_is_wanted_becomes_an_object(
+    open_table: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = open_table()
+    table.fence(1)
+    done = (file(str(i), (at(i), at(i + 0.5)), final=True) for i in range(5_000))
+    next_batch(table, *done, file("open", (at(5_000), at(5_001))))
+    table.refresh()
+    made = []
+    monkeypatch.setattr(history, "DataFile", lambda **kept: made.append(kept["path"]))
+    partition_files(table.handle, "final", False)
+    overlapping_files(table.handle, TIME, [span(4_000.2, 4_001.2)])
+    assert made == ["data/open.parquet", "data/4000.parquet", "data/4001.parquet"]
