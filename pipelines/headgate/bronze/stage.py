@@ -22,7 +22,7 @@ from headgate.spec.model import Source
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.frames import arrow_schema, held_in_memory, micros, read_files
-from headgate.tables.history import live_files
+from headgate.tables.history import overlapping_files
 from headgate.tables.record_shape import RECORD_SHAPE
 from headgate.tables.staging import stage
 from headgate.tables.state import State, add_counts, commit_time
@@ -152,7 +152,7 @@ class BronzeStage:
     def _load_seen(self, spans: Sequence[Span]) -> pa.Table:
         """The ids of bronze whose event times lie in ``spans``."""
         # On the handle of this step: refreshing here would take the fence away.
-        files = live_files(self.table.handle)
+        files = overlapping_files(self.table.handle, "event_time", spans)
         if not files:
             return SEEN.empty_table()
         rows = read_files(self._spark, self.table, files)

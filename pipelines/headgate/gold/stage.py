@@ -17,7 +17,7 @@ from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.catching_up import files_of, steps
 from headgate.tables.frames import arrow_schema, micros, read_files, row_type
-from headgate.tables.history import Batch, live_files
+from headgate.tables.history import Batch, partition_files
 from headgate.tables.staging import stage
 from headgate.tables.state import State, add_counts, commit_time
 from headgate.tables.table import DataFile, Table
@@ -84,7 +84,7 @@ class GoldStage:
         return self.gold.commit(state, add=staged, remove=opened)
 
     def open_files(self) -> tuple[DataFile, ...]:
-        return tuple(f for f in live_files(self.gold.handle) if f.partition[FINAL] == "false")
+        return partition_files(self.gold.handle, FINAL, False)
 
     def rows(self, files: Sequence[DataFile]) -> DataFrame:
         return read_files(self._spark, self.gold, files)
