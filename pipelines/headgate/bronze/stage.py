@@ -18,10 +18,10 @@ from headgate.bronze.record import RecordParser
 from headgate.bronze.schema import bronze_type
 from headgate.bronze.seen import SEEN, Seen, Span
 from headgate.bronze.sequencing import Sequenced, sequence
-from headgate.spec.model import Source
+from headgate.spec.model import Record, Source
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
-from headgate.tables.frames import arrow_schema, held_in_memory, micros, read_files
+from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros
 from headgate.tables.history import overlapping_files
 from headgate.tables.record_shape import RECORD_SHAPE
 from headgate.tables.staging import stage
@@ -46,6 +46,9 @@ class BronzeStage:
         self.type = bronze_type(source.record)
         self.table = Table(storage, Layout.bronze(source.name), pipeline=pipeline)
         self._parser = RecordParser(source.record, source.files.format)
+        # Expressions are made once: building them anew for every batch costs more than a small
+        # batch's rows.
+        self._thin_columns = _thin_columns(source.record)
         self._columns = self._stamped_columns()
         self._seen: Seen | None = None
 
@@ -94,17 +97,7 @@ class BronzeStage:
         return self._spark.createDataFrame([], RECORD_SHAPE)
 
     def _thin(self, rows: DataFrame) -> pa.Table:
-        has_id = bool(self._source.record.event_id)
-        event_id = F.col("event_id") if has_id else F.lit(None).cast("string")
-        thin = rows.select(
-            "partition",
-            "offset",
-            F.unix_micros("event_time").alias("time"),
-            F.unix_micros("seen_at").alias("seen_at"),
-            *hashes(event_id),
-            "suspect",
-        )
-        return thin.toArrow().cast(THIN)
+        return rows.select(*self._thin_columns).toArrow().cast(THIN)
 
     def _verdicts(self, rows: DataFrame, thin: pa.Table) -> pa.Table:
         """What is wrong with the suspect records: judged by Spark's Python workers."""
@@ -155,7 +148,7 @@ class BronzeStage:
         files = overlapping_files(self.table.handle, "event_time", spans)
         if not files:
             return SEEN.empty_table()
-        rows = read_files(self._spark, self.table, files)
+        rows = Rows(self._spark, self.table).of(files)
         time = F.unix_micros("event_time")
         wanted = F.lit(False)
         for first, last in spans:
@@ -165,6 +158,19 @@ class BronzeStage:
         known = rows.where(wanted & ~future & F.col("event_id").isNotNull())
         columns = [F.col("partition"), time.alias("time"), *hashes(F.col("event_id"))]
         return known.select(*columns).toArrow().cast(SEEN)
+
+
+def _thin_columns(record: Record) -> list[Column | str]:
+    """The columns of ``THIN``: all that clocks and duplicates are decided from."""
+    event_id = F.col("event_id") if record.event_id else F.lit(None).cast("string")
+    return [
+        "partition",
+        "offset",
+        F.unix_micros("event_time").alias("time"),
+        F.unix_micros("seen_at").alias("seen_at"),
+        *hashes(event_id),
+        "suspect",
+    ]
 
 
 def hashes(event_id: Column) -> tuple[Column, ...]:

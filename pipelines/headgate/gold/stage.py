@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property, partial
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from headgate.gold.folding import Folding, moment
 from headgate.gold.schema import FINAL, gold_type, late_type
-from headgate.gold.windows import lateness, with_windows
+from headgate.gold.windows import Windowing
 from headgate.spec.model import GoldTable
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.catching_up import files_of, steps
-from headgate.tables.frames import arrow_schema, micros, read_files, row_type
+from headgate.tables.frames import Rows, arrow_schema, micros, row_type
 from headgate.tables.history import Batch, partition_files
-from headgate.tables.staging import stage
+from headgate.tables.staging import Prepared, prepare_together, stage
 from headgate.tables.state import State, add_counts, commit_time
 from headgate.tables.table import DataFile, Table
 
@@ -31,12 +32,16 @@ class GoldStage:
     ) -> None:
         self._spark = spark
         self._declared = declared
+        self._windowing = Windowing(declared)
         self._folding = Folding(declared)
+        self._counts = _counted()
         self.silver = Table(storage, Layout.silver(declared.silver), pipeline=pipeline)
         self.late = Table(storage, Layout.late(declared.name), pipeline=pipeline)
         self.gold = Table(
             storage, Layout.gold(declared.name), pipeline=pipeline, partition_by=[FINAL]
         )
+        self._silver_rows = Rows(spark, self.silver)
+        self._gold_rows = Rows(spark, self.gold)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -48,76 +53,80 @@ class GoldStage:
         self.gold.create(arrow_schema(gold), definition, time_column="window_start")
         self.late.create(arrow_schema(late), definition, time_column="_event_time")
 
-    def catch_up(self, upto: int, now: datetime) -> State:
-        """Absorb silver up to bronze batch ``upto``; the gold table's state afterwards.
+    def catch_up(self, upto: int, now: datetime) -> None:
+        """Absorb silver up to bronze batch ``upto``.
 
         Raises CommitRefusedError, FencedError or LogGapError.
         """
-        held = self.gold.refresh()
-        for group in steps(self.silver, held.n, upto):
-            held = self._absorb(group, now)
-        return held
+        for group in steps(self.silver, self.gold.refresh().n, upto):
+            held = self.gold.refresh()
+            ready = prepare_together(
+                partial(self._prepare_gold, held, group, now),
+                partial(self._prepare_late, held, group, now),
+            )
+            # Late before gold: a gold table at n promises that its late table is at n too.
+            for prepared in reversed(ready):
+                prepared.commit()
 
-    def _absorb(self, group: Sequence[Batch], now: datetime) -> State:
-        held = self.gold.refresh()
+    def _prepare_gold(self, held: State, group: Sequence[Batch], now: datetime) -> Prepared:
         last = group[-1].state
-        at = commit_time(now)
         state = replace(
-            held, kind="data", from_n=held.n, n=last.n, closing=last.closing, at=at, batch={}
+            held,
+            kind="data",
+            from_n=held.n,
+            n=last.n,
+            closing=last.closing,
+            at=commit_time(now),
+            batch={},
         )
         opened = self.open_files()
         observed = Observation()
-        files = files_of(group)
-        pairs = self._pairs(files, held.closed_through)
-        counted = pairs.observe(observed, *_counted())
+        pairs = self._pairs(files_of(group), held).observe(observed, *self._counts)
         rows = self._folding.folded(
-            self._folding.partial_states(counted.where("_late is null")),
+            self._folding.partial_states(pairs.where(F.col("_late").isNull())),
             self._folding.open_states(self.rows(opened)),
             moment(self._spark, now, self._threshold(last.closing)),
         )
         staged = stage(self.gold, state, rows, time_column="window_start")
         counts = {k: int(v or 0) for k, v in observed.get.items()}
         counts["final"] = sum(f.rows for f in staged if f.partition[FINAL] == "true")
-        # Late before gold: a gold table at n promises that its late table is at n too.
-        self._commit_late(group, held, pairs, counts["late"], at)
         state = replace(state, batch=counts, total=add_counts(held.total, counts))
-        return self.gold.commit(state, add=staged, remove=opened)
+        return Prepared(self.gold, state, add=staged, remove=opened)
+
+    def _prepare_late(self, held: State, group: Sequence[Batch], now: datetime) -> Prepared | None:
+        late = self.late.refresh()
+        # It may be ahead of gold: a crash came between the two commits of an earlier step.
+        files = files_of(group, after=late.n)
+        if not files:
+            return None
+        state = replace(late, kind="data", from_n=late.n, n=group[-1].state.n, at=commit_time(now))
+        late_pairs = self._pairs(files, held).where(F.col("_late").isNotNull())
+        rows = late_pairs.select(*self._late_columns)
+        staged = stage(self.late, state, rows, time_column="_event_time")
+        if not staged:
+            return None
+        counts = {"late": sum(f.rows for f in staged)}
+        state = replace(state, batch=counts, total=add_counts(late.total, counts))
+        return Prepared(self.late, state, staged)
 
     def open_files(self) -> tuple[DataFile, ...]:
         return partition_files(self.gold.handle, FINAL, False)
 
     def rows(self, files: Sequence[DataFile]) -> DataFrame:
-        return read_files(self._spark, self.gold, files)
+        return self._gold_rows.of(files)
 
-    def _pairs(self, files: Sequence[DataFile], closed_through: int | None) -> DataFrame:
+    def _pairs(self, files: Sequence[DataFile], held: State) -> DataFrame:
         """The (row, window) pairs of some silver files, ``_late`` saying why one is late."""
-        rows = read_files(self._spark, self.silver, files)
-        if self._declared.where:
-            rows = rows.where(f"({self._declared.where})")
-        pairs = with_windows(rows, self._declared.window)
-        return pairs.withColumn("_late", lateness(self._declared, closed_through))
+        return self._windowing.pairs(self._silver_rows.of(files), held.closed_through)
 
     def _threshold(self, closing: int | None) -> int | None:
         return None if closing is None else closing - micros(self._declared.allowed_lateness)
 
-    def _commit_late(
-        self, group: Sequence[Batch], held: State, pairs: DataFrame, expected: int, at: int
-    ) -> None:
-        late = self.late.refresh()
-        n = group[-1].state.n
-        if late.n >= n or not expected:
-            return
-        if late.n > held.n:
-            # A crash came between the two commits of an earlier, shorter step.
-            pairs = self._pairs(files_of(group, after=late.n), held.closed_through)
-        state = replace(late, kind="data", from_n=late.n, n=n, at=at)
-        staged = stage(
-            self.late, state, _late_rows(pairs, self._declared), time_column="_event_time"
-        )
-        if staged:
-            counts = {"late": sum(f.rows for f in staged)}
-            state = replace(state, batch=counts, total=add_counts(late.total, counts))
-            self.late.commit(state, add=staged)
+    @cached_property
+    def _late_columns(self) -> list[Column]:
+        computed = {"late_seconds": self._windowing.late_seconds, "reason": F.col("_late")}
+        names = row_type(self.late).fieldNames()
+        return [computed.get(name, F.col(f"`{name}`")).alias(name) for name in names]
 
 
 def _counted() -> list[Column]:
@@ -127,10 +136,3 @@ def _counted() -> list[Column]:
         folded_count.alias("folded"),
         F.count("_late").alias("late"),
     ]
-
-
-def _late_rows(pairs: DataFrame, table: GoldTable) -> DataFrame:
-    limit = F.unix_micros("window_end") + F.lit(micros(table.allowed_lateness))
-    seconds = (F.unix_micros("_clock") - limit) / F.lit(1_000_000.0)
-    late = pairs.where("_late is not null").withColumn("late_seconds", seconds)
-    return late.withColumnRenamed("_late", "reason")

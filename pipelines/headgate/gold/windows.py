@@ -9,30 +9,47 @@ from headgate.spec.model import GoldTable, Window
 from headgate.tables.frames import micros
 
 
-def with_windows(rows: DataFrame, window: Window) -> DataFrame:
-    """Each row once for every window its event time lies in, with start and end."""
+class Windowing:
+    """How the rows of a silver table pair with a gold table's windows, and which pairs are late.
+    Its expressions are made once: building them anew costs more than a small batch's rows."""
+
+    def __init__(self, table: GoldTable) -> None:
+        self._where = F.expr(table.where) if table.where else None
+        started = F.timestamp_micros("_start")
+        ended = F.timestamp_micros(F.col("_start") + F.lit(micros(table.window.size)))
+        self._start: list[Column | str] = ["*", _starts(table.window).alias("_start")]
+        self._window: list[Column | str] = [
+            "*",
+            started.alias("window_start"),
+            ended.alias("window_end"),
+        ]
+        self._end = F.unix_micros("window_end")
+        self._limit = self._end + F.lit(micros(table.allowed_lateness))
+        # Most rows are in order and carry no clock: they can be late for nothing.
+        self._late = F.when(
+            F.col("_clock").isNotNull() & (F.unix_micros("_clock") >= self._limit), "late"
+        )
+        self.late_seconds = (F.unix_micros("_clock") - self._limit) / F.lit(1_000_000.0)
+
+    def pairs(self, silver: DataFrame, closed_through: int | None) -> DataFrame:
+        """Each row once for every window its event time lies in, with start and end.
+
+        ``_late`` is null for a pair that is folded, else why it is late: ``late`` if the clock
+        had passed the window's end and the allowed lateness, ``closed`` if an operation had
+        closed the window before.
+        """
+        rows = silver if self._where is None else silver.where(self._where)
+        late = self._late
+        if closed_through is not None:
+            late = late.when(self._end <= F.lit(closed_through), "closed")
+        return rows.select(*self._start).select(*self._window).select("*", late.alias("_late"))
+
+
+def _starts(window: Window) -> Column:
+    """The starts of the windows a row lies in, a row each, in microseconds."""
     size, every = micros(window.size), micros(window.every)
     time = F.unix_micros("_event_time")
     last = time - F.pmod(time, F.lit(every))
     if size == every:
-        start = last
-    else:
-        start = F.explode(F.array(*(last - F.lit(k * every) for k in range(size // every))))
-    started = rows.withColumn("_start", start)
-    return started.select(
-        "*",
-        F.timestamp_micros("_start").alias("window_start"),
-        F.timestamp_micros(F.col("_start") + F.lit(size)).alias("window_end"),
-    ).drop("_start")
-
-
-def lateness(table: GoldTable, closed_through: int | None) -> Column:
-    """Null for a (row, window) pair that is folded, else why it is late: ``late`` if the clock
-    had passed the window's end and the allowed lateness, ``closed`` if an operation had closed
-    the window before."""
-    limit = F.unix_micros("window_end") + F.lit(micros(table.allowed_lateness))
-    # Most rows are in order and carry no clock: they can be late for nothing.
-    reason = F.when(F.col("_clock").isNotNull() & (F.unix_micros("_clock") >= limit), "late")
-    if closed_through is not None:
-        reason = reason.when(F.unix_micros("window_end") <= F.lit(closed_through), "closed")
-    return reason
+        return last
+    return F.explode(F.array(*(last - F.lit(k * every) for k in range(size // every))))

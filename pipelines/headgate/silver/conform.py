@@ -1,13 +1,16 @@
-"""From a bronze row to a silver row: frames in, frames out."""
+"""From bronze rows to silver rows: frames in, frames out."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from headgate.spec.model import Record, SilverTable
 from headgate.tables.frames import struct_type
+
+OUTCOMES = ("silver", "filtered", "quarantined", "duplicate")
+"""What becomes of a bronze row; rows with another outcome than silver are only counted."""
 
 
 def silver_type(table: SilverTable, record: Record) -> StructType:
@@ -20,30 +23,51 @@ def silver_type(table: SilverTable, record: Record) -> StructType:
     )
 
 
-def conform(bronze: DataFrame, table: SilverTable) -> DataFrame:
-    """Silver's columns of every bronze row, with ``_outcome``: silver, filtered, quarantined or
-    duplicate. Rows with another outcome than silver are for counting only."""
-    rows = bronze.select("record.*", *_ours())
-    derived = {c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in table.columns}
-    rows = rows.withColumns(derived)
+class Conforming:
+    """The rules of one silver table. Its expressions are made once: building them anew for every
+    batch costs more than conforming a small one."""
+
+    def __init__(self, table: SilverTable, record: Record) -> None:
+        ours = _ours()
+        self._flat = [F.col("record.*"), *ours.values()]
+        derived = {c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in table.columns}
+        kept = [*(c.name for c in record.schema), *ours]
+        self._derived = [
+            derived.get(name, F.col(f"`{name}`")).alias(name)
+            for name in dict.fromkeys([*kept, *derived])
+        ]
+        self._outcome: list[Column | str] = ["*", _outcome(table).alias("_outcome")]
+        self._counts = [F.count(F.when(F.col("_outcome") == o, 1)).alias(o) for o in OUTCOMES]
+        self._is_silver = F.col("_outcome") == "silver"
+        names = silver_type(table, record).fieldNames()
+        self._columns = [F.col(f"`{name}`") for name in names]
+
+    def conformed(self, bronze: DataFrame, counts: Observation) -> DataFrame:
+        """The rows of ``silver_type`` among some bronze rows. ``counts`` observes how many rows
+        had each of ``OUTCOMES``, once the frame has been computed."""
+        rows = bronze.select(*self._flat).select(*self._derived).select(*self._outcome)
+        return rows.observe(counts, *self._counts).where(self._is_silver).select(*self._columns)
+
+
+def _outcome(table: SilverTable) -> Column:
     passes = F.expr(table.where) if table.where else F.lit(True)
-    outcome = (
+    return (
         F.when(F.col("_duplicate"), "duplicate")
         .when(F.col("_reason").isNotNull(), "quarantined")
         .when(F.coalesce(passes, F.lit(False)), "silver")
         .otherwise("filtered")
     )
-    return rows.withColumn("_outcome", outcome)
 
 
-def _ours() -> list[Column]:
-    return [
-        F.col("event_id").alias("_event_id"),
-        F.col("partition").alias("_partition"),
-        F.col("offset").alias("_offset"),
-        F.col("clock").alias("_clock"),
-        F.col("event_time").alias("_event_time"),
-        F.col("rescued").alias("_rescued"),
-        F.col("duplicate").alias("_duplicate"),
-        F.col("reason").alias("_reason"),
-    ]
+def _ours() -> dict[str, Column]:
+    taken = {
+        "_event_id": "event_id",
+        "_partition": "partition",
+        "_offset": "offset",
+        "_clock": "clock",
+        "_event_time": "event_time",
+        "_rescued": "rescued",
+        "_duplicate": "duplicate",
+        "_reason": "reason",
+    }
+    return {name: F.col(column).alias(name) for name, column in taken.items()}

@@ -17,18 +17,19 @@ def quarantine_type() -> StructType:
     )
 
 
-def quarantined(bronze: DataFrame) -> DataFrame:
-    """The rows of ``quarantine_type`` among some bronze rows. A duplicate is never among them:
-    its first copy already tells the story."""
-    return bronze.where("not duplicate and reason is not null").select(
-        "partition",
-        "offset",
-        "event_id",
-        "event_time",
-        "reason",
-        F.col("reason_column").alias("column"),
-        F.lit(None).cast("string").alias("table"),
-        "value",
-        "file",
-        "ingested_at",
-    )
+class Quarantining:
+    """Which bronze rows go to quarantine, and as what. Its expressions are made once."""
+
+    def __init__(self) -> None:
+        computed = {
+            "column": F.col("reason_column"),
+            "table": F.lit(None).cast("string"),
+        }
+        self._wrong = ~F.col("duplicate") & F.col("reason").isNotNull()
+        names = quarantine_type().fieldNames()
+        self._columns = [computed.get(name, F.col(name)).alias(name) for name in names]
+
+    def quarantined(self, bronze: DataFrame) -> DataFrame:
+        """The rows of ``quarantine_type`` among some bronze rows. A duplicate is never among
+        them: its first copy already tells the story."""
+        return bronze.where(self._wrong).select(*self._columns)

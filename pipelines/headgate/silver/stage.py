@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
-from pyspark.sql import Column, Observation, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import Observation, SparkSession
 
-from headgate.silver.conform import conform, silver_type
-from headgate.silver.quarantine import quarantine_type, quarantined
+from headgate.silver.conform import Conforming, silver_type
+from headgate.silver.quarantine import Quarantining, quarantine_type
 from headgate.spec.model import SilverTable, Source
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.catching_up import files_of, steps
-from headgate.tables.frames import arrow_schema, read_files
+from headgate.tables.frames import Rows, arrow_schema
 from headgate.tables.history import Batch
-from headgate.tables.staging import stage
-from headgate.tables.state import State, add_counts, commit_time
+from headgate.tables.staging import Prepared, prepare_together, stage
+from headgate.tables.state import add_counts, commit_time
 from headgate.tables.table import Table
-
-OUTCOMES = ("silver", "filtered", "quarantined", "duplicate")
 
 
 class SilverStage:
@@ -35,14 +33,16 @@ class SilverStage:
         source: Source,
         tables: Sequence[SilverTable],
     ) -> None:
-        self._spark = spark
-        self._source = source
+        self._record = source.record
         self._declared = {t.name: t for t in tables}
+        self._conforming = {t.name: Conforming(t, source.record) for t in tables}
+        self._quarantining = Quarantining()
         self.bronze = Table(storage, Layout.bronze(source.name), pipeline=pipeline)
         self.quarantine = Table(storage, Layout.quarantine(source.name), pipeline=pipeline)
         self.silver = {
             t.name: Table(storage, Layout.silver(t.name), pipeline=pipeline) for t in tables
         }
+        self._bronze_rows = Rows(spark, self.bronze)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -52,57 +52,51 @@ class SilverStage:
         quarantine = arrow_schema(quarantine_type())
         self.quarantine.create(quarantine, definition, time_column="ingested_at")
         for name, table in self.silver.items():
-            type_ = silver_type(self._declared[name], self._source.record)
+            type_ = silver_type(self._declared[name], self._record)
             table.create(arrow_schema(type_), definition, time_column="_event_time")
 
-    def catch_up(self, upto: int, now: datetime) -> Mapping[str, State]:
-        """Absorb bronze up to batch ``upto``; the states of the silver tables afterwards.
+    def catch_up(self, upto: int, now: datetime) -> None:
+        """Absorb bronze up to batch ``upto``.
 
         Raises CommitRefusedError, FencedError or LogGapError.
         """
-        held = {name: table.refresh() for name, table in self.silver.items()}
-        lowest = min(state.n for state in held.values())
+        lowest = min(table.refresh().n for table in self.silver.values())
         at = commit_time(now)
         for group in steps(self.bronze, lowest, upto):
+            ready = prepare_together(
+                *(partial(self._prepare_silver, name, group, at) for name in self.silver),
+                partial(self._prepare_quarantine, group, lowest, at),
+            )
             # Quarantine first: a silver table at n promises that quarantine is at n too.
-            self._quarantine(group, lowest, at)
-            for name in self.silver:
-                held[name] = self._conform(name, group, at)
+            for prepared in reversed(ready):
+                prepared.commit()
             lowest = group[-1].state.n
-        return held
 
-    def _quarantine(self, group: Sequence[Batch], lowest: int, at: int) -> None:
+    def _prepare_quarantine(self, group: Sequence[Batch], lowest: int, at: int) -> Prepared | None:
         held = self.quarantine.refresh()
         files = files_of(group, after=max(held.n, lowest))
         if not files:
-            return
-        n = group[-1].state.n
-        state = replace(held, kind="data", from_n=held.n, n=n, at=at)
-        rows = quarantined(read_files(self._spark, self.bronze, files))
+            return None
+        state = replace(held, kind="data", from_n=held.n, n=group[-1].state.n, at=at)
+        rows = self._quarantining.quarantined(self._bronze_rows.of(files))
         staged = stage(self.quarantine, state, rows, time_column="ingested_at")
-        if staged:
-            counts = {"quarantined": sum(f.rows for f in staged)}
-            state = replace(state, batch=counts, total=add_counts(held.total, counts))
-            self.quarantine.commit(state, add=staged)
+        if not staged:
+            return None
+        counts = {"quarantined": sum(f.rows for f in staged)}
+        state = replace(state, batch=counts, total=add_counts(held.total, counts))
+        return Prepared(self.quarantine, state, staged)
 
-    def _conform(self, name: str, group: Sequence[Batch], at: int) -> State:
-        table, declared = self.silver[name], self._declared[name]
+    def _prepare_silver(self, name: str, group: Sequence[Batch], at: int) -> Prepared | None:
+        table = self.silver[name]
         held = table.refresh()
         last = group[-1].state
         if held.n >= last.n:
-            return held
+            return None
         files = files_of(group, after=held.n)
         state = replace(held, kind="data", from_n=held.n, n=last.n, at=at, closing=last.closing)
         observed = Observation()
-        outcomes = conform(read_files(self._spark, self.bronze, files), declared)
-        counted = outcomes.observe(observed, *_counted())
-        columns = silver_type(declared, self._source.record).fieldNames()
-        rows = counted.where("_outcome = 'silver'").select(*(F.col(f"`{c}`") for c in columns))
+        rows = self._conforming[name].conformed(self._bronze_rows.of(files), observed)
         staged = stage(table, state, rows, time_column="_event_time")
         counts = {k: int(v or 0) for k, v in observed.get.items()} if files else {}
         state = replace(state, batch=counts, total=add_counts(held.total, counts))
-        return table.commit(state, add=staged)
-
-
-def _counted() -> list[Column]:
-    return [F.count(F.when(F.col("_outcome") == o, 1)).alias(o) for o in OUTCOMES]
+        return Prepared(table, state, staged)

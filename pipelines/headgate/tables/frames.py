@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import cached_property
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -33,13 +34,29 @@ def arrow_schema(type_: StructType) -> pa.Schema:
     return to_arrow_schema(type_, timezone="UTC")
 
 
-def read_files(spark: SparkSession, table: Table, files: Sequence[DataFile]) -> DataFrame:
-    """The rows of some files of a table, partition columns left out. No listing, no inference."""
-    stored = StructType([f for f in row_type(table).fields if f.name not in table.partition_by])
-    if not files:
-        return spark.createDataFrame([], stored)
-    reader = spark.read.schema(stored)
-    return reader.parquet(*(literal(table.storage.uri(f.path)) for f in files))
+class Rows:
+    """Reads files of a table that its log names: no listing, no inference. The table must be
+    there at the first read; its columns do not change under a driver."""
+
+    def __init__(self, spark: SparkSession, table: Table) -> None:
+        self._spark = spark
+        self._table = table
+
+    def of(self, files: Sequence[DataFile]) -> DataFrame:
+        """The rows of some files, partition columns left out."""
+        if not files:
+            return self._spark.createDataFrame([], self._stored)
+        storage = self._table.storage
+        return self._reader.parquet(*(literal(storage.uri(f.path)) for f in files))
+
+    @cached_property
+    def _stored(self) -> StructType:
+        left_out = self._table.partition_by
+        return StructType([f for f in row_type(self._table).fields if f.name not in left_out])
+
+    @cached_property
+    def _reader(self) -> DataFrameReader:
+        return self._spark.read.schema(self._stored)
 
 
 @contextmanager

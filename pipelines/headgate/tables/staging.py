@@ -6,12 +6,20 @@ names is an orphan, left to vacuum.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
 from pyspark.sql import DataFrame
 
 from headgate.failpoints import failpoint
 from headgate.tables.arrow import attempt_folder, describe
 from headgate.tables.state import State
 from headgate.tables.table import DataFile, Table
+
+# One thread beside the stream's own. It lives as long as the process: every thread of ours has
+# one of the JVM's to itself.
+_BESIDE = ThreadPoolExecutor(max_workers=1, thread_name_prefix="beside")
 
 
 def stage(table: Table, state: State, rows: DataFrame, *, time_column: str) -> tuple[DataFile, ...]:
@@ -27,3 +35,36 @@ def stage(table: Table, state: State, rows: DataFrame, *, time_column: str) -> t
     files = tuple(f for f in describe(table.storage, folder, time_column) if f.rows)
     failpoint(f"{table.name.partition('/')[0]}.staged")
     return files
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A commit whose files are written: nothing of it can be seen yet."""
+
+    table: Table
+    state: State
+    add: Sequence[DataFile]
+    remove: Sequence[DataFile] = ()
+
+    def commit(self) -> State:
+        """Raises CommitRefusedError if the table moved since its state was read."""
+        return self.table.commit(self.state, add=self.add, remove=self.remove)
+
+
+Preparation = Callable[[], Prepared | None]
+"""Reads a table's state and writes the files of its next commit; None if there is nothing to do."""
+
+
+def prepare_together(*preparations: Preparation) -> tuple[Prepared, ...]:
+    """The commits that some preparations of different tables made ready, in order.
+
+    While one writes its rows another is planned: a small batch is mostly planning. What a
+    preparation raises is raised here, after all of them have ended.
+    """
+    first, *others = preparations
+    pending = [_BESIDE.submit(other) for other in others]
+    try:
+        ready = [first()]
+    finally:
+        wait(pending)
+    return tuple(p for p in (*ready, *(f.result() for f in pending)) if p is not None)
