@@ -24,9 +24,12 @@ def find(pipeline: str) -> Path:
     """The file that ``pipeline`` names: itself, or NAME.yml in pipelines/, here, or in the
     examples. Raises NoSuchPipelineError with the nearest names."""
     path = Path(pipeline).expanduser()
-    if path.suffix in SUFFIXES or path.parent != Path():
+    if path.suffix in SUFFIXES or path.parent != Path() or path == Path():
         if not path.is_file():
-            raise NoSuchPipelineError(f"{path}: there is no such file", remedy="headgate list")
+            said = "there is no such file"
+            if path.exists():
+                said = "is a folder" if path.is_dir() else "is no regular file"
+            raise NoSuchPipelineError(f"{path}: {said}", remedy="headgate list")
         return path
     known = {found.stem: found for found in reversed(tuple(declarations()))}
     if pipeline not in known:

@@ -15,8 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from headgate.cli.output import grid
-from headgate.cli.screen import Report, line, screen
+from headgate.cli.screen import Report, Words, screen, words
 from headgate.spec.errors import HeadgateError
 
 if TYPE_CHECKING:
@@ -62,7 +61,8 @@ class _Filling:
         self._progress = progress
 
     def look(self) -> None:
-        from headgate.cli.query import as_text, select
+        from headgate.cli.query import select
+        from headgate.cli.rows import table_of
 
         seen = 0
         while not self.ended.wait(0.3):
@@ -71,10 +71,7 @@ class _Filling:
             seen = self._progress.n
             with suppress(HeadgateError):
                 columns, rows = select(self._declared, self._layout, GOLD)
-                table = grid("gold.bids_per_minute", *columns)
-                for row in rows:
-                    table.add_row(*map(as_text, row))
-                self._gold = table
+                self._gold = table_of("gold.bids_per_minute", columns, rows)
 
     def render(self) -> RenderableType:
         if self._progress is None:
@@ -82,5 +79,5 @@ class _Filling:
         read = self._progress.totals.get("bronze", {}).get("read", 0)
         table = Table.grid()  # a bar alone ends no line
         table.add_row(ProgressBar(self._events, read, width=60))
-        table.add_row(Text(line(self._progress, datetime.now(UTC))))
+        table.add_row(Words(words(self._progress, datetime.now(UTC))))
         return Group(table, *([self._gold] if self._gold else []))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from headgate.cli.ledger import show_ledger
-from headgate.cli.output import grid
-from headgate.cli.query import as_text, select
+from headgate.cli.options import program
+from headgate.cli.query import select
+from headgate.cli.rows import as_text, shown, table_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,17 +48,15 @@ def tell(
         out.print(f"first gold row after {first_gold:.0f} s\n")
     show_ledger(account, out)
     columns, newest = rows(GOLD)
-    table = grid("\nthe last gold rows", *columns)
-    for row in newest:
-        table.add_row(*map(as_text, row))
-    out.print(table)
+    out.print(table_of("\nthe last gold rows", columns, newest))
     for row in rows(LATE)[1]:
         out.print("\n[bold]a late bid[/]")
         out.print(why_late(row, declared.gold["bids_per_minute"].allowed_lateness), markup=False)
     for row in rows(QUARANTINED)[1] or rows(ANY_QUARANTINED)[1]:
-        reason, column, value = map(as_text, row)
+        reason, column, value = map(shown, row)
         at = f" in column {column}" if row[1] else ""
-        out.print(f"\n[bold]a quarantined bid[/]\n{reason}{at}:")
+        out.print("\n[bold]a quarantined bid[/]")
+        out.print(f"{reason}{at}:", markup=False)
         out.print(value, markup=False, soft_wrap=True)
     out.print("\n[bold]what to type next[/]")
     for command in next_commands(folder, declared.file):
@@ -77,12 +77,12 @@ def why_late(row: tuple[Any, ...], allowed: timedelta) -> str:
 
 def next_commands(folder: Path, file: Path) -> tuple[str, ...]:
     """Lines that can be pasted as they are."""
-    where = f"--root {folder}"
+    headgate, declared, where = program(), quote(str(file)), f"--root {quote(str(folder))}"
     sql = "SELECT reason, count(*) FROM quarantine GROUP BY reason"
     return (
-        f"headgate ledger {file} --by-id {where}",
-        f'headgate query {file} "{sql}" {where}',
-        f"headgate plan {file}",
-        f"headgate run {file} {where}    # and move more files into {folder}/landing/bids",
-        "headgate init shop    # a project of your own",
+        f"{headgate} ledger {declared} --by-id {where}",
+        f'{headgate} query {declared} "{sql}" {where}',
+        f"{headgate} plan {declared}",
+        f"{headgate} run {declared} {where}    # and move more files into {folder}/landing/bids",
+        f"{headgate} init shop    # a project of your own",
     )

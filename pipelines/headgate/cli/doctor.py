@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from headgate.cli import exit_codes
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import console, grid, print_json
+from headgate.cli.rows import cells
 
 
 def doctor(
@@ -34,9 +36,10 @@ def doctor(
     else:
         table = grid("", "", "check", "found")
         for f in findings:
-            table.add_row("[green]✓[/]" if f.ok else "[red]✗[/]", f.name, f.found)
+            table.add_row("[green]✓[/]" if f.ok else "[red]✗[/]", *cells(f.name, f.found))
             if not f.ok:
-                table.add_row("", "", f"needed: {f.needed}\n[bold]{f.remedy}[/]")
+                said = Text(f"needed: {f.needed}\n").append(f.remedy, style="bold")
+                table.add_row("", "", said)
         console().print(table)
     if not good:
         raise typer.Exit(exit_codes.MACHINE)

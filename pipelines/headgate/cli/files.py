@@ -11,6 +11,7 @@ import typer
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
+from headgate.cli.rows import cells
 from headgate.spec.errors import HeadgateError
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
@@ -57,7 +58,7 @@ def list_files(
         return
     table = grid("", "seq:", "path", "bytes:", "modified", "status", "reason")
     for file in shown:
-        table.add_row(*("" if v is None else str(v) for v in file.values()))
+        table.add_row(*cells(*("" if v is None else v for v in file.values())))
     console().print(table)
 
 

@@ -9,6 +9,7 @@ import typer
 from headgate.cli import declaration, exit_codes
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import console, grid, print_json
+from headgate.cli.rows import shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,9 +72,8 @@ def show_ledger(account: Ledger, out: Console) -> None:
         if table.row_count:
             out.print(table)
     for file in account.files:
-        out.print(
-            f"file {file.sequence} {file.path}: {file.status.replace('_', ' ')}: {file.reason}"
-        )
+        said = f"{file.path}: {file.status.replace('_', ' ')}: {file.reason}"
+        out.print(f"file {file.sequence} {shown(said)}", markup=False)
     for d in account.differences:
         out.print(
             f"[red]{d.table} at batch {d.n}: {d.law}: expected {d.expected:,}, found {d.found:,}[/]"
@@ -87,6 +87,6 @@ def show_proof(proof: Proof, out: Console) -> None:
     for finding in proof.findings:
         out.print(f"[red]{finding.table}: {finding.problem}: {finding.count:,}[/]")
         for place in finding.examples:
-            out.print(f"  {place}", markup=False)
+            out.print(f"  {shown(place)}", markup=False)
     says = f"proved by id: {proof.rows:,} rows of bronze" if proof.holds else "not so by id"
     out.print(f"{MARK[proof.holds]} {says}")

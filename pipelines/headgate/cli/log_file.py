@@ -38,7 +38,9 @@ def _kept(current: int, descriptor: int) -> object:
     stream.flush()
     if current != descriptor:
         return stream
-    return os.fdopen(os.dup(descriptor), "w", buffering=1, encoding="utf-8")
+    return os.fdopen(
+        os.dup(descriptor), "w", buffering=1, encoding="utf-8", errors="backslashreplace"
+    )
 
 
 def record_crash(error: BaseException) -> Path:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
 import typer
@@ -56,11 +58,21 @@ def main() -> NoReturn:
     Threads of native libraries and the JVM's gateway may abort or complain while an interpreter
     shuts down; nothing of ours needs that, so the streams are flushed and the process ends here.
     """
+    _open_streams()
     code = answer(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
     os._exit(code)
+
+
+def _open_streams() -> None:
+    """A closed stream is a place to lose words in, and no name of a file stops an answer."""
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def answer(arguments: Sequence[str]) -> int:
@@ -83,7 +95,8 @@ def answer(arguments: Sequence[str]) -> int:
 
 
 def _refuse(arguments: Sequence[str], message: str, remedy: str, code: int) -> int:
-    print(f"{message}\n{remedy}", file=sys.stderr)
-    if "--json" in arguments:
-        print_json({"error": {"message": message, "remedy": remedy, "exit_code": code}})
+    with suppress(OSError):  # whoever was to read it has gone
+        print(f"{message}\n{remedy}", file=sys.stderr)
+        if "--json" in arguments:
+            print_json({"error": {"message": message, "remedy": remedy, "exit_code": code}})
     return code

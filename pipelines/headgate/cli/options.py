@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -38,7 +41,17 @@ Json = Annotated[
 
 def command(verb: str, pipeline: str, root: str, *rest: str) -> str:
     """A command line that a person can paste, with ``--root`` where it matters."""
-    words = ["headgate", verb, pipeline, *rest]
+    words = [*verb.split(), pipeline, *rest]
     if root != absolute_root(os.environ.get("HEADGATE_ROOT", DEFAULT_ROOT)):
         words += ["--root", root]
-    return " ".join(words)
+    return f"{program()} {shlex.join(words)}"
+
+
+def program() -> str:
+    """How a person calls this program again: by its name, or by its path where no PATH leads to
+    it, as after `make demo` in a fresh clone."""
+    called = Path(sys.argv[0])
+    if shutil.which("headgate") or called.name != "headgate" or not called.is_file():
+        return "headgate"
+    called, here = called.absolute(), Path.cwd()
+    return shlex.quote(str(called.relative_to(here) if called.is_relative_to(here) else called))

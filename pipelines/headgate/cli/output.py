@@ -13,14 +13,14 @@ from rich.table import Table
 SCHEMA = 1
 """Of every JSON answer; it rises when a key changes its meaning or goes."""
 
-WIDE = 240  # columns of a table that is written to a file or a pipe: no line is broken
+WIDE = 10_000  # columns of a table that is written to a file or a pipe: no line is broken
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console on today's stdout or stderr; never guesses colours of words and numbers."""
+    """A console on today's stdout or stderr; never guesses colours, nor makes pictures of text."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else WIDE
-    return Console(file=stream, highlight=False, width=width, soft_wrap=False)
+    return Console(file=stream, highlight=False, emoji=False, width=width, soft_wrap=False)
 
 
 def print_json(document: Mapping[str, Any]) -> None:

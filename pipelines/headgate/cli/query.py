@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
-from headgate.cli.output import console, grid, print_json
+from headgate.cli.output import console, print_json
+from headgate.cli.rows import as_text, print_rows
 from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import Layout
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 HIDDEN = "_state"
 """What an open gold row is folded on from: no answer to anybody's question."""
+
+READING = ("SELECT", "EXPLAIN", "PRAGMA", "MULTI")
+"""Statements that answer; MULTI is what DuckDB makes of a PIVOT. SHOW and DESCRIBE are SELECTs."""
 
 
 class QueryError(HeadgateError):
@@ -64,28 +67,51 @@ def query(
     if json:
         print_json({"columns": columns, "rows": [[_plain(v) for v in row] for row in rows]})
         return
-    table = grid("", *columns)
-    for row in rows:
-        table.add_row(*(as_text(value) for value in row))
-    out = console()
-    out.print(table)
-    out.print(f"{len(rows):,} row{'' if len(rows) == 1 else 's'}", style="dim")
+    print_rows(console(), columns, rows)
 
 
 def select(pipeline: Pipeline, layout: Layout, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Columns and rows of a query. Raises QueryError with the tables that there are."""
+    """Columns and rows of a query, which reads these tables and nothing else.
+
+    Raises QueryError with what is wrong and the tables that there are.
+    """
     import duckdb
 
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
-    _open_tables(connection, pipeline, layout, sql)
+    # Else a name that is no table could be a variable of this program.
+    connection = duckdb.connect(config={"python_enable_replacements": False})
     try:
+        _check_reads_only(connection, sql)
+        connection.execute("SET TimeZone = 'UTC'")
+        _open_tables(connection, pipeline, layout, sql)
+        connection.execute("SET enable_external_access = false; SET lock_configuration = true")
         answer = connection.execute(sql)
-        names = [column[0] for column in answer.description or ()]
-        return names, answer.fetchall()
+        return [column[0] for column in answer.description or ()], answer.fetchall()
+    except duckdb.PermissionException as error:
+        raise QueryError(
+            f"a query reads the tables of {pipeline.name}, no files and no network:\n{error}",
+            remedy=_tables_are(pipeline),
+        ) from error
     except duckdb.Error as error:
-        known = ", ".join(f"{t.schema}.{t.name}" for t in tables(pipeline) if t.schema[0] != "_")
-        raise QueryError(str(error), remedy=f"tables: {known}, files") from error
+        raise QueryError(str(error), remedy=_tables_are(pipeline)) from error
+
+
+def _check_reads_only(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Raises QueryError unless ``sql`` is one statement that answers something."""
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1:
+        said = "several statements" if statements else "no statement"
+        raise QueryError(f"the query holds {said}", remedy="give one, such as SELECT 1")
+    kind = statements[0].type.name
+    if kind not in READING:
+        raise QueryError(
+            f"a query only reads: {kind} is refused, nothing has been changed",
+            remedy="ask with SELECT; to keep an answer: headgate query PIPELINE SQL --json > FILE",
+        )
+
+
+def _tables_are(pipeline: Pipeline) -> str:
+    known = ", ".join(f"{t.schema}.{t.name}" for t in tables(pipeline) if t.schema[0] != "_")
+    return f"tables: {known}, quarantine, files"
 
 
 def _open_tables(
@@ -93,8 +119,9 @@ def _open_tables(
 ) -> None:
     """Views of the tables that the query mentions: opening a log takes time, so no others."""
     words = set(re.findall(r"\w+", sql.lower()))
+    every = bool(words & {"show", "information_schema", "duckdb_views"})
     for table in tables(pipeline):
-        if table.name in words or table.bare in words:
+        if every or table.name in words or table.bare in words:
             _open(connection, table, layout, pipeline)
 
 
@@ -121,17 +148,6 @@ def _open(
     )
     if table.bare:
         connection.execute(f'CREATE VIEW main."{table.bare}" AS SELECT *{hidden} FROM "{held}"')
-
-
-def as_text(value: object) -> str:
-    """A value as a person reads it; bytes that are no text keep their escapes."""
-    if value is None:
-        return "null"
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    if isinstance(value, datetime):
-        return value.isoformat(sep=" ").replace("+00:00", "Z")
-    return str(value)
 
 
 def _plain(value: object) -> object:

@@ -114,11 +114,12 @@ def _conclude(
     else:
         out = console()
         show_ledger(account, out)
-        out.print(command("ledger", str(declared.file), root, "--by-id"), style="dim")
-        for gold in declared.gold:
-            sql = f'"SELECT * FROM {gold} LIMIT 10"'
-            out.print(command("query", str(declared.file), root, sql), style="dim")
-            break
+        file, gold = str(declared.file), next(iter(declared.gold))
+        for said in (
+            command("ledger", file, root, "--by-id"),
+            command("query", file, root, f"SELECT * FROM {gold} LIMIT 10"),
+        ):
+            out.print(said, style="dim", markup=False, soft_wrap=True)
     if not account.balanced:
         raise typer.Exit(exit_codes.DOES_NOT_BALANCE)
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
 from rich.text import Text
 
 if TYPE_CHECKING:
     from headgate.jobs.progress import Progress
 
+GAP = "  "
 Report = Callable[["Progress"], None]
 
 
@@ -42,31 +44,54 @@ class _Latest:
     def take(self, progress: Progress) -> None:
         self._progress = progress
 
-    def text(self) -> Text:
+    def text(self) -> RenderableType:
         if self._progress is None:
             return Text("starting Spark …", style="dim")
-        return Text(line(self._progress, datetime.now(UTC)))
+        return Words(words(self._progress, datetime.now(UTC)))
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words that stay whole: a terminal too narrow for one line gets several."""
+
+    words: tuple[str, ...]
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text(folded(self.words, options.max_width))
+
+
+def folded(words: tuple[str, ...], width: int) -> str:
+    """``words`` in lines of at most ``width`` columns, as far as they are not wider themselves."""
+    lines = [words[0]]
+    for word in words[1:]:
+        if len(lines[-1]) + len(GAP) + len(word) <= width:
+            lines[-1] += GAP + word
+        else:
+            lines.append(word)
+    return "\n".join(lines)
 
 
 def line(progress: Progress, now: datetime) -> str:
+    return GAP.join(words(progress, now))
+
+
+def words(progress: Progress, now: datetime) -> tuple[str, ...]:
     """Batch, speed, backlog, event clock, late, quarantined and how fresh gold is."""
     files, size = progress.backlog
     speed = progress.rows / progress.seconds if progress.seconds > 0 else 0.0
     clock = f"{progress.closing:%F %T}" if progress.closing else "-"
     age = max(0.0, (now - progress.updated).total_seconds())
     behind = f"{files} files {size / 1_000_000:,.1f} MB" if files else "none"
-    return "  ".join(
-        (
-            f"{now:%T}",
-            f"batch {progress.n}" if progress.job == "fused" else f"{progress.job} {progress.n}",
-            f"read {_total(progress, 'bronze', 'read'):,}",
-            f"{speed:,.0f} rows/s",
-            f"backlog {behind}",
-            f"clock {clock}",
-            f"late {_total(progress, 'gold/', 'late'):,}",
-            f"quarantined {_total(progress, 'silver/', 'quarantined'):,}",
-            f"gold {age:.0f} s old",
-        )
+    return (
+        f"{now:%T}",
+        f"batch {progress.n}" if progress.job == "fused" else f"{progress.job} {progress.n}",
+        f"read {_total(progress, 'bronze', 'read'):,}",
+        f"{speed:,.0f} rows/s",
+        f"backlog {behind}",
+        f"clock {clock}",
+        f"late {_total(progress, 'gold/', 'late'):,}",
+        f"quarantined {_total(progress, 'silver/', 'quarantined'):,}",
+        f"gold {age:.0f} s old",
     )
 
 

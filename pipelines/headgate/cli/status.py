@@ -10,6 +10,7 @@ import typer
 from headgate.cli import declaration, exit_codes
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
+from headgate.cli.rows import cells
 from headgate.spec.errors import DeclarationError
 from headgate.storage.layout import Layout
 
@@ -92,7 +93,7 @@ def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
         return
     table = grid("", "name", "state", "file")
     for shown in found.values():
-        table.add_row(str(shown["name"]), str(shown["state"]), str(shown["file"]))
+        table.add_row(*cells(shown["name"], shown["state"], shown["file"]))
         if "problem" in shown:
-            table.add_row("", "", str(shown["problem"]))
+            table.add_row(*cells("", "", shown["problem"]))
     console().print(table)

@@ -121,3 +121,9 @@ def test_logs_before_the_first_start(ask: Ask, of_lake: OfLake) -> None:
 def test_logs_of_a_start(ask: Ask, empty_lake: Lake, of_lake: OfLake) -> None:
     empty_lake.layout.storage.write("_headgate/logs/run.log", b"one\ntwo\n")
     assert ask("logs", *of_lake, "-n", "1")[1] == "two\n"
+
+
+def test_a_directory_is_no_declaration(ask: Ask) -> None:
+    Path("a.yml").mkdir()
+    assert "a.yml: is a folder" in ask("plan", "a.yml")[2]
+    assert "is a folder" in ask("plan", "")[2]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
 from headgate.cli.declaration import NoSuchPipelineError, declarations, find
-from headgate.cli.options import absolute_root, command
+from headgate.cli.options import absolute_root, command, program
 
 
 @pytest.fixture(autouse=True)
@@ -55,3 +57,22 @@ def test_root_becomes_absolute_once(here: Path) -> None:
 def test_a_command_names_the_root_where_it_matters(here: Path) -> None:
     assert command("run", "a", str(here / "lake"), "--once") == "headgate run a --once"
     assert command("run", "a", "/other") == "headgate run a --root /other"
+
+
+def test_a_command_with_spaces_can_be_pasted(here: Path) -> None:
+    said = command("query", "my files/a.yml", "/my lake", "SELECT 1")
+    assert shlex.split(said) == [
+        *("headgate", "query", "my files/a.yml", "SELECT 1", "--root", "/my lake")
+    ]
+
+
+def test_a_program_off_the_path_is_called_by_its_own(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place(".venv/bin/headgate")
+    Path(".venv/bin/headgate").chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(here / ".venv/bin/headgate"), "demo"])
+    monkeypatch.setenv("PATH", "/usr/bin")
+    assert program() == ".venv/bin/headgate"
+    monkeypatch.setenv("PATH", str(here / ".venv/bin"))
+    assert program() == "headgate"

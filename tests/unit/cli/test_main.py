@@ -84,3 +84,27 @@ def test_the_process_ends_with_the_code_and_flushed_streams() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert last_object(done.stdout)["pipeline"] == "auctions"
+
+
+def shell(command: str) -> tuple[int, str]:
+    """Exit code of `headgate` within a shell line, and what the line said."""
+    line = command.replace("headgate", f"{sys.executable} -m headgate.cli")
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_is_no_fault(closed: str) -> None:
+    code, said = shell(f"headgate plan auctions {closed}")
+    assert code == 0
+    assert "Traceback" not in said
+
+
+def test_a_reader_that_has_gone_leaves_the_exit_code(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.yml"
+    wrong.write_text("".join(f"k{i}: 1\n" for i in range(5_000)))
+    code, said = shell(f"headgate plan {wrong} 2>&1 | head -c 9")
+    assert code == exit_codes.USAGE
+    assert "Traceback" not in said

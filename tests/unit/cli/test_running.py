@@ -16,7 +16,7 @@ from headgate.cli import driving
 from headgate.cli.driving import on_signals
 from headgate.cli.per_layer import LayerFailedError, together
 from headgate.cli.run import summary
-from headgate.cli.screen import line
+from headgate.cli.screen import folded, line
 from headgate.ledger import balance
 from headgate.storage.layout import Layout
 from tests.unit.ledger.conftest import Lake
@@ -109,6 +109,14 @@ def test_a_line_of_progress() -> None:
         "12:00:00  batch 3  read 9,000  2,500 rows/s  backlog 2 files 1.5 MB  "
         "clock 2026-05-04 12:00:00  late 5  quarantined 7  gold 4 s old"
     )
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 120])
+def test_a_narrow_terminal_breaks_between_words(width: int) -> None:
+    words = ("12:00:00", "batch 3", "backlog 2 files 1.5 MB", "clock 2026-05-04 12:00:00", "late 5")
+    lines = folded(words, width).splitlines()
+    assert [word for line in lines for word in line.split("  ")] == list(words)
+    assert all(len(line) <= width or line in words for line in lines)
 
 
 def test_the_summary_of_a_run(lake: Lake) -> None:

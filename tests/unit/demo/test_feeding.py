@@ -80,6 +80,8 @@ def test_why_a_bid_was_late() -> None:
 def test_what_to_type_next_is_about_this_demo(tmp_path: Path) -> None:
     commands = next_commands(tmp_path, tmp_path / "pipelines" / "auctions.yml")
     assert sum(f"--root {tmp_path}" in command for command in commands) == 3
+    spaced = next_commands(Path("/a b"), Path("/a b/c.yml"))
+    assert all("'/a b/c.yml'" in command for command in spaced[:-1])
 
 
 def test_the_screen_shows_a_bar_then_a_line_then_gold(tmp_path: Path) -> None:
@@ -104,3 +106,7 @@ def test_the_screen_shows_a_bar_then_a_line_then_gold(tmp_path: Path) -> None:
     assert set(lines[1].strip()) <= set("━╸╺ ")
     assert "batch 2  read 50" in lines[2]
     assert lines[3].startswith("gold.bids_per_minute")
+    narrow = Console(width=40, record=True, file=(tmp_path / "narrow").open("w"))
+    narrow.print(shown.render())
+    lines = [line.rstrip() for line in narrow.export_text().splitlines() if line.strip()]
+    assert lines[2].startswith("backlog none  clock -")

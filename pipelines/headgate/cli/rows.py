@@ -1,0 +1,92 @@
+"""Rows as a person reads them. Values come from events: they are shown, never obeyed, so neither
+markup nor escape sequences in them reach the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from headgate.cli.output import grid
+
+MOST = 1_000
+"""Rows that a terminal shows; a pipe gets all of them."""
+
+_CONTROL = {c: f"\\x{c:02x}" for c in (*range(32), *range(127, 160)) if chr(c) not in "\n\t"}
+_ONE_LINE = _CONTROL | {ord("\n"): "\\n", ord("\t"): "\\t"}
+
+Row = Sequence[Any]
+
+
+def as_text(value: object) -> str:
+    """A value as a person reads it; bytes that are no text keep their escapes."""
+    if value is None:
+        return "null"
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ").replace("+00:00", "Z")
+    return str(value)
+
+
+def shown(value: object, *, one_line: bool = True) -> str:
+    """:func:`as_text` with control characters as escapes; line ends too, for ``one_line``."""
+    return as_text(value).translate(_ONE_LINE if one_line else _CONTROL)
+
+
+def cells(*values: object) -> tuple[Text, ...]:
+    """Values as cells of a table."""
+    return tuple(Text(shown(value)) for value in values)
+
+
+def table_of(title: str, columns: Sequence[str], rows: Sequence[Row]) -> Table:
+    """A table whose numbers stand on the right."""
+    table = grid(title)
+    for header, side in zip(columns, _sides(columns, rows), strict=True):
+        table.add_column(Text(shown(header)), justify=side)
+    for row in rows:
+        table.add_row(*(Text(shown(value, one_line=False)) for value in row))
+    return table
+
+
+def print_rows(out: Console, columns: Sequence[str], rows: Sequence[Row]) -> None:
+    """All rows, one a line, into a file or a pipe; the first of them on a terminal."""
+    if out.is_terminal:
+        out.print(table_of("", columns, rows[:MOST]))
+    else:
+        for line in _lines(columns, rows):
+            print(line, file=out.file)
+    count = f"{len(rows):,} row{'' if len(rows) == 1 else 's'}"
+    if out.is_terminal and len(rows) > MOST:
+        count = f"the first {MOST:,} of {count}; for all of them write into a file, or add --json"
+    out.print(count, style="dim")
+
+
+def _lines(columns: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:
+    sides = _sides(columns, rows)
+    lines = [[shown(value) for value in row] for row in (columns, *rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        padded = (_pad(*cell) for cell in zip(line, widths, sides, strict=True))
+        yield "  ".join(padded).rstrip()
+
+
+def _pad(text: str, width: int, side: Literal["left", "right"]) -> str:
+    space = " " * (width - cell_len(text))
+    return space + text if side == "right" else text + space
+
+
+def _sides(columns: Sequence[str], rows: Sequence[Row]) -> list[Literal["left", "right"]]:
+    """Right for a column of numbers."""
+    return ["right" if _numbers(row[i] for row in rows) else "left" for i in range(len(columns))]
+
+
+def _numbers(values: Iterator[object]) -> bool:
+    kinds = {type(value) for value in values if value is not None}
+    return bool(kinds) and kinds <= {int, float, Decimal}

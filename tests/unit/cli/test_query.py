@@ -1,0 +1,141 @@
+"""What a query may do, and how its answer looks whatever the events hold."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from headgate.cli.rows import MOST, print_rows, shown
+from tests.unit.cli.conftest import Ask, last_object
+from tests.unit.ledger.conftest import Lake
+
+OfLake = tuple[str, str, str]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM good",
+        "INSERT INTO good SELECT * FROM good",
+        "CREATE TABLE t AS SELECT 1",
+        "DROP VIEW good",
+        "COPY good TO 'out.csv'",
+        "EXPORT DATABASE 'out'",
+        "ATTACH 'out.db'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET memory_limit = '1GB'",
+    ],
+)
+def test_what_does_not_read_is_refused(ask: Ask, lake: Lake, of_lake: OfLake, sql: str) -> None:
+    before = sorted(Path().rglob("*"))
+    pipeline, *root = of_lake
+    code, out, err = ask("query", pipeline, sql, *root)
+    assert (code, out) == (2, "")
+    assert "a query only reads" in err
+    assert sorted(Path().rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_csv('secret.csv')",
+        "SELECT * FROM 'secret.csv'",
+        "SELECT * FROM glob('*')",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO 'secret.csv'",
+    ],
+)
+def test_files_are_out_of_reach(ask: Ask, lake: Lake, of_lake: OfLake, sql: str) -> None:
+    Path("secret.csv").write_text("word\nhunter2\n")
+    pipeline, *root = of_lake
+    code, out, err = ask("query", pipeline, sql, *root)
+    assert code == 2
+    assert "no files and no network" in err
+    assert "tables: " in err
+    assert "hunter2" not in out + err
+    assert Path("secret.csv").read_text() == "word\nhunter2\n"
+
+
+@pytest.mark.parametrize("sql", ["", " ; ", "-- nothing", "SELECT 1; SELECT 2"])
+def test_a_query_is_one_statement(ask: Ask, lake: Lake, of_lake: OfLake, sql: str) -> None:
+    pipeline, *root = of_lake
+    code, _, err = ask("query", *root, "--", pipeline, sql)
+    assert code == 2
+    assert "statement" in err
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "FROM good",
+        "WITH a AS (SELECT * FROM good) SELECT * FROM a",
+        "DESCRIBE good",
+        "SUMMARIZE good",
+        "EXPLAIN SELECT * FROM good",
+        "PIVOT (SELECT 'x' AS a, 1 AS b) ON a USING sum(b)",
+    ],
+)
+def test_other_ways_to_read(ask: Ask, lake: Lake, of_lake: OfLake, sql: str) -> None:
+    pipeline, *root = of_lake
+    assert last_object(ask("query", pipeline, sql, *root, "--json")[1])["rows"]
+
+
+def test_show_tables_shows_them(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
+    pipeline, *root = of_lake
+    rows = last_object(ask("query", pipeline, "SHOW ALL TABLES", *root, "--json")[1])["rows"]
+    assert {"good", "per_minute", "quarantine"} <= {word for row in rows for word in row[:3]}
+
+
+def test_a_name_of_this_program_is_no_table(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
+    pipeline, *root = of_lake
+    code, _, err = ask("query", pipeline, "SELECT * FROM pipeline", *root)
+    assert code == 2
+    assert "does not exist" in err
+
+
+@pytest.mark.parametrize("value", ["[/red]", "[bold]x[/bold]", "postgres:x:101", ":smile:"])
+def test_values_are_shown_as_they_are(ask: Ask, lake: Lake, of_lake: OfLake, value: str) -> None:
+    pipeline, *root = of_lake
+    code, out, _ = ask("query", pipeline, f"SELECT '{value}' AS \"[red]a:\"", *root)
+    assert code == 0
+    assert out.splitlines()[:2] == ["[red]a:", value]
+
+
+def printed(rows: Sequence[tuple[object, ...]], columns: list[str], *, terminal: bool) -> str:
+    stream = io.StringIO()
+    out = Console(file=stream, force_terminal=terminal, width=60, color_system=None)
+    print_rows(out, columns, rows)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_an_escape_sequence_does_not_reach_the_terminal(terminal: bool) -> None:
+    said = printed([("a\x1b[2Jb\x07\x9b1m",)], ["x"], terminal=terminal)
+    assert "a\\x1b[2Jb\\x07\\x9b1m" in said
+    assert not any(c in said.replace("\n", "") for c in map(chr, [*range(32), *range(127, 160)]))
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_numbers_stand_on_the_right(terminal: bool) -> None:
+    rows = [(1, "a", None), (10_000, "bcd", Decimal("2.50"))]
+    lines = [
+        line.rstrip() for line in printed(rows, ["n", "w", "d"], terminal=terminal).split("\n")
+    ]
+    assert lines[:3] == ["    n  w       d", "    1  a    null", "10000  bcd  2.50"]
+
+
+def test_a_pipe_gets_every_row_on_one_line_a_terminal_the_first() -> None:
+    rows = [(i, "line\nend " * 20) for i in range(MOST + 5)]
+    piped = printed(rows, ["n", "w"], terminal=False).splitlines()
+    assert len(piped) == MOST + 7
+    assert "the first 1,000 of 1,005 rows" in printed(rows, ["n", "w"], terminal=True)
+
+
+def test_shown_keeps_lines_where_there_is_room() -> None:
+    assert shown("a\nb") == "a\\nb"
+    assert shown("a\nb", one_line=False) == "a\nb"
