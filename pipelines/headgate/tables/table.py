@@ -75,24 +75,34 @@ class Table:
         self._commits = 0
         self._read: tuple[int, State] | None = None
 
+    @property
+    def exists(self) -> bool:
+        """Whether it has a log; a crash may leave a folder without one."""
+        return bool(DeltaTable.is_deltatable(self.storage.uri()))
+
     def create(self, schema: pa.Schema, definition: str, *, time_column: str) -> None:
         """Make the table if it is not there; its first commit stands at n = 0.
 
         ``time_column`` is the one that files have bounds of. The table has to say so: delta-rs
         takes a missing bound of any other column for null, and a filter on it would find nothing.
         """
-        if DeltaTable.is_deltatable(self.storage.uri()):
+        if self.exists:
             return
-        DeltaTable.create(
-            self.storage.uri(),
-            schema=Schema.from_arrow(schema),
-            mode="ignore",
-            partition_by=self.partition_by,
-            configuration={**PROPERTIES, "delta.dataSkippingStatsColumns": time_column},
-            commit_properties=CommitProperties(
-                custom_metadata={METADATA_KEY: State(definition=definition).encode()}
-            ),
-        )
+        try:
+            DeltaTable.create(
+                self.storage.uri(),
+                schema=Schema.from_arrow(schema),
+                mode="ignore",
+                partition_by=self.partition_by,
+                configuration={**PROPERTIES, "delta.dataSkippingStatsColumns": time_column},
+                commit_properties=CommitProperties(
+                    custom_metadata={METADATA_KEY: State(definition=definition).encode()}
+                ),
+            )
+        except CommitFailedError:
+            # Another job that starts now was faster: "ignore" looks before the commit only.
+            if not self.exists:
+                raise
 
     def reader(self) -> Table:
         """Another view of the table for another thread; it holds no epoch and must not write."""
