@@ -11,6 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from headgate.jobs.intake import Intake
+from headgate.jobs.lease import highest_epoch
 from headgate.jobs.medallion import Medallion
 from headgate.jobs.operations import carry_out, intend_closing
 from headgate.sources.files import FilesIntake
@@ -27,10 +28,12 @@ class Engine:
     pipeline: Pipeline
     root: Path
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
-    epoch: int = 0
+    epoch: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.layout = Layout.of(str(self.root), self.pipeline.name)
+        # Over tables that are there already, a lower one would be a zombie's.
+        self.epoch = highest_epoch(self.layout, self.pipeline.name)
         self.start()
 
     def start(self, layers: Sequence[str] = LAYERS) -> Engine:

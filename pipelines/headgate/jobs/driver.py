@@ -20,18 +20,19 @@ from headgate.jobs.feeds import BronzeFeed, Feed, TableFeed
 from headgate.jobs.intake import Intake
 from headgate.jobs.lease import Lease
 from headgate.jobs.medallion import Medallion
-from headgate.jobs.operations import carry_out, intend_closing, is_open
+from headgate.jobs.operations import Openness, carry_out, intend_closing
 from headgate.jobs.planning import ends_path, planned_end
 from headgate.jobs.progress import Progress
+from headgate.jobs.scratch import job_name, remove_left_behind, scratch_folder
+from headgate.jobs.turns import Turns
 from headgate.sources import reference
 from headgate.sources.files import FilesIntake
 from headgate.spec.model import Pipeline
 from headgate.storage.documents import write_document
-from headgate.storage.layout import TABLE_FOLDERS, Layout
+from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 from headgate.storage.stopping import stop_requested
 from headgate.tables.errors import FencedError
-from headgate.tables.table import Table
 
 POLL = 0.25  # seconds between looks at stop requests, the lease and the upstream
 TRIGGER = "250 milliseconds"
@@ -62,7 +63,7 @@ class Driver:
         self._lease = Lease(self._layout, task.layers, task.pipeline.name)
         self._stop = threading.Event()
         self._finish = threading.Event()
-        self._batch = threading.Lock()
+        self._turns = Turns()
         self._failure: BaseException | None = None
         self._position = 0
 
@@ -77,12 +78,13 @@ class Driver:
 
     def run(self) -> None:
         """Work until done or stopped. Raises HeadgateError with what to do next."""
-        epoch = self._lease.take(take_over=self._task.take_over, above=self._highest_epoch())
+        epoch = self._lease.take(take_over=self._task.take_over)
+        scratch = scratch_folder(self._layout, self._name, epoch)
         try:
             spark = session.start(
                 f"headgate-{self._task.pipeline.name}",
                 cores=self._task.cores,
-                scratch=self._scratch(epoch),
+                scratch=scratch,
                 jars=self._task.jars,
             )
             try:
@@ -91,27 +93,18 @@ class Driver:
                 spark.stop()
         finally:
             self._lease.release()
-            shutil.rmtree(self._scratch(epoch), ignore_errors=True)
-
-    def _highest_epoch(self) -> int:
-        """The highest epoch in the tables: lease documents may be lost, the tables' never fall."""
-        storage = self._layout.storage
-        paths = (f"{kind}/{n}" for kind in TABLE_FOLDERS for n in storage.folders(kind))
-        tables = (Table(storage, path, pipeline=self._task.pipeline.name) for path in paths)
-        return max((table.refresh().epoch for table in tables), default=0)
-
-    def _scratch(self, epoch: int) -> Path:
-        """Spark's scratch files and its checkpoint: local, disposable, of this run only."""
-        return Path(self._layout.storage.uri(Layout.checkpoint(self._name, epoch)))
+            shutil.rmtree(scratch, ignore_errors=True)
 
     @property
     def _name(self) -> str:
-        return "fused" if len(self._task.layers) == len(LAYERS) else self._task.layers[0]
+        return job_name(self._task.layers)
 
     def _work(self, spark: SparkSession, epoch: int) -> None:
         medallion = Medallion(spark, self._task.pipeline, self._layout, self._task.layers)
         medallion.create()
         medallion.fence(epoch)
+        remove_left_behind(self._layout, self._task.layers, epoch)
+        self._openness = Openness(medallion)
         self._progress = Progress.begin(
             self._task.pipeline, self._layout, self._name, epoch, medallion
         )
@@ -140,8 +133,7 @@ class Driver:
         try:
             self._supervise(query, feed, medallion)
         finally:
-            with self._batch:
-                query.stop()
+            self._turns.end(query.stop)
         self._raise_failure(query)
 
     def _feed(self, spark: SparkSession, medallion: Medallion) -> Feed:
@@ -168,14 +160,14 @@ class Driver:
         checkpoint = f"{Layout.checkpoint(self._name, epoch)}/spark"
 
         def batch(_: DataFrame, number: int) -> None:
-            with self._batch:
-                try:
+            try:
+                with self._turns.batch():
                     end = planned_end(self._layout.storage, checkpoint, number)
                     if end > self._position:  # a stream's first batch may be empty
                         self._micro_batch(feed, medallion, end)
-                except BaseException as error:
-                    self._failure = error
-                    raise
+            except BaseException as error:
+                self._failure = error
+                raise
 
         source = (
             spark.readStream.format(reference.FORMAT)
@@ -189,7 +181,7 @@ class Driver:
 
     def _micro_batch(self, feed: Feed, medallion: Medallion, end: int) -> None:
         self._check()
-        self._wait_for_operations(medallion)
+        self._wait_for_operations()
         feed.absorb(self._position, end)
         failpoint("bronze.absorbed")
         self._bring_level(medallion)
@@ -197,9 +189,9 @@ class Driver:
         self._progress.batch_done(medallion, feed.backlog(end))
         self._report(self._progress)
 
-    def _wait_for_operations(self, medallion: Medallion) -> None:
+    def _wait_for_operations(self) -> None:
         """Bronze's job, when gold is another process's: an open intent holds the next batch."""
-        while "bronze" in self._task.layers and is_open(medallion):
+        while "bronze" in self._task.layers and self._openness.is_open():
             self._check()
             time.sleep(POLL)
 
@@ -209,7 +201,7 @@ class Driver:
                 f"{self._task.pipeline.name}: another driver has taken the lease",
                 remedy=f"headgate status {self._task.pipeline.name}",
             )
-        if self._stop.is_set():
+        if self._stop.is_set() or self._turns.is_ending:
             raise StopRequested
 
     def _supervise(self, query: StreamingQuery, feed: Feed, medallion: Medallion) -> None:
@@ -225,9 +217,10 @@ class Driver:
                 feed.poll(final=False)
                 self._publish(feed)
                 if "bronze" not in self._task.layers:
-                    with self._batch:
+                    with self._turns.between_batches():
                         self._bring_level(medallion)
-                self._progress.idle(feed.backlog(self._position))
+                with self._turns.if_free() as free:
+                    self._progress.idle(feed.backlog(self._position), medallion if free else None)
             self._stop.wait(POLL)
 
     def _raise_failure(self, query: StreamingQuery) -> None:

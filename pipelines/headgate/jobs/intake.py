@@ -94,7 +94,8 @@ class Intake:
 
     def _commit(self, files: Sequence[LoggedFile], start: int, end: int) -> State:
         def verify() -> None:
-            self._files.readable(start, end)
+            with self._lock:
+                self._files.readable(start, end)
 
         records = self._records(files)
         return self._bronze.absorb(records, {"sequence": end}, self._clock(), verify)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import ClassVar
 
@@ -15,8 +16,9 @@ from filelock import FileLock
 
 from headgate.spec.errors import HeadgateError
 from headgate.storage.documents import Document, read_document, write_document
-from headgate.storage.layout import CONTROL, Layout
+from headgate.storage.layout import CONTROL, TABLE_FOLDERS, Layout
 from headgate.storage.ownership import EXPIRES_AFTER, LAYERS, Owner, lease_path
+from headgate.tables.table import Table
 
 RENEW_EVERY = 5.0  # seconds
 
@@ -35,6 +37,15 @@ def may_take(held: Document | None, now: datetime, *, take_over: bool) -> bool:
     return owner.is_dead() or now - datetime.fromisoformat(held["renewed"]) > EXPIRES_AFTER
 
 
+def highest_epoch(layout: Layout, pipeline: str) -> int:
+    """The highest epoch in a pipeline's tables: lease documents may be lost, the tables' never
+    fall."""
+    storage = layout.storage
+    paths = (f"{kind}/{name}" for kind in TABLE_FOLDERS for name in storage.folders(kind))
+    tables = (Table(storage, path, pipeline=pipeline) for path in paths)
+    return max((t.refresh().epoch for t in tables if t.exists), default=0)
+
+
 class Lease:
     """Held from :meth:`take` to :meth:`release`, renewed by a thread of its own."""
 
@@ -51,16 +62,17 @@ class Lease:
     def is_lost(self) -> bool:
         return self._lost.is_set()
 
-    def take(self, *, take_over: bool = False, above: int = 0) -> int:
-        """Take the layers' leases and return the new epoch, higher than ``above`` and than every
-        lease's. Raises LeaseHeldError."""
+    def take(self, *, take_over: bool = False) -> int:
+        """Take the layers' leases and return the new epoch, higher than every lease's and every
+        table's. Raises LeaseHeldError."""
         with self._mutex():
             now = datetime.now(UTC)
             held = {layer: self._read(layer) for layer in LAYERS}
             for layer in self._layers:
                 if not may_take(held[layer], now, take_over=take_over):
                     raise self._refused(layer, held[layer] or {})
-            self.epoch = 1 + max([above, *(int(d["epoch"]) for d in held.values() if d)])
+            epochs = (int(d["epoch"]) for d in held.values() if d)
+            self.epoch = 1 + max([highest_epoch(self._layout, self._pipeline), *epochs])
             self._since = now
             self._write(now)
         threading.Thread(target=self._renew, name="lease", daemon=True).start()
@@ -75,7 +87,9 @@ class Lease:
 
     def _renew(self) -> None:
         while not self._done.wait(RENEW_EVERY):
-            with self._mutex():
+            # A full disk, or a document that somebody edits: in weeks it happens, and passes. If
+            # it does not, the lease is seen to expire; the fence holds either way.
+            with suppress(OSError, HeadgateError), self._mutex():
                 if not self._is_ours():
                     self._lost.set()
                     return

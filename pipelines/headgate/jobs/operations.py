@@ -45,7 +45,18 @@ def carry_out(medallion: Medallion, clock: Clock) -> None:
             failpoint("operation.table_done")
 
 
-def is_open(medallion: Medallion) -> bool:
-    """Whether an intent has not been carried out by every gold table."""
-    intended = medallion.bronze.table.refresh().operation
-    return any(g.gold.refresh().operation < intended for g in medallion.gold.values())
+class Openness:
+    """Whether an operation holds bronze's next batch. An intent is bronze's own commit, so gold
+    is looked at only while bronze intends what was not yet seen carried out."""
+
+    def __init__(self, medallion: Medallion) -> None:
+        self._bronze = medallion.bronze.table
+        self._gold = [stage.gold for stage in medallion.gold.values()]
+        self._done = 0
+
+    def is_open(self) -> bool:
+        """Whether an intent has not been carried out by every gold table."""
+        intended = self._bronze.refresh().operation
+        if intended > self._done and all(t.refresh().operation >= intended for t in self._gold):
+            self._done = intended
+        return intended > self._done

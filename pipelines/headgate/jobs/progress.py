@@ -1,11 +1,14 @@
-"""How a job is doing: the status document, replaced after every micro-batch."""
+"""How a job is doing: the status document, replaced after every micro-batch and, in between,
+every few seconds."""
 
 from __future__ import annotations
 
 import os
 import socket
+import threading
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from headgate.jobs.medallion import Medallion
@@ -13,12 +16,20 @@ from headgate.spec.model import Pipeline
 from headgate.storage.documents import write_document
 from headgate.storage.layout import Layout
 
+IDLE_WRITES = timedelta(seconds=5)
+"""Between batches the document is replaced this often at most."""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
 
 @dataclass
 class Progress:
     """``closing`` is the event clock C; ``seconds`` and ``rows`` are those of the last batch;
     ``backlog`` is files (or batches, below bronze) and bytes; ``totals`` are cumulative counts by
-    table."""
+    table; ``updated`` is when the tables were last level with what there was. Two threads tell it
+    how things are: the stream's after a batch, the supervising one in between."""
 
     pipeline: str
     job: str
@@ -32,8 +43,14 @@ class Progress:
     seconds: float = 0.0
     backlog: tuple[int, int] = (0, 0)
     closing: datetime | None = None
-    updated: datetime = field(default_factory=lambda: datetime.now(UTC))
+    updated: datetime = field(default_factory=_now)
     totals: dict[str, dict[str, int]] = field(default_factory=dict)
+    clock: Callable[[], datetime] = _now
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._written = self.updated
+        self._read = 0
 
     @staticmethod
     def begin(
@@ -42,30 +59,41 @@ class Progress:
         """The progress of a job that is about to go on where the tables stand."""
         progress = Progress(pipeline.name, job, epoch, datetime.now(UTC), layout)
         progress._take(medallion)
+        progress._read = progress.totals["bronze"].get("read", 0)
         progress._write()
         return progress
 
     def batch_done(self, medallion: Medallion, backlog: tuple[int, int]) -> None:
         """Take the tables' states in after a batch."""
-        now = datetime.now(UTC)
-        before = self.totals.get("bronze", {}).get("read", 0)
-        self._take(medallion)
-        self.batches += 1
-        self.rows = self.totals.get("bronze", {}).get("read", 0) - before
-        self.seconds = (now - self.updated).total_seconds()
-        self.backlog = backlog
-        self.updated = now
-        self._write()
+        with self._lock:
+            self._take(medallion)
+            read, now = self.totals["bronze"].get("read", 0), self.clock()
+            self.batches += 1
+            self.rows, self._read = read - self._read, read
+            self.seconds = (now - self.updated).total_seconds()
+            self.backlog = backlog
+            self.updated = now
+            self._write()
 
-    def idle(self, backlog: tuple[int, int]) -> None:
-        self.backlog = backlog
-        if backlog == (0, 0):
-            self.updated = datetime.now(UTC)
+    def idle(self, backlog: tuple[int, int], medallion: Medallion | None) -> None:
+        """What there is between batches, or while one runs: then ``medallion`` is None, because
+        its tables are the batch's. Cheap, and bounded in writes, however often it is called."""
+        now = self.clock()
+        with self._lock:
+            self.backlog = backlog
+            if backlog == (0, 0):
+                self.updated = now
+            if now - self._written < IDLE_WRITES:
+                return
+            if medallion is not None:
+                self._take(medallion)
+            self._write()
 
     def finish(self, medallion: Medallion) -> None:
-        self._take(medallion)
-        self.state = "stopped"
-        self._write()
+        with self._lock:
+            self._take(medallion)
+            self.state = "stopped"
+            self._write()
 
     def _take(self, medallion: Medallion) -> None:
         bronze = medallion.bronze.table.refresh()
@@ -78,11 +106,12 @@ class Progress:
             self.totals[f"gold/{name}"] = dict(gold.gold.refresh().total)
 
     def _write(self) -> None:
+        self._written = self.clock()
         path = Layout.document(f"status-{self.job}")
         write_document(self.layout.storage, path, self.document())
 
     def document(self) -> dict[str, Any]:
-        content = {k: v for k, v in asdict(self).items() if k != "layout"}
+        content = {k: v for k, v in asdict(self).items() if k not in ("layout", "clock")}
         content |= {"pid": os.getpid(), "host": socket.gethostname()}
         return {k: v.isoformat() if isinstance(v, datetime) else v for k, v in content.items()}
 

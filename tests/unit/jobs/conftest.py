@@ -1,0 +1,58 @@
+"""The tables of a pipeline with two gold tables, without stages and without Spark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headgate.storage.layout import Layout
+from headgate.tables.state import State
+from headgate.tables.table import Table
+
+SCHEMA = pa.schema([("time", pa.timestamp("us", "UTC"))])
+
+
+@dataclass
+class Tables:
+    """``medallion`` has tables where a Medallion has stages with tables; ``refreshed`` counts how
+    often the paths of its tables were looked at."""
+
+    layout: Layout
+    medallion: Any
+    refreshed: Counter[str]
+
+    def commit(self, path: str, **changes: Any) -> State:
+        """As another job would: with a view of its own."""
+        table = Table(self.layout.storage, path, pipeline="p")
+        return table.commit(replace(table.refresh(), **changes))
+
+
+@pytest.fixture
+def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tables:
+    layout = Layout.of(str(tmp_path), "p")
+
+    def table(path: str) -> Table:
+        made = Table(layout.storage, path, pipeline="p")
+        made.create(SCHEMA, "digest", time_column="time")
+        return made
+
+    medallion = SimpleNamespace(
+        bronze=SimpleNamespace(table=table("bronze/b")),
+        silver=SimpleNamespace(silver={"s": table("silver/s")}),
+        gold={name: SimpleNamespace(gold=table(f"gold/{name}")) for name in ("one", "two")},
+    )
+    refreshed: Counter[str] = Counter()
+    refresh = Table.refresh
+
+    def counted(table: Table) -> State:
+        refreshed[table.name] += 1
+        return refresh(table)
+
+    monkeypatch.setattr(Table, "refresh", counted)
+    return Tables(layout, medallion, refreshed)

@@ -1,0 +1,79 @@
+"""Epochs rise whatever was lost, and a lease is held through what passes."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from headgate.jobs import lease as module
+from headgate.jobs.lease import Lease, LeaseHeldError, highest_epoch
+from headgate.storage.documents import read_document, write_document
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS, lease_path
+from headgate.tables.table import Table
+from tests.unit.jobs.conftest import Tables
+
+PATIENCE = 20.0  # seconds until a thread that does nothing is told so
+
+
+def test_an_epoch_is_higher_than_every_tables(tables: Tables) -> None:
+    """Lease documents may be lost; a lower epoch would be taken for a zombie's."""
+    Table(tables.layout.storage, "gold/two", pipeline="p").fence(41)
+    lease = Lease(tables.layout, LAYERS, "p")
+    assert lease.take() == 42
+    lease.release()
+    assert Lease(tables.layout, ("gold",), "p").take() == 43
+
+
+def test_a_folder_without_a_log_is_no_table(tmp_path: Path) -> None:
+    """As a driver leaves it that was killed while it made its first table."""
+    layout = Layout.of(str(tmp_path), "p")
+    layout.storage.make_folder("bronze/b/_delta_log")
+    assert highest_epoch(layout, "p") == 0
+
+
+def test_a_second_driver_is_refused(tables: Tables) -> None:
+    lease = Lease(tables.layout, LAYERS, "p")
+    lease.take()
+    with pytest.raises(LeaseHeldError):
+        Lease(tables.layout, ("silver",), "p").take()
+    lease.release()
+
+
+def test_a_renewal_that_fails_is_tried_again(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RENEW_EVERY", 0.01)
+    failed, renewed = threading.Event(), threading.Event()
+
+    def write(*arguments: object) -> None:
+        if not failed.is_set():
+            failed.set()
+            raise OSError(28, "No space left on device")
+        write_document(*arguments)  # type: ignore[arg-type]
+        renewed.set()
+
+    lease = Lease(tables.layout, LAYERS, "p")
+    lease.take()
+    monkeypatch.setattr(module, "write_document", write)
+    assert renewed.wait(PATIENCE)
+    assert failed.is_set()
+    assert not lease.is_lost
+    lease.release()
+
+
+def test_a_lease_that_was_taken_over_is_lost(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RENEW_EVERY", 0.01)
+    older, newer = (Lease(tables.layout, LAYERS, "p") for _ in range(2))
+    older.take()
+    newer.take(take_over=True)
+    assert older._lost.wait(PATIENCE)
+    older.release()
+    document = read_document(tables.layout.storage, lease_path("gold"))
+    assert document is not None
+    assert (document["epoch"], document["released"]) == (newer.epoch, False)
+    newer.release()

@@ -1,0 +1,95 @@
+"""What ``headgate status`` can see of a job between batches."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from headgate.jobs.progress import IDLE_WRITES, Progress
+from headgate.storage.documents import read_document
+from headgate.storage.files import Storage
+from headgate.storage.layout import Layout
+from tests.unit.jobs.conftest import Tables
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def tick(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def progress(tables: Tables, clock: Clock) -> Progress:
+    made = Progress("p", "fused", 1, NOON, tables.layout, updated=NOON, clock=clock)
+    made.batch_done(tables.medallion, (0, 0))
+    return made
+
+
+def seen(tables: Tables) -> dict[str, Any]:
+    document = read_document(tables.layout.storage, Layout.document("status-fused"))
+    assert document is not None
+    return document
+
+
+def test_a_minute_without_events_is_written_as_it_goes(
+    tables: Tables, progress: Progress, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes: list[str] = []
+    write = Storage.write
+    monkeypatch.setattr(Storage, "write", lambda *a: (writes.append(a[1]), write(*a)))
+    for _ in range(240):  # four looks a second
+        clock.tick(0.25)
+        progress.idle((0, 0), tables.medallion)
+    assert len(writes) == timedelta(minutes=1) / IDLE_WRITES
+    assert seen(tables)["updated"] == (NOON + timedelta(minutes=1)).isoformat()
+
+
+def test_what_other_jobs_and_operations_did_is_seen(
+    tables: Tables, progress: Progress, clock: Clock
+) -> None:
+    tables.commit("gold/two", kind="operation", operation=1, total={"final": 7})
+    tables.commit("bronze/b", kind="data", n=1, total={"read": 9})
+    clock.tick(6)
+    progress.idle((0, 0), tables.medallion)
+    document = seen(tables)
+    assert (document["n"], document["totals"]["gold/two"]) == (1, {"final": 7})
+
+
+def test_while_a_batch_runs_only_its_backlog_is_told(
+    tables: Tables, progress: Progress, clock: Clock
+) -> None:
+    tables.refreshed.clear()
+    clock.tick(6)
+    progress.idle((3, 300), None)
+    document = seen(tables)
+    assert (document["backlog"], document["updated"]) == ([3, 300], NOON.isoformat())
+    assert not tables.refreshed
+
+
+def test_a_batch_counts_from_the_one_before_and_lasts_from_when_there_was_work(
+    tables: Tables, progress: Progress, clock: Clock
+) -> None:
+    clock.tick(60)
+    progress.idle((0, 0), tables.medallion)
+    clock.tick(1)
+    progress.idle((1, 10), None)
+    tables.commit("bronze/b", kind="data", n=1, total={"read": 9})
+    clock.tick(6)
+    progress.idle((1, 10), tables.medallion)
+    clock.tick(1)
+    progress.batch_done(tables.medallion, (0, 0))
+    assert (progress.rows, progress.seconds) == (9, 8.0)
