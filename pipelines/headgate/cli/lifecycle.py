@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headgate.cli import declaration
+from headgate.cli.folders import look_at_landing, make_root
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import print_json
 from headgate.storage.layout import Layout
@@ -61,8 +63,11 @@ def _start(declared: Pipeline, root: str, take_over: bool) -> int:
     from headgate.supervision.local import launch
 
     require_java()
-    options = ["--take-over"] * take_over
-    return launch(Layout.of(root, declared.name), declared.file, root, options)
+    layout = Layout.of(root, declared.name)
+    make_root(layout)
+    if remark := look_at_landing(declared):
+        print(remark, file=sys.stderr)
+    return launch(layout, declared.file, root, ["--take-over"] * take_over)
 
 
 def _stop(layout: Layout, now: bool) -> tuple[JobState, ...]:

@@ -7,6 +7,8 @@ import os
 import sys
 import tempfile
 import traceback
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,6 +32,7 @@ def divert(path: Path) -> None:
     os.close(log)
     logging.basicConfig(filename=path, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.captureWarnings(True)
+    logging.raiseExceptions = False  # on a full disk each lost line would tell the terminal so
     _current = path
 
 
@@ -43,21 +46,23 @@ def _kept(current: int, descriptor: int) -> object:
     )
 
 
-def record_crash(error: BaseException) -> Path:
-    """Append the traceback to the log and return its path."""
-    path = _current or _fallback()
+def record_crash(error: BaseException) -> Path | None:
+    """Append the traceback to the log, or where that fails (a full disk) to another one.
+
+    Returns where it is; None where nothing can be written.
+    """
     text = "".join(traceback.format_exception(error))
-    with path.open("a", encoding="utf-8") as log:
-        log.write(f"{datetime.now(UTC).isoformat()} {' '.join(sys.argv)}\n{text}\n")
-    return path
+    for path in (*([_current] if _current else []), *_fallbacks()):
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8", errors="backslashreplace") as log:
+                log.write(f"{datetime.now(UTC).isoformat()} {' '.join(sys.argv)}\n{text}\n")
+            return path
+    return None
 
 
-def _fallback() -> Path:
-    """``~/.cache/headgate/error.log``, or one in the temporary folder where that is read-only."""
-    folder = Path.home() / ".cache" / "headgate"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "error.log").touch()
-    except OSError:
-        folder = Path(tempfile.gettempdir())
-    return folder / "error.log"
+def _fallbacks() -> Iterator[Path]:
+    """``~/.cache/headgate/error.log``, then this user's in the temporary folder."""
+    with suppress(RuntimeError):  # a user without a home
+        yield Path.home() / ".cache" / "headgate" / "error.log"
+    yield Path(tempfile.gettempdir()) / f"headgate-error-{os.getuid()}.log"

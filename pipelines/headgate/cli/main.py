@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,7 @@ from headgate.cli.ledger import ledger
 from headgate.cli.lifecycle import restart, start, stop
 from headgate.cli.log_file import record_crash
 from headgate.cli.logs import logs
+from headgate.cli.machine_faults import machine_fault
 from headgate.cli.output import print_json
 from headgate.cli.plan import plan
 from headgate.cli.query import query
@@ -89,8 +91,12 @@ def answer(arguments: Sequence[str]) -> int:
         return exit_codes.INTERRUPTED
     except Exception as error:
         path = record_crash(error)
+        details = f"details: {path}" if path else "".join(traceback.format_exception(error))
+        if fault := machine_fault(error, exit_codes.MACHINE):
+            remedy = f"{fault.remedy}\n{details}" if path else fault.remedy
+            return _refuse(arguments, fault.message, remedy, fault.exit_code)
         first = f"{type(error).__name__}: {error}".splitlines()[0]
-        return _refuse(arguments, first, f"details: {path}", exit_codes.UNEXPECTED)
+        return _refuse(arguments, first, details, exit_codes.UNEXPECTED)
     return exit_codes.OK
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headgate.cli import declaration, exit_codes
+from headgate.cli.folders import look_at_landing, make_root
 from headgate.cli.ledger import show_ledger
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, print_json
@@ -40,6 +42,10 @@ def run(
         raise typer.BadParameter(f"{layer}: one of {', '.join(LAYERS)}", param_hint="--layer")
     declared = declaration.load(pipeline)
     layout = Layout.of(root, declared.name)
+    if layer is None:
+        make_root(layout)
+        if remark := look_at_landing(declared):
+            print(remark, file=sys.stderr)
     began, before = time.monotonic(), _batches(layout, declared)
     if declared.jobs == "per_layer" and layer is None:
         from headgate.cli.per_layer import run_layers

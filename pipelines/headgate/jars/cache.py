@@ -19,11 +19,17 @@ REMEDY = "Fetch the jars: headgate doctor --fetch-jars   (in a clone: make jars)
 
 
 def cache_folder() -> Path:
-    """``$HEADGATE_JARS``, else ``~/.cache/headgate/jars``."""
+    """``$HEADGATE_JARS``, else ``~/.cache/headgate/jars``. Raises HeadgateError without a home."""
     chosen = os.environ.get("HEADGATE_JARS")
     if chosen:
         return Path(chosen).expanduser().absolute()
-    return Path.home() / ".cache" / "headgate" / "jars"
+    try:
+        return Path.home() / ".cache" / "headgate" / "jars"
+    except RuntimeError as error:
+        raise HeadgateError(
+            "This user has no home folder, where the jars would be.",
+            "Name another folder: export HEADGATE_JARS=<folder>",
+        ) from error
 
 
 def cached_jars() -> tuple[Path, ...]:

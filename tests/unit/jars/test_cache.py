@@ -56,3 +56,13 @@ def test_a_damaged_memory_is_no_harm(folder: Path) -> None:
     fill(folder)
     (folder / "verified.json").write_text("{")
     assert len(cache.cached_jars()) == 2
+
+
+def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("HEADGATE_JARS", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    with pytest.raises(HeadgateError, match="no home folder"):
+        cache.cache_folder()

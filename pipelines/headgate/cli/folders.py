@@ -1,0 +1,54 @@
+"""Looks at the folders of a run before Spark starts: where events land and where tables lie."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from headgate.cli import exit_codes
+from headgate.spec.errors import HeadgateError
+from headgate.storage.layout import CONTROL, Layout
+
+if TYPE_CHECKING:
+    from headgate.spec.model import Pipeline
+
+
+class LandingError(HeadgateError):
+    exit_code: ClassVar[int] = exit_codes.SOURCE
+
+
+class RootError(HeadgateError):
+    exit_code: ClassVar[int] = exit_codes.MACHINE
+
+
+def look_at_landing(pipeline: Pipeline) -> str | None:
+    """A remark about a landing folder that is still to come.
+
+    Raises LandingError where it is no folder or may not be listed.
+    """
+    place = pipeline.source.files.path
+    if "://" in place:
+        return None
+    folder, remedy = Path(place), f"mend the folder, or its path in {pipeline.file}"
+    if folder.is_dir():
+        if not os.access(folder, os.R_OK | os.X_OK):
+            raise LandingError(f"the landing folder {folder} may not be listed", remedy)
+        return None
+    if folder.exists():
+        raise LandingError(f"the landing folder {folder} is a file", remedy)
+    return f"there is no landing folder {folder} yet: files are read once they are in it"
+
+
+def make_root(layout: Layout) -> None:
+    """Make the folder of a pipeline's documents and logs. Raises RootError where that fails."""
+    if "://" in layout.storage.root:
+        return
+    folder = Path(layout.storage.root) / CONTROL / "logs"
+    remedy = f"headgate doctor --root {Path(layout.storage.root).parent}, or choose another --root"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RootError(f"{folder} cannot be made: {error.strerror}", remedy) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise RootError(f"{folder} may not be written", remedy)

@@ -1,0 +1,59 @@
+"""What is said about a run's folders before Spark starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headgate.cli.folders import look_at_landing
+from tests.unit.cli.conftest import Ask
+from tests.unit.ledger.conftest import Lake
+
+OfLake = tuple[str, str, str]
+
+
+@pytest.fixture
+def no_rights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an unprivileged user sees folders of another one; root may do everything."""
+    monkeypatch.setattr("headgate.cli.folders.os.access", lambda *_: False)
+
+
+def test_a_landing_folder_that_is_to_come_is_a_remark(empty_lake: Lake) -> None:
+    landing = Path(empty_lake.pipeline.source.files.path)
+    assert str(landing) in (look_at_landing(empty_lake.pipeline) or "")
+    landing.mkdir(parents=True)
+    assert look_at_landing(empty_lake.pipeline) is None
+
+
+@pytest.mark.parametrize("verb", ["run", "start"])
+def test_a_landing_folder_that_is_a_file_is_3(
+    ask: Ask, empty_lake: Lake, of_lake: OfLake, verb: str
+) -> None:
+    landing = Path(empty_lake.pipeline.source.files.path)
+    landing.parent.mkdir(parents=True, exist_ok=True)
+    landing.write_text("")
+    code, _, err = ask(verb, *of_lake)
+    assert code == 3
+    assert f"{landing} is a file" in err
+
+
+def test_a_landing_folder_that_may_not_be_listed(empty_lake: Lake, no_rights: None) -> None:
+    Path(empty_lake.pipeline.source.files.path).mkdir(parents=True)
+    with pytest.raises(Exception, match="may not be listed"):
+        look_at_landing(empty_lake.pipeline)
+
+
+@pytest.mark.parametrize("verb", ["run", "start"])
+def test_a_root_that_cannot_be_made_is_8(ask: Ask, of_lake: OfLake, verb: str) -> None:
+    Path("a_file").write_text("")
+    code, _, err = ask(verb, of_lake[0], "--root", "a_file")
+    assert code == 8
+    assert "cannot be made: Not a directory" in err
+    assert "headgate doctor --root" in err
+
+
+def test_a_root_that_may_not_be_written_is_8(ask: Ask, of_lake: OfLake, no_rights: None) -> None:
+    code, _, err = ask("run", *of_lake)
+    assert code == 8
+    assert "may not be written" in err

@@ -1,0 +1,72 @@
+"""A full disk and missing rights are said to be that, whoever met them first."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from headgate.cli import log_file, plan
+from headgate.cli.machine_faults import machine_fault
+from tests.unit.cli.conftest import Ask
+
+
+def of(number: int) -> OSError:
+    return OSError(number, os.strerror(number), "/lake/x")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (of(errno.ENOSPC), "the disk is full (No space left on device: /lake/x)"),
+        (of(errno.EDQUOT), "the disk is full"),
+        (RuntimeError("Caused by: java.io.IOException: No space left on device"), "disk is full"),
+        (of(errno.EACCES), "Permission denied: /lake/x"),
+        (of(errno.EROFS), "Read-only file system: /lake/x"),
+        (RuntimeError("FileNotFoundException: x (Permission denied)"), "Permission denied"),
+    ],
+)
+def test_what_the_machine_refused(error: Exception, said: str) -> None:
+    found = machine_fault(error, 8)
+    assert found is not None
+    assert said in found.message
+    assert found.exit_code == 8
+
+
+def test_the_first_cause_counts_and_a_fault_of_ours_is_none() -> None:
+    error = ValueError("while ending")
+    error.__context__ = of(errno.ENOSPC)
+    error.__context__.__context__ = error
+    assert machine_fault(error, 8) is not None
+    assert machine_fault(KeyError("x"), 8) is None
+    assert machine_fault(of(errno.ENOENT), 8) is None
+
+
+def test_a_full_disk_is_8_and_its_details_are_elsewhere(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: str) -> None:
+        raise of(errno.ENOSPC)
+
+    monkeypatch.setattr(plan.declaration, "load", fail)
+    monkeypatch.setattr(log_file, "_current", Path("/dev/full"))
+    code, _, err = ask("plan", "auctions")
+    assert code == 8
+    assert err.startswith("the disk is full")
+    details = err.splitlines()[-1].removeprefix("details: ")
+    assert "Traceback" in Path(details).read_text()
+
+
+def test_where_nothing_can_be_written_the_traceback_is_shown(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: str) -> None:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(plan.declaration, "load", fail)
+    monkeypatch.setattr(log_file, "_fallbacks", lambda: iter([Path("/dev/full")]))
+    code, _, err = ask("plan", "auctions")
+    assert code == 70
+    assert "Traceback" in err
