@@ -13,6 +13,8 @@ from typing import Any, NoReturn
 from tests.oracle.rules import SourceRecord
 
 MAX_DEPTH = 500
+MAX_DIGITS = 5000
+MAX_NAME = 50_000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
 PLAIN_DECIMAL = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
@@ -47,7 +49,26 @@ def parse_document(value: bytes) -> Any:
     text = value.decode("utf-8")
     if depth(text) > MAX_DEPTH:
         raise ValueError("nested too deep")
-    return json.loads(text, parse_int=Number, parse_float=Number, parse_constant=refuse)
+    return json.loads(
+        text,
+        parse_int=number,
+        parse_float=number,
+        parse_constant=refuse,
+        object_pairs_hook=unique,
+    )
+
+
+def number(text: str) -> Number:
+    if len(re.sub(r"\D", "", text)) > MAX_DIGITS:
+        raise ValueError("too many digits")
+    return Number(text)
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The last of fields of one name."""
+    if any(len(name) > MAX_NAME for name, _ in pairs):
+        raise ValueError("a name too long")
+    return dict(pairs)
 
 
 def refuse(name: str) -> NoReturn:
@@ -87,10 +108,30 @@ def typed(value: Any, type_: str) -> Any:
 def as_string(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, Number):
+        return number_text(value)
     if isinstance(value, str):
-        # A lone surrogate has no UTF-8: it is a question mark, as in Java.
-        return value.encode("utf-8", "replace").decode("utf-8")
+        return in_utf8(value)
     raise ValueError("not a string")
+
+
+def in_utf8(text: str) -> str:
+    """A lone surrogate has no UTF-8: it is a question mark, as in Java."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def number_text(value: Number) -> str:
+    """A whole number as it is written; one with a fraction or an exponent as Java writes its
+    double: 1.5 of 1.50, 1.0E7 of 1e7."""
+    if value.lstrip("-").isdigit():
+        return "0" if value == "-0" else str(value)
+    double = as_float(value, "double")
+    if double == 0 or 1e-3 <= abs(double) < 1e7:
+        return repr(double)
+    sign, digits, exponent = Decimal(repr(double)).normalize().as_tuple()
+    first, *rest = map(str, digits)
+    scale = int(exponent) + len(rest)
+    return f"{'-' * sign}{first}.{''.join(rest) or '0'}E{scale}"
 
 
 def as_integer(value: Number, bits: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tests.oracle.parse import event_time, id_text, json_text, parse_document, typed
+from tests.oracle.parse import event_time, id_text, in_utf8, json_text, parse_document, typed
 from tests.oracle.rules import Row, Rules, SourceRecord
 
 
@@ -127,7 +127,7 @@ def find_fields(record: Stamped, document: dict[str, Any], rules: Rules) -> str 
     if unknown and rules.unknown_fields == "quarantine":
         return "unknown_field"
     if rules.unknown_fields == "rescue":
-        record.fields["_rescued"] = json_text(unknown) if unknown else None
+        record.fields["_rescued"] = in_utf8(json_text(unknown)) if unknown else None
     return None
 
 

@@ -19,17 +19,6 @@ pytestmark = pytest.mark.spark
 
 VALUES = {line.name: line.value(number) for number, line in enumerate(HOSTILE)}
 GOLD = ("bands",)
-KNOWN: dict[str, str] = {
-    "501 deep": "accepted",
-    "level of 2000 characters": "missing_id: the parser gives up on the whole line",
-    "a number of 2000 digits": "missing_id: the parser gives up on the whole line",
-    'value "1e2"': "accepted",
-    'value "1,5"': "accepted as 15",
-    'value "+1"': "accepted or without the column",
-    'day "2026-3-1"': "accepted or without the column",
-    'day "2026-03-01T00:00:00Z"': "accepted or without the column",
-}
-"""Lines that the engine still judges differently: name -> what it says."""
 
 
 class Outcome:
@@ -66,19 +55,7 @@ def test_nothing_is_lost(outcome: Outcome) -> None:
     assert len(outcome.bronze) == len(set(VALUES.values())) == len(read(outcome.root, "bronze/raw"))
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        pytest.param(
-            line,
-            id=line.name,
-            marks=[pytest.mark.xfail(strict=True, reason=KNOWN[line.name])]
-            if line.name in KNOWN
-            else [],
-        )
-        for line in HOSTILE
-    ],
-)
+@pytest.mark.parametrize("line", HOSTILE, ids=[line.name for line in HOSTILE])
 def test_a_line_ends_where_it_should(outcome: Outcome, line: Line) -> None:
     value = VALUES[line.name]
     row = outcome.bronze[value]
@@ -88,7 +65,6 @@ def test_a_line_ends_where_it_should(outcome: Outcome, line: Line) -> None:
     assert (row["offset"] in outcome.silver) == (line.reason is None)
 
 
-@pytest.mark.xfail(bool(KNOWN), strict=True, reason="the lines above")
 def test_every_table_equals_the_oracle(outcome: Outcome, expected: Tables) -> None:
     assert differences(outcome.root, expected) == {}
 

@@ -1,7 +1,7 @@
 """What is wrong with a suspect record, if anything: plain Python over its bytes.
 
 The parser gave the record its fields; this decides whether they count. Strict RFC 8259: one
-document, valid UTF-8, no comments, single quotes, NaN or trailing text.
+document, valid UTF-8, no comments, single quotes, NaN or trailing text, within ``limits``.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
-from math import isinf
+from itertools import accumulate
+from math import inf
 
 import pyarrow as pa
 
+from headgate.bronze.limits import MAX_DEPTH, MAX_DIGITS, MAX_NAME
 from headgate.bronze.reasons import Reason
 from headgate.spec.model import FileFormat, Record
 
@@ -73,7 +75,7 @@ def judge(unclear: Unclear, record: Record, format: FileFormat) -> Verdict:
         return Verdict(Reason.UNPARSABLE)
     if not isinstance(document, _Object):
         return Verdict(Reason.NOT_AN_OBJECT)
-    if unclear.no_id or _has_nested_id(document, record):
+    if unclear.no_id or (format != "csv" and _has_unfit_id(document, record)):
         return Verdict(Reason.MISSING_ID)
     if unclear.no_time:
         given = document.get(record.event_time.column) is not None
@@ -81,9 +83,10 @@ def judge(unclear: Unclear, record: Record, format: FileFormat) -> Verdict:
     return _judge_fields(document, unclear, record, format)
 
 
-def _has_nested_id(document: _Object, record: Record) -> bool:
+def _has_unfit_id(document: _Object, record: Record) -> bool:
     """The parser takes an object for a text, and its text for an id."""
-    return any(isinstance(document.get(name), dict | list) for name in record.event_id)
+    types = {c.name: c.type for c in record.schema}
+    return any(not _fits(document.get(name), types[name]) for name in record.event_id)
 
 
 def _judge_fields(
@@ -91,7 +94,7 @@ def _judge_fields(
 ) -> Verdict:
     for column in record.schema:
         value = document.get(column.name)
-        misfit = format != "csv" and value is not None and not _fits(value, column.type)
+        misfit = format != "csv" and not _fits(value, column.type)
         if misfit or column.name in unclear.unconverted:
             return Verdict(Reason.WRONG_TYPE, column.name)
     # The parser also complains of a wrong type that a later field of the same name makes good.
@@ -101,44 +104,74 @@ def _judge_fields(
     if unknown and record.unknown_fields == "quarantine":
         return Verdict(Reason.UNKNOWN_FIELD)
     if unknown and record.unknown_fields == "rescue":
-        return Verdict(rescued=json.dumps(_numbers(unknown), ensure_ascii=False))
+        # A lone surrogate has no UTF-8: it becomes a question mark, as in the parser.
+        return Verdict(rescued=_json(unknown).encode("utf-8", "replace").decode("utf-8"))
     return Verdict()
 
 
 def _document(text: bytes | None) -> object:
     if text is None:
         raise ValueError("no text")
-    return json.loads(
-        text.decode("utf-8"),
-        parse_int=_Integer,
-        parse_float=_Fraction,
+    decoded = text.decode("utf-8")
+    document = json.loads(
+        decoded,
+        parse_int=lambda number: _Integer(_limited(number)),
+        parse_float=lambda number: _Fraction(_limited(number)),
         parse_constant=_refuse,
         object_pairs_hook=_object,
     )
+    if _depth(decoded) > MAX_DEPTH:
+        raise ValueError("nested too deep")
+    return document
 
 
 def _refuse(constant: str) -> object:
     raise ValueError(constant)
 
 
+def _depth(document: str) -> int:
+    """Levels of a valid document: exact where there may be too many, else 0."""
+    if document.count("{") + document.count("[") <= MAX_DEPTH:
+        return 0
+    brackets = _BRACKET.findall(_TEXT.sub("", document))
+    return max(accumulate(1 if bracket in "{[" else -1 for bracket in brackets), default=0)
+
+
+def _limited(number: str) -> str:
+    if len(number) > MAX_DIGITS and sum(map(str.isdigit, number)) > MAX_DIGITS:
+        raise ValueError("a number with too many digits")
+    return number
+
+
 def _object(pairs: list[tuple[str, object]]) -> _Object:
     found = _Object(pairs)
+    if max(map(len, found), default=0) > MAX_NAME:
+        raise ValueError("a name that is too long")
     found.repeats_keys = len(found) < len(pairs)
     return found
 
 
-def _numbers(value: object) -> object:
-    """Numbers kept as text until now become numbers again."""
+def _json(value: object) -> str:
+    """``value`` as JSON, numbers as they were written. Loops, not comprehensions: one frame a
+    level, so that ``MAX_DEPTH`` fits Python's stack."""
+    parts = []
     if isinstance(value, dict):
-        return {k: _numbers(v) for k, v in value.items()}
+        for name, item in value.items():
+            parts.append(f"{json.dumps(name, ensure_ascii=False)}: {_json(item)}")
+        return "{" + ", ".join(parts) + "}"
     if isinstance(value, list):
-        return [_numbers(v) for v in value]
+        for item in value:
+            parts.append(_json(item))
+        return "[" + ", ".join(parts) + "]"
     if isinstance(value, _Integer | _Fraction):
-        return int(value) if isinstance(value, _Integer) and len(value) < 25 else float(value)
-    return value
+        return str(value)
+    return json.dumps(value, ensure_ascii=False)
 
 
+_TEXT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_BRACKET = re.compile(r"[\[{\]}]")
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+_BEYOND = {"double": inf, "float": 2.0**128 - 2.0**103}  # rounds to infinity
 _WIDE = Context(prec=80, rounding=ROUND_HALF_UP)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _PLAIN_NUMBER = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
@@ -146,19 +179,23 @@ _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
 
 def _fits(value: object, type_: str) -> bool:
-    """Whether a JSON value that is not null has the declared type. Times and dates in text are
-    the parser's to judge."""
+    """Whether a JSON value has the declared type, as null has any. Times in text are the parser's
+    to judge."""
+    if value is None:
+        return True
     if type_ in _BITS:
         half = 1 << (_BITS[type_] - 1)
         return isinstance(value, _Integer) and len(value) < 25 and -half <= int(value) < half
-    if type_ in ("double", "float"):
-        return isinstance(value, _Integer | _Fraction) and not isinf(float(value))
+    if type_ in _BEYOND:
+        return isinstance(value, _Integer | _Fraction) and abs(float(value)) < _BEYOND[type_]
     if match := _DECIMAL.fullmatch(type_):
         return _fits_decimal(value, int(match[1]), int(match[2]))
     if type_ == "boolean":
         return isinstance(value, bool)
     if type_ == "string":
-        return not isinstance(value, dict | list)
+        # A fraction is the text of its double.
+        overflows = isinstance(value, _Fraction) and not _fits(value, "double")
+        return not isinstance(value, dict | list) and not overflows
     if type_ == "date":
         return type(value) is str and _is_date(value)
     return type(value) is str or type_ == "timestamp"
@@ -178,8 +215,8 @@ def _fits_decimal(value: object, precision: int, scale: int) -> bool:
     if type(value) is str and not _PLAIN_NUMBER.fullmatch(value):
         return False
     try:
-        number = Decimal(value.replace(",", ""))
-        if not number.is_finite() or number.adjusted() > precision - scale:
+        number = Decimal(value)
+        if number and number.adjusted() > precision - scale:
             return False
         rounded = _WIDE.quantize(number, Decimal(1).scaleb(-scale))
     except InvalidOperation:

@@ -12,7 +12,9 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from headgate.bronze.times import event_time, in_range, iso_time
+from headgate.bronze.limits import PARSER_LIMITS
+from headgate.bronze.numbers import is_odd, tamed
+from headgate.bronze.times import event_time, in_range, iso_date, iso_time
 from headgate.spec.model import Column as Declared
 from headgate.spec.model import FileFormat, Record
 
@@ -20,6 +22,7 @@ STRICT = {
     "allowSingleQuotes": "false",
     "allowNonNumericNumbers": "false",
     "columnNameOfCorruptRecord": "_corrupt",
+    **PARSER_LIMITS,
 }
 SOURCE_COLUMNS = (
     "partition",
@@ -41,11 +44,19 @@ class RecordParser:
         self._record = record
         self._format = format
         self._text = F.col("parse") if format == "csv" else F.col("value").cast("string")
-        self._parsed = F.from_json(self._text, self._raw_type(), STRICT).alias("_raw")
+        decimals = self._json_columns("decimal")
+        self._odd = (is_odd(self._text, decimals) if decimals else F.lit(False)).alias("_odd")
+        parsable = (
+            F.when(F.col("_odd"), tamed(self._text, decimals)).otherwise(self._text)
+            if decimals
+            else self._text
+        )
+        self._parsed = F.from_json(parsable, self._raw_type(), STRICT).alias("_raw")
         time = event_time(_raw(record.event_time.column), record.event_time)
         times = [iso_time(_raw(c.name)).alias(c.name) for c in self._other_times()]
         self._timed = [
             F.col("_raw"),
+            F.col("_odd"),
             time.alias("_time"),
             F.struct(*times).alias("_times") if times else F.lit(None).alias("_times"),
             self._event_id().alias("event_id"),
@@ -55,6 +66,7 @@ class RecordParser:
             in_range(F.col("_time")).alias("event_time"),
             F.struct(*(self._field(c) for c in record.schema)).alias("record"),
             F.col("_raw"),
+            F.col("_odd"),
         ]
         self._judged: list[Column | str] = [
             "event_id",
@@ -76,7 +88,7 @@ class RecordParser:
         """``SOURCE_COLUMNS`` of ``records`` (shape: ``tables.record_shape``), then event_id,
         event_time, record (a struct of the declared columns) and suspect."""
         kept = [*SOURCE_COLUMNS, *(["parse"] if self._format == "csv" else [])]
-        rows = records.select(*kept, self._parsed)
+        rows = records.select(*kept, self._odd).select(*kept, "_odd", self._parsed)
         return (
             rows.select(*kept, *self._timed)
             .select(*kept, *self._fielded)
@@ -85,11 +97,12 @@ class RecordParser:
 
     def unclear(self, suspects: DataFrame) -> DataFrame:
         """What ``judging`` needs to know of parsed rows that are suspect."""
-        rows = suspects.withColumn("_raw", self._parsed)
+        rows = suspects.withColumn("_odd", self._odd).withColumn("_raw", self._parsed)
         return rows.select(*self._unclear)
 
     def _raw_type(self) -> str:
-        """What the parser is asked for: times as text (their rules are ours), CSV cells as text."""
+        """What the parser is asked for: times and dates as text (their rules are ours), CSV cells
+        as text."""
         fields = [f"`{c.name}` {self._parsed_as(c)}" for c in self._record.schema]
         return ", ".join([*fields, "_corrupt string"])
 
@@ -99,7 +112,7 @@ class RecordParser:
         rule = self._record.event_time
         if column.type == "timestamp" and column.name == rule.column and "epoch" in rule.format:
             return "bigint"
-        return "string" if column.type in ("timestamp", "binary") else column.type
+        return "string" if column.type in ("timestamp", "date", "binary") else column.type
 
     def _event_id(self) -> Column:
         if not self._record.event_id:
@@ -118,6 +131,8 @@ class RecordParser:
             is_event_time = column.name == self._record.event_time.column
             time = F.col("_time") if is_event_time else F.col(f"_times.`{column.name}`")
             return in_range(time).alias(column.name)
+        if column.type == "date":
+            return iso_date(raw).alias(column.name)
         as_declared = raw if self._format == "json" else raw.cast(column.type)
         return as_declared.alias(column.name)
 
@@ -128,8 +143,9 @@ class RecordParser:
     def _suspect(self) -> Column:
         """True unless the text plainly is one flat JSON object with fields of the right types.
 
-        Spark's parser stops after the first document of a line, repairs invalid UTF-8 and takes
-        an object for a string: hence the looks at braces and at how strings begin.
+        Spark's parser stops after the first document of a line, repairs invalid UTF-8, takes an
+        object for a string, and gives a number beyond a double's range as text in quotes: hence
+        the looks at braces and at how strings begin.
         """
         one_brace = F.octet_length(F.substring_index(self._text, "}", -2)) == F.octet_length(
             self._text
@@ -141,8 +157,12 @@ class RecordParser:
             one_brace,
             F.col("event_id").isNotNull(),
             F.col("event_time").isNotNull(),
-            *(~F.substring(_raw(c.name), 1, 1).isin("{", "[") for c in self._texts()),
-            *(F.abs(_raw(c.name)) != float("inf") for c in self._floats()),
+            *(
+                ~F.substring(_raw(n), 1, 1).isin("{", "[", '"')
+                for n in self._json_columns("string")
+            ),
+            *(F.abs(_raw(n)) != float("inf") for n in self._json_columns("double", "float")),
+            *([~F.col("_odd")] if self._json_columns("decimal") else []),
             *(~wrong.isNotNull() for wrong in self._unconverted()),
         ]
         if self._record.unknown_fields != "ignore":
@@ -150,14 +170,10 @@ class RecordParser:
             plain.append(F.size(F.array_except(F.json_object_keys(self._text), names)) == 0)
         return ~reduce(Column.__and__, (F.coalesce(p, F.lit(True)) for p in plain))
 
-    def _texts(self) -> list[Declared]:
-        return (
-            [] if self._format == "csv" else [c for c in self._record.schema if c.type == "string"]
-        )
-
-    def _floats(self) -> list[Declared]:
-        floats = ("double", "float")
-        return [] if self._format == "csv" else [c for c in self._record.schema if c.type in floats]
+    def _json_columns(self, *kinds: str) -> list[str]:
+        """Columns of these types, without arguments, where records are JSON: CSV has only text."""
+        typed = [] if self._format == "csv" else self._record.schema
+        return [c.name for c in typed if c.type.partition("(")[0] in kinds]
 
     def _unconverted(self) -> list[Column]:
         """The name of each column whose text Spark could not convert, else null."""
@@ -165,7 +181,7 @@ class RecordParser:
             F.when(_raw(c.name).isNotNull() & F.col(f"record.`{c.name}`").isNull(), F.lit(c.name))
             for c in self._record.schema
             if c.name != self._record.event_time.column
-            and (c.type == "timestamp" or self._format == "csv")
+            and (c.type in ("timestamp", "date") or self._format == "csv")
         ]
 
 

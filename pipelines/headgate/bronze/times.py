@@ -1,4 +1,5 @@
-"""Event times from text or numbers: strict, UTC, years 1 to 9999; null where they do not parse."""
+"""Times and dates from text or numbers: strict, UTC, years 1 to 9999; null where they do not
+parse."""
 
 from __future__ import annotations
 
@@ -8,8 +9,10 @@ from pyspark.sql import functions as F
 from headgate.spec.model import EventTime
 from headgate.spec.patterns import reading_regex
 
-ISO = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$"
+ISO = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)\z"
 """ISO 8601 with an offset. Spark's own cast would also take ``2026`` or a time of today."""
+
+_DATE = r"^(?!0000)\d{4}-\d\d-\d\d\z"
 
 _FIRST_SECOND = -62135596800  # 0001-01-01T00:00:00Z
 _LAST_SECOND = 253402300799  # 9999-12-31T23:59:59Z
@@ -19,6 +22,12 @@ def iso_time(text: Column) -> Column:
     """``text`` as a timestamp; digits beyond microseconds are cut off. An offset may carry it out
     of the years 1 to 9999: see :func:`in_range`."""
     return F.when(text.rlike(ISO), text.cast("timestamp"))
+
+
+def iso_date(text: Column) -> Column:
+    """``text`` as a date, years 1 to 9999. Spark's own cast would also take ``2026-3-1``, or a
+    time behind the date."""
+    return F.when(text.rlike(_DATE), text.cast("date"))
 
 
 def event_time(raw: Column, rule: EventTime) -> Column:

@@ -1,0 +1,105 @@
+"""What is wrong with a suspect record, by its bytes alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from headgate.bronze.judging import Unclear, Verdict, judge
+from headgate.bronze.reasons import Reason
+from headgate.spec.model import Column, EventTime, Record
+
+RECORD = Record(
+    event_id=("id",),
+    event_time=EventTime(column="at"),
+    schema=(Column("id", "string"), Column("at", "timestamp"), Column("it", "string")),
+)
+RESCUE = replace(RECORD, unknown_fields="rescue")
+HEAD = b'{"id": "a", "at": "2026-03-01T11:40:00Z", '
+FIT = Verdict()
+UNPARSABLE = Verdict(Reason.UNPARSABLE)
+
+
+def verdict(field: bytes, record: Record = RECORD) -> Verdict:
+    return judge(Unclear(HEAD + field + b"}"), record, "json")
+
+
+def fits(type_: str, text: str) -> bool:
+    typed = replace(RECORD, schema=(*RECORD.schema[:2], Column("it", type_)))
+    found = verdict(f'"it": {text}'.encode(), typed)
+    assert found in (FIT, Verdict(Reason.WRONG_TYPE, "it"))
+    return found == FIT
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        (b'"x": ' + b"[" * 499 + b"]" * 499, FIT),
+        (b'"x": ' + b"[" * 500 + b"]" * 500, UNPARSABLE),
+        (b'"x": ' + b"[" * 5000 + b"]" * 5000, UNPARSABLE),
+        (b'"x": ' + b"[" * 500 + b"]" * 500 + b', "x": 1', UNPARSABLE),
+        (b'"x": [' + b"[]," * 600 + b"{}]", FIT),
+        (b'"x": "' + b"{" * 600 + b'\\"["', FIT),
+        (b'"x": -' + b"7" * 5000, FIT),
+        (b'"x": ' + b"7" * 5001, UNPARSABLE),
+        (b'"x": 0.' + b"7" * 4999, FIT),
+        (b'"x": 0.' + b"7" * 4999 + b"e1", UNPARSABLE),
+        (b'"' + b"n" * 50_000 + b'": 1', FIT),
+        (b'"' + b"n" * 50_001 + b'": 1', UNPARSABLE),
+    ],
+)
+def test_beyond_the_limits_a_record_is_unparsable(field: bytes, expected: Verdict) -> None:
+    assert verdict(field) == expected
+
+
+@pytest.mark.parametrize(
+    ("type_", "fit", "unfit"),
+    [
+        (
+            "decimal(5,2)",
+            ["1e2", "1e-999999999999", "0e99999", '"12.3"', '"007"', "999.994", "null"],
+            ['"1e2"', '"1,5"', '"+1"', '" 1"', '".5"', '"1."', '"１"', "999.995", "1e99999", "{}"],
+        ),
+        (
+            "date",
+            ['"2024-02-29"', '"0001-01-01"'],
+            ['"2026-3-1"', '"2026-03-01T00:00:00Z"', '"2026-03-01\\n"', '"0000-01-01"', "20260301"],
+        ),
+        ("string", ["1.50", "true", '"x"', "1" * 400], ["{}", "[]", "1e400", "-1e400"]),
+        ("float", ["3.4028235e38", "1e-400"], ["3.4028236e38", "-1e39", '"1"']),
+        ("double", ["1e308"], ["1e309"]),
+    ],
+)
+def test_types_never_guess(type_: str, fit: list[str], unfit: list[str]) -> None:
+    assert [text for text in fit if not fits(type_, text)] == []
+    assert [text for text in unfit if fits(type_, text)] == []
+
+
+@pytest.mark.parametrize(
+    ("type_", "text"), [("string", b"1e400"), ("date", b'"2026-3-1"'), ("decimal(5,2)", b'"1,5"')]
+)
+def test_an_id_of_the_wrong_type_is_missing(type_: str, text: bytes) -> None:
+    typed = replace(RECORD, event_id=("it",), schema=(*RECORD.schema[:2], Column("it", type_)))
+    assert verdict(b'"it": ' + text, typed) == Verdict(Reason.MISSING_ID)
+
+
+@pytest.mark.parametrize(
+    ("field", "rescued"),
+    [
+        (b'"x": 1.50, "y": [true, null, "\\u00e9"]', '{"x": 1.50, "y": [true, null, "é"]}'),
+        (b'"x": 123456789012345678901234567890', '{"x": 123456789012345678901234567890}'),
+        (b'"x": {"a": 1e400}', '{"x": {"a": 1e400}}'),
+        (b'"x": "\\ud800", "\\ud800": 1', '{"x": "?", "?": 1}'),
+    ],
+)
+def test_rescued_fields_keep_their_json_text(field: bytes, rescued: str) -> None:
+    assert verdict(field, RESCUE) == Verdict(rescued=rescued)
+
+
+def test_what_is_as_deep_as_may_be_is_rescued() -> None:
+    deep = b'{"a": [' * 249 + b"[]" + b"]}" * 249
+    rescued = verdict(b'"x": ' + deep, RESCUE).rescued
+    assert rescued is not None
+    assert json.loads(rescued)["x"] == json.loads(deep)
