@@ -31,7 +31,7 @@ def demo(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Watch a stream of bids, with all their faults, become gold; needs nothing but Java."""
+    """Watch a stream of bids, with all their faults, become gold. Needs nothing but Java."""
     from headgate.cli.declaration import example
     from headgate.cli.demo_story import tell
     from headgate.cli.run import summary

@@ -28,7 +28,7 @@ def ledger(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Account for every event; exit code 1 and the missing ids when it does not balance."""
+    """Account for every event. Exit code 1 and the missing ids when it does not balance."""
     from headgate.ledger import balance
     from headgate.storage.layout import Layout
 

@@ -27,7 +27,7 @@ def start(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Start a pipeline in the background; returns when its tables are open."""
+    """Start a pipeline in the background. Returns when its tables are open."""
     declared = declaration.load(pipeline)
     pid = _start(declared, root, take_over)
     _started(declared, root, pid, json)
@@ -36,7 +36,7 @@ def start(
 def stop(
     pipeline: PipelineName, now: Now = False, root: Root = DEFAULT_ROOT, json: Json = False
 ) -> None:
-    """Stop a pipeline after its current batch, and wait until it has ended."""
+    """Stop a pipeline after its current batch. Waits until it has ended."""
     declared = declaration.load(pipeline)
     ended = _stop(Layout.of(root, declared.name), now)
     if json:

@@ -29,7 +29,7 @@ def machine_fault(error: BaseException, exit_code: int) -> HeadgateError | None:
         said = known or next((w for w in _BY_NUMBER.values() if w in str(each)), None)
         if said is None:
             continue
-        where = f": {each.filename}" if isinstance(each, OSError) and each.filename else ""
+        where = _where(each, said)
         if said in _RIGHTS:
             found = HeadgateError(
                 f"{said}{where}", remedy="give this user the rights, or: headgate doctor"
@@ -42,6 +42,13 @@ def machine_fault(error: BaseException, exit_code: int) -> HeadgateError | None:
         found.exit_code = exit_code  # type: ignore[misc]
         return found
     return None
+
+
+def _where(error: BaseException, said: str) -> str:
+    """The file that was refused, or the line of the message that names it."""
+    named = getattr(error, "filename", None)
+    line = next((line.strip() for line in str(error).splitlines() if said in line), "")
+    return f": {named or line}" if named or line != said else ""
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -8,7 +8,7 @@ from headgate.cli.output import print_json
 
 
 def plan(pipeline: PipelineName, json: Json = False) -> None:
-    """Check a declaration and print what would run: sources, tables, schemas, windows, state."""
+    """Check a declaration and print what would run. Tables, schemas, windows, state."""
     from headgate.spec.plan import describe
     from headgate.spec.plan import plan as planned
 

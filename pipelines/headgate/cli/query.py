@@ -61,7 +61,8 @@ def query(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Ask with SQL (DuckDB's): bronze.SOURCE, silver.T, gold.T, late.T, quarantine, files."""
+    """Ask the tables with SQL. They are bronze.SOURCE, silver.T, gold.T, late.T, quarantine, files;
+    the SQL is DuckDB's, and only reads."""
     declared = declaration.load(pipeline)
     columns, rows = select(declared, Layout.of(root, declared.name), sql)
     if json:

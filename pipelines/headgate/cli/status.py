@@ -21,7 +21,7 @@ COLOUR = {"running": "green", "stopped": "dim", "stale": "yellow", "dead": "red"
 
 
 def status(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
-    """Say how a pipeline's jobs are; exit code 7 when one died or went silent."""
+    """Say how a pipeline's jobs are. Exit code 7 when one died or went silent."""
     from headgate.supervision.job_state import overall, probe
 
     declared = declaration.load(pipeline)
@@ -33,8 +33,9 @@ def status(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
             {"pipeline": declared.name, "state": state, "jobs": [job.as_dict() for job in jobs]}
         )
     else:
-        _show(declared.name, jobs, now)
-        if not jobs:
+        if jobs:
+            _show(declared.name, jobs, now)
+        else:
             typer.echo(
                 f"it has never run under {root}: "
                 f"{command('run', str(declared.file), root, '--once')}"

@@ -25,7 +25,8 @@ def of(number: int) -> OSError:
         (RuntimeError("Caused by: java.io.IOException: No space left on device"), "disk is full"),
         (of(errno.EACCES), "Permission denied: /lake/x"),
         (of(errno.EROFS), "Read-only file system: /lake/x"),
-        (RuntimeError("FileNotFoundException: x (Permission denied)"), "Permission denied"),
+        (RuntimeError("one\nlost: x (Permission denied)"), "Permission denied: lost: x"),
+        (OSError(errno.EACCES, "open '/x': Permission denied"), "open '/x'"),
     ],
 )
 def test_what_the_machine_refused(error: Exception, said: str) -> None:
