@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,9 @@ from headgate.spec.errors import HeadgateError
 
 if TYPE_CHECKING:
     from headgate.jobs.driver import Driver
+
+
+ENDING = "ending after the current batch; Ctrl-C again ends at once, and loses nothing"
 
 
 class NoJavaError(HeadgateError):
@@ -44,11 +48,21 @@ def drive(driver: Driver) -> None:
         except BaseException as error:
             failures.append(error)
 
+    asked = threading.Event()
+
+    def stop() -> None:
+        asked.set()
+        driver.stop()
+
     thread = threading.Thread(target=work, name="driver", daemon=True)
-    with on_signals(driver.stop):
+    with on_signals(stop):
         thread.start()
+        told = False
         while thread.is_alive():
             thread.join(0.2)
+            if asked.is_set() and not told and thread.is_alive():
+                told = True
+                print(ENDING, file=sys.stderr)
     if failures:
         raise failures[0]
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -41,6 +42,23 @@ def test_the_first_signal_asks_the_second_ends(monkeypatch: pytest.MonkeyPatch) 
             os.kill(os.getpid(), signal.SIGINT)
         assert (asked, ended) == (["stop"], [130])
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_first_ctrl_c_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
+    class Slow:
+        """Ends half a second after it was asked to, as a driver within a batch."""
+
+        ended = threading.Event()
+
+        def run(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            self.ended.wait(10)
+
+        def stop(self) -> None:
+            threading.Timer(0.5, self.ended.set).start()
+
+    driving.drive(Slow())  # type: ignore[arg-type]
+    assert capsys.readouterr().err == f"{driving.ENDING}\n"
 
 
 def python(code: str) -> list[str]:
