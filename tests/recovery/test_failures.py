@@ -23,9 +23,11 @@ PLACES = [place for place in IN_FULL if place.partition(":")[0] != "bronze.absor
 
 
 def fail_at(monkeypatch: pytest.MonkeyPatch, place: str, action: str = "raise") -> None:
-    """Arm a failpoint in this process; the next passage of its name counts as the first."""
-    monkeypatch.setattr(failpoints, "_NAME", place.partition(":")[0])
-    monkeypatch.setattr(failpoints, "_NTH", "1")
+    """Arm a failpoint in this process, counted from now. A table's fence is a commit too: the
+    number says which commit is the first with data."""
+    name, _, nth = place.partition(":")
+    monkeypatch.setattr(failpoints, "_NAME", name)
+    monkeypatch.setattr(failpoints, "_NTH", nth)
     monkeypatch.setattr(failpoints, "_ACTION", action)
     monkeypatch.setattr(failpoints, "_passages", 0)
 
@@ -36,7 +38,7 @@ def test_an_error_at_every_named_place(
 ) -> None:
     """After each failure the next start absorbs one file more, so every place has work. The
     batch that failed is caught up with alone, or in one step with the next."""
-    files = split(readings(250, seed=8), len(PLACES) + 1)
+    files = split(readings(600, seed=5), len(PLACES) + 1)
     landing = Landing(tmp_path / "landing")
     pipeline = declare(tmp_path, landing.folder, gold=GOLD)
     engine = Engine(spark, pipeline, tmp_path / "root")
