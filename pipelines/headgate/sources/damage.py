@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import shlex
 import zlib
 from collections.abc import Iterable
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headgate.sources.errors import FileNotReachedError
 from headgate.sources.files_log import LoggedFile
 from headgate.spec.model import FileFormat
 from headgate.storage.files import Storage
@@ -19,7 +21,10 @@ _CHUNK = 1 << 20
 def unreadable(
     landing: Storage, format: FileFormat, files: Iterable[LoggedFile]
 ) -> dict[LoggedFile, str]:
-    """The files that cannot be read at all, each with the reason."""
+    """The files that cannot be read at all, each with the reason.
+
+    Raises FileNotReachedError where the fault is not the file's: setting it aside would lose it.
+    """
     found = {}
     for file in files:
         if ":" in file.path.rpartition("/")[2]:
@@ -28,6 +33,14 @@ def unreadable(
         try:
             _read_through(landing, format, file.path)
         except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+            # Decoders raise OSError too, but only the system gives it a number.
+            if isinstance(error, OSError) and error.errno is not None:
+                raise FileNotReachedError(
+                    f"{landing.uri(file.path)}: {error.strerror or error}; the file is "
+                    f"recorded as sequence {file.sequence}, and nothing is read past it",
+                    remedy=f"give this user the right to read it: chmod a+r "
+                    f"{shlex.quote(landing.uri(file.path))}; then start again",
+                ) from error
             found[file] = f"{type(error).__name__}: {error}"
     return found
 

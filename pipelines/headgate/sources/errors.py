@@ -15,3 +15,7 @@ class SourceError(HeadgateError):
 
 class FileChangedError(SourceError):
     """A recorded file was rewritten or has vanished before it was read."""
+
+
+class FileNotReachedError(SourceError):
+    """A recorded file cannot be opened or read here, which says nothing about what is in it."""

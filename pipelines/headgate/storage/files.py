@@ -8,12 +8,22 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import ClassVar
 
 import pyarrow as pa
 from pyarrow import fs
+
+from headgate.spec.errors import HeadgateError
+
+
+class FileNameError(HeadgateError):
+    """A file has a name that cannot be written down."""
+
+    exit_code: ClassVar[int] = 3
 
 
 @dataclass(frozen=True)
@@ -68,18 +78,27 @@ class Storage:
         filesystem, target = self._filesystem[0], self._full(path)
         filesystem.create_dir(target.rsplit("/", 1)[0], recursive=True)
         written = f"{target}.{uuid.uuid4().hex[:8]}.tmp" if self.is_local else target
-        with filesystem.open_output_stream(written, compression=None) as stream:
-            stream.write(content)
-        if written != target:
-            filesystem.move(written, target)
+        try:
+            with filesystem.open_output_stream(written, compression=None) as stream:
+                stream.write(content)
+            if written != target:
+                filesystem.move(written, target)
+        except BaseException:
+            if written != target:
+                with suppress(OSError):
+                    filesystem.delete_file(written)
+            raise
 
     def list(self, path: str = "", *, recursive: bool = False) -> Iterator[Stat]:
-        """The files under ``path``, in no order; none where the folder does not exist."""
+        """The files under ``path``, in no order; none where the folder does not exist.
+
+        Raises FileNameError if a name is not UTF-8.
+        """
         selector = fs.FileSelector(self._full(path), recursive=recursive, allow_not_found=True)
         base = self._filesystem[1].rstrip("/")
         for info in self._filesystem[0].get_file_info(selector):
             if info.type == fs.FileType.File:
-                yield _stat(info, info.path[len(base) + 1 :])
+                yield _stat(info, _path(info)[len(base) + 1 :])
 
     def stat(self, path: str) -> Stat | None:
         info = self._filesystem[0].get_file_info(self._full(path))
@@ -106,6 +125,16 @@ class Storage:
             filesystem.delete_dir(target)
         elif kind == fs.FileType.File:
             filesystem.delete_file(target)
+
+
+def _path(info: fs.FileInfo) -> str:
+    try:
+        return str(info.path)
+    except UnicodeDecodeError as error:
+        raise FileNameError(
+            f"{error.object!r}: this file's name is not UTF-8, so no log can hold it",
+            remedy="give the file another name, or move it out of the folder",
+        ) from error
 
 
 def _stat(info: fs.FileInfo, path: str) -> Stat:

@@ -1,0 +1,60 @@
+"""A damaged file is set aside, a file that cannot be reached is not."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headgate.sources.damage import unreadable
+from headgate.sources.errors import FileNotReachedError
+from headgate.sources.files_log import LoggedFile
+from headgate.storage.files import Storage
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def logged(path: str) -> LoggedFile:
+    return LoggedFile(sequence=1, path=path, size=1, modified=NOW)
+
+
+def test_a_cut_gzip_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / "a.json.gz").write_bytes(gzip.compress(b'{"a": 1}\n' * 1000)[:-9])
+    found = unreadable(Storage(str(tmp_path)), "json", [logged("a.json.gz")])
+    assert list(found.values()) == [
+        "EOFError: Compressed file ended before the end-of-stream marker was reached"
+    ]
+
+
+@pytest.mark.parametrize("keep", [0, 4, 100, -1])
+def test_a_cut_parquet_file_is_damaged(tmp_path: Path, keep: int) -> None:
+    whole = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": range(1000)}), whole)
+    whole.write_bytes(whole.read_bytes()[:keep])
+    assert unreadable(Storage(str(tmp_path)), "parquet", [logged("a.parquet")])
+
+
+def test_parquet_pages_of_rubbish_are_damage(tmp_path: Path) -> None:
+    whole = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": ["x" * 50] * 1000 + ["y"] * 1000}), whole, compression="snappy")
+    content = bytearray(whole.read_bytes())
+    content[4:60] = b"\xff" * 56
+    whole.write_bytes(content)
+    assert unreadable(Storage(str(tmp_path)), "parquet", [logged("a.parquet")])
+
+
+def test_a_file_that_cannot_be_opened_is_not_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(self: Storage, path: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    # Root may read everything, so the refusal is made here.
+    monkeypatch.setattr(Storage, "open", refused)
+    with pytest.raises(FileNotReachedError, match="Permission denied") as error:
+        unreadable(Storage(str(tmp_path)), "json", [logged("a.json")])
+    assert "chmod a+r" in error.value.remedy
