@@ -32,7 +32,7 @@ IN_SHORT = (
     "bronze.committed:2",
     "silver.staged:2",
     "silver.committed:3",
-    "late.committed:2",
+    "late.committed:3",
     "gold.staged",
 )
 IN_FULL = (
@@ -49,7 +49,7 @@ IN_FULL = (
     "late.staged",
     "gold.staged",
     "gold.committed:3",
-    "late.committed:2",
+    "late.committed:3",
 )
 IN_OPERATIONS = ("operation.intended", "operation.staged", "operation.table_done")
 ROUNDS = int(os.environ.get("HEADGATE_CHAOS_ROUNDS", "0"))
@@ -96,7 +96,7 @@ class Shop:
 
 def test_killed_at_every_step_of_a_batch(tmp_path: Path) -> None:
     """Two new files a run, one a batch: the kill comes while something else is half done."""
-    shop = Shop(tmp_path, split(readings(300, seed=5), 2 * len(IN_BATCHES) + 1))
+    shop = Shop(tmp_path, split(readings(600, seed=5), 2 * len(IN_BATCHES) + 1))
     for number, failpoint in enumerate(IN_BATCHES):
         shop.deliver(2)
         ended = run(shop.declaration, shop.root, failpoint=failpoint)

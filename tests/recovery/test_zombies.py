@@ -17,9 +17,15 @@ from tests.support.tables import differences
 
 pytestmark = pytest.mark.recovery
 
-# Before a commit, and between the commits of two tables of one stage.
-FROZEN = ("gold.staged", "silver.committed")
-MORE = ("bronze.staged", "bronze.committed", "late.committed", "files.listed", "silver.staged:2")
+# Before a commit, and between the commits of two tables of one stage (a fence is a commit too).
+FROZEN = ("gold.staged", "silver.committed:3")
+MORE = (
+    "bronze.staged",
+    "bronze.committed:2",
+    "late.committed:3",
+    "files.listed",
+    "silver.staged:2",
+)
 
 
 def versions(root: Path) -> dict[str, int]:
