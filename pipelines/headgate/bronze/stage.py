@@ -25,7 +25,7 @@ from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros
 from headgate.tables.history import overlapping_files
 from headgate.tables.record_shape import RECORD_SHAPE
 from headgate.tables.staging import stage
-from headgate.tables.state import State, add_counts, commit_time
+from headgate.tables.state import State, commit_time
 from headgate.tables.table import Table
 
 
@@ -71,7 +71,6 @@ class BronzeStage:
             sequenced = sequence(
                 ordered, held.clocks, held.closing, self._partitions, self._index(held)
             )
-            counts = _counts(ordered, sequenced)
             state = replace(
                 held,
                 kind="data",
@@ -80,10 +79,8 @@ class BronzeStage:
                 offsets=dict(end),
                 clocks=dict(sequenced.clocks),
                 closing=sequenced.closing,
-                batch=counts,
-                total=add_counts(held.total, counts),
                 at=commit_time(now),
-            )
+            ).counting(_counts(ordered, sequenced))
             stamped = self._stamped(rows, sequenced)
             files = stage(self.table, state, stamped, time_column="event_time")
         verify()

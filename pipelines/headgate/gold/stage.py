@@ -20,7 +20,7 @@ from headgate.tables.catching_up import files_of, steps
 from headgate.tables.frames import Rows, arrow_schema, micros, row_type
 from headgate.tables.history import Batch, partition_files
 from headgate.tables.staging import Prepared, prepare_together, stage
-from headgate.tables.state import State, add_counts, commit_time
+from headgate.tables.state import State, commit_time
 from headgate.tables.table import DataFile, Table
 
 
@@ -90,8 +90,7 @@ class GoldStage:
         staged = stage(self.gold, state, rows, time_column="window_start")
         counts = {k: int(v or 0) for k, v in observed.get.items()}
         counts["final"] = sum(f.rows for f in staged if f.partition[FINAL] == "true")
-        state = replace(state, batch=counts, total=add_counts(held.total, counts))
-        return Prepared(self.gold, state, add=staged, remove=opened)
+        return Prepared(self.gold, state.counting(counts), add=staged, remove=opened)
 
     def _prepare_late(self, held: State, group: Sequence[Batch], now: datetime) -> Prepared | None:
         late = self.late.refresh()
@@ -105,9 +104,8 @@ class GoldStage:
         staged = stage(self.late, state, rows, time_column="_event_time")
         if not staged:
             return None
-        counts = {"late": sum(f.rows for f in staged)}
-        state = replace(state, batch=counts, total=add_counts(late.total, counts))
-        return Prepared(self.late, state, staged)
+        counted = state.counting({"late": sum(f.rows for f in staged)})
+        return Prepared(self.late, counted, staged)
 
     def open_files(self) -> tuple[DataFile, ...]:
         return partition_files(self.gold.handle, FINAL, False)

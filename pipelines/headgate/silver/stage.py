@@ -18,7 +18,7 @@ from headgate.tables.catching_up import files_of, steps
 from headgate.tables.frames import Rows, arrow_schema
 from headgate.tables.history import Batch
 from headgate.tables.staging import Prepared, prepare_together, stage
-from headgate.tables.state import add_counts, commit_time
+from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 
 
@@ -82,9 +82,8 @@ class SilverStage:
         staged = stage(self.quarantine, state, rows, time_column="ingested_at")
         if not staged:
             return None
-        counts = {"quarantined": sum(f.rows for f in staged)}
-        state = replace(state, batch=counts, total=add_counts(held.total, counts))
-        return Prepared(self.quarantine, state, staged)
+        counted = state.counting({"quarantined": sum(f.rows for f in staged)})
+        return Prepared(self.quarantine, counted, staged)
 
     def _prepare_silver(self, name: str, group: Sequence[Batch], at: int) -> Prepared | None:
         table = self.silver[name]
@@ -98,5 +97,4 @@ class SilverStage:
         rows = self._conforming[name].conformed(self._bronze_rows.of(files), observed)
         staged = stage(table, state, rows, time_column="_event_time")
         counts = {k: int(v or 0) for k, v in observed.get.items()} if files else {}
-        state = replace(state, batch=counts, total=add_counts(held.total, counts))
-        return Prepared(table, state, staged)
+        return Prepared(table, state.counting(counts), staged)

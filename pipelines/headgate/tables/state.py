@@ -53,6 +53,10 @@ class State:
         """The same position under another epoch: what a commit without data carries forward."""
         return replace(self, kind=kind, epoch=epoch, from_n=self.n, batch={})
 
+    def counting(self, batch: Counts) -> State:
+        """The state with what its commit counts, added to everything before."""
+        return replace(self, batch=batch, total=add_counts(self.total, batch))
+
 
 def decode(commit_info: Mapping[str, Any]) -> State | None:
     """The state in a Delta commitInfo; None if somebody else wrote the commit."""
