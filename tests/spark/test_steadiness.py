@@ -35,11 +35,20 @@ def persisted(spark: SparkSession) -> int:
 
 
 def heap(spark: SparkSession) -> int:
-    """Bytes in use after a full collection."""
-    for _ in range(2):
-        gc.collect()
-        spark._jvm.System.gc()
-        time.sleep(1)  # Spark's cleaner drops broadcasts only after their handles were collected
+    """Bytes in use once full collections free no more. Spark's cleaner, a thread of its own, drops
+    broadcasts only after their handles were collected: three seconds without gain are the end."""
+    least, idle = collected(spark), 0
+    while idle < 3:
+        time.sleep(1)
+        now = collected(spark)
+        idle = 0 if now < least - MB else idle + 1
+        least = min(least, now)
+    return least
+
+
+def collected(spark: SparkSession) -> int:
+    gc.collect()
+    spark._jvm.System.gc()
     runtime = spark._jvm.Runtime.getRuntime()
     return int(runtime.totalMemory() - runtime.freeMemory())
 
