@@ -101,7 +101,7 @@ class GoldStage:
         state = replace(late, kind="data", from_n=late.n, n=group[-1].state.n, at=commit_time(now))
         late_pairs = self._pairs(files, held).where(F.col("_late").isNotNull())
         rows = late_pairs.select(*self._late_columns)
-        staged = stage(self.late, state, rows, time_column="_event_time")
+        staged = stage(self.late, state, rows, time_column="_event_time", most_files=1)
         if not staged:
             return None
         counted = state.counting({"late": sum(f.rows for f in staged)})

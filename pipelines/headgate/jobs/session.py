@@ -32,8 +32,17 @@ def start(name: str, *, cores: int, scratch: Path, jars: Sequence[Path] = ()) ->
     if jars:
         builder = builder.config("spark.jars", ",".join(map(str, jars)))
     spark = builder.getOrCreate()
+    _leave_out_checksum_files(spark)
     reference.register(spark)
     return spark
+
+
+def _leave_out_checksum_files(spark: SparkSession) -> None:
+    """Hadoop would write a ``.crc`` beside every local file and fork a chmod for it. The pages of
+    a Parquet file have checksums of their own; those are verified."""
+    jvm, hadoop = spark._jvm, spark._jsc.hadoopConfiguration()
+    assert jvm is not None
+    jvm.org.apache.hadoop.fs.FileSystem.getLocal(hadoop).setWriteChecksum(False)
 
 
 def _settings(cores: int, scratch: Path) -> dict[str, str]:
@@ -68,6 +77,8 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
         "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
         "spark.hadoop.parquet.enable.summary-metadata": "false",
+        "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
+        "spark.hadoop.parquet.size.statistics.enabled": "false",
         # The default manager forks a process for every file; our checkpoint is disposable.
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing."

@@ -79,7 +79,7 @@ class SilverStage:
             return None
         state = replace(held, kind="data", from_n=held.n, n=group[-1].state.n, at=at)
         rows = self._quarantining.quarantined(self._bronze_rows.of(files))
-        staged = stage(self.quarantine, state, rows, time_column="ingested_at")
+        staged = stage(self.quarantine, state, rows, time_column="ingested_at", most_files=1)
         if not staged:
             return None
         counted = state.counting({"quarantined": sum(f.rows for f in staged)})

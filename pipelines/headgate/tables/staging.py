@@ -22,13 +22,20 @@ from headgate.tables.table import DataFile, Table
 _BESIDE = ThreadPoolExecutor(max_workers=1, thread_name_prefix="beside")
 
 
-def stage(table: Table, state: State, rows: DataFrame, *, time_column: str) -> tuple[DataFile, ...]:
+def stage(
+    table: Table, state: State, rows: DataFrame, *, time_column: str, most_files: int | None = None
+) -> tuple[DataFile, ...]:
     """Write ``rows`` as Parquet into this attempt's folder and describe the files that have rows.
 
-    ``time_column`` is the timestamp whose minimum and maximum go into the log.
+    ``time_column`` is the timestamp whose minimum and maximum go into the log. At most
+    ``most_files`` tasks write, a file each per partition, by default one on every core: a file
+    costs this batch, and each reader later.
     """
     folder = attempt_folder(state)
-    writer = rows.write.mode("error")
+    # Hadoop forks a chmod for every folder that it makes itself.
+    table.storage.make_folder(f"{folder}/_temporary/0/_temporary")
+    tasks = most_files or rows.sparkSession.sparkContext.defaultParallelism
+    writer = rows.coalesce(tasks).write.mode("append")
     if table.partition_by:
         writer = writer.partitionBy(*table.partition_by)
     writer.parquet(table.storage.uri(folder))
