@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from headgate.bronze import stage as bronze_stage
 from tests.oracle import Tables, judge
 from tests.support.engine import Engine
 from tests.support.hostile import HOSTILE, Line
@@ -32,8 +33,11 @@ class Outcome:
         self.silver = {row["_offset"] for row in read(root, "silver/clean")}
 
 
-@pytest.fixture(scope="module")
-def outcome(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+@pytest.fixture(scope="module", params=[0, 1 << 40], ids=["in workers", "in the driver"])
+def outcome(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Outcome:
+    """The pipeline's tables; suspects are judged in Spark's workers or, being few, here."""
     folder = tmp_path_factory.mktemp("hostile")
     landing = Landing(folder / "landing")
     values = list(VALUES.values())
@@ -42,7 +46,9 @@ def outcome(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ou
         "1.json", b"\n\r\n \t \n" + lines(values[:40]) + b"\n\n" + lines(values[40:])[:-1]
     )
     engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
-    engine.run_all()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bronze_stage, "JUDGED_HERE", request.param)
+        engine.run_all()
     return Outcome(engine.root, landing)
 
 

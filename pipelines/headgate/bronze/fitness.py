@@ -20,9 +20,11 @@ THIN = pa.schema(
         ("hash_b", pa.int64()),
         ("content", pa.int64()),
         ("suspect", pa.bool_()),
+        ("size", pa.int32()),
     ]
 )
-"""The columns of a parsed batch that Spark hands over. Times in microseconds since 1970 UTC."""
+"""The columns of a parsed batch that Spark hands over. Times in microseconds since 1970 UTC,
+``size`` the bytes of text that a suspect is judged by."""
 
 
 def in_log_order(thin: pa.Table, verdicts: pa.Table, future_after: int) -> pa.Table:

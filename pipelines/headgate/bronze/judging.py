@@ -227,7 +227,8 @@ def _fits_decimal(value: object, precision: int, scale: int) -> bool:
 def judge_batches(
     record: Record, format: FileFormat
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that Spark's Python workers run over suspect records (``VERDICTS``)."""
+    """The function that makes ``VERDICTS`` of suspect records: where they are few here, else in
+    Spark's Python workers."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -17,6 +17,7 @@ from headgate.bronze.numbers import is_odd, tamed
 from headgate.bronze.times import event_time, in_range, iso_date, iso_time
 from headgate.spec.model import Column as Declared
 from headgate.spec.model import FileFormat, Record
+from headgate.tables.projection import Projection
 
 STRICT = {
     "allowSingleQuotes": "false",
@@ -37,68 +38,70 @@ SOURCE_COLUMNS = (
 
 
 class RecordParser:
-    """Parses records of one declaration. The expressions are made once: building them anew for
-    every batch costs more than a small batch's data."""
+    """Parses records of one declaration; ``text`` is the column of bytes a suspect is judged by.
+    The expressions are made once: building them anew for every batch costs more than a small
+    batch's data."""
 
     def __init__(self, record: Record, format: FileFormat) -> None:
         self._record = record
         self._format = format
         self._text = F.col("parse") if format == "csv" else F.col("value").cast("string")
+        self.text = F.col("parse").cast("binary") if format == "csv" else F.col("value")
         decimals = self._json_columns("decimal")
-        self._odd = (is_odd(self._text, decimals) if decimals else F.lit(False)).alias("_odd")
+        odd = (is_odd(self._text, decimals) if decimals else F.lit(False)).alias("_odd")
         parsable = (
             F.when(F.col("_odd"), tamed(self._text, decimals)).otherwise(self._text)
             if decimals
             else self._text
         )
-        self._parsed = F.from_json(parsable, self._raw_type(), STRICT).alias("_raw")
+        parsed = F.from_json(parsable, self._raw_type(), STRICT).alias("_raw")
         time = event_time(_raw(record.event_time.column), record.event_time)
         times = [iso_time(_raw(c.name)).alias(c.name) for c in self._other_times()]
-        self._timed = [
-            F.col("_raw"),
-            F.col("_odd"),
-            time.alias("_time"),
-            F.struct(*times).alias("_times") if times else F.lit(None).alias("_times"),
-            self._event_id().alias("event_id"),
-        ]
-        self._fielded: list[Column | str] = [
-            "event_id",
-            in_range(F.col("_time")).alias("event_time"),
-            F.struct(*(self._field(c) for c in record.schema)).alias("record"),
-            F.col("_raw"),
-            F.col("_odd"),
-        ]
-        self._judged: list[Column | str] = [
-            "event_id",
-            "event_time",
-            "record",
-            self._suspect().alias("suspect"),
-        ]
-        self._unclear: list[Column | str] = [
-            "partition",
-            "offset",
-            (F.col("parse").cast("binary") if format == "csv" else F.col("value")).alias("text"),
-            F.col("event_id").isNull().alias("no_id"),
-            F.col("event_time").isNull().alias("no_time"),
-            F.col("_raw._corrupt").isNotNull().alias("corrupt"),
-            F.array_compact(F.array(*self._unconverted())).alias("unconverted"),
-        ]
+        kept = [*SOURCE_COLUMNS, *(["parse"] if format == "csv" else [])]
+        # One step cannot use what it makes itself, and nothing shall be computed twice.
+        self._steps = (
+            Projection(*kept, odd),
+            Projection(*kept, "_odd", parsed),
+            Projection(
+                *kept,
+                "_raw",
+                "_odd",
+                time.alias("_time"),
+                F.struct(*times).alias("_times") if times else F.lit(None).alias("_times"),
+                self._event_id().alias("event_id"),
+            ),
+            Projection(
+                *kept,
+                "event_id",
+                in_range(F.col("_time")).alias("event_time"),
+                F.struct(*(self._field(c) for c in record.schema)).alias("record"),
+                "_raw",
+                "_odd",
+            ),
+            Projection(*kept, "event_id", "event_time", "record", self._suspect().alias("suspect")),
+        )
+        self._unclear_steps = (
+            Projection("*", odd),
+            Projection("*", parsed),
+            Projection(
+                "partition",
+                "offset",
+                self.text.alias("text"),
+                F.col("event_id").isNull().alias("no_id"),
+                F.col("event_time").isNull().alias("no_time"),
+                F.col("_raw._corrupt").isNotNull().alias("corrupt"),
+                F.array_compact(F.array(*self._unconverted())).alias("unconverted"),
+            ),
+        )
 
     def parse(self, records: DataFrame) -> DataFrame:
         """``SOURCE_COLUMNS`` of ``records`` (shape: ``tables.record_shape``), then event_id,
         event_time, record (a struct of the declared columns) and suspect."""
-        kept = [*SOURCE_COLUMNS, *(["parse"] if self._format == "csv" else [])]
-        rows = records.select(*kept, self._odd).select(*kept, "_odd", self._parsed)
-        return (
-            rows.select(*kept, *self._timed)
-            .select(*kept, *self._fielded)
-            .select(*kept, *self._judged)
-        )
+        return reduce(lambda rows, step: step.of(rows), self._steps, records)
 
     def unclear(self, suspects: DataFrame) -> DataFrame:
         """What ``judging`` needs to know of parsed rows that are suspect."""
-        rows = suspects.withColumn("_odd", self._odd).withColumn("_raw", self._parsed)
-        return rows.select(*self._unclear)
+        return reduce(lambda rows, step: step.of(rows), self._unclear_steps, suspects)
 
     def _raw_type(self) -> str:
         """What the parser is asked for: times and dates as text (their rules are ours), CSV cells
@@ -147,9 +150,8 @@ class RecordParser:
         object for a string, and gives a number beyond a double's range as text in quotes: hence
         the looks at braces and at how strings begin.
         """
-        one_brace = F.octet_length(F.substring_index(self._text, "}", -2)) == F.octet_length(
-            self._text
-        )
+        all_but_last = F.substring(self.text, F.lit(1), F.octet_length(self.text) - 1)
+        one_brace = ~all_but_last.cast("string").contains("}")
         plain = [
             F.col("_raw._corrupt").isNull(),
             F.is_valid_utf8(self._text),

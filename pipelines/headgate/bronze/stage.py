@@ -23,10 +23,14 @@ from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros
 from headgate.tables.history import overlapping_files
+from headgate.tables.projection import Projection
 from headgate.tables.record_shape import RECORD_SHAPE
 from headgate.tables.staging import stage
 from headgate.tables.state import State, commit_time
 from headgate.tables.table import Table
+
+JUDGED_HERE = 1 << 20
+"""Bytes of suspect records that are fetched and judged by the driver itself."""
 
 
 class BronzeStage:
@@ -48,8 +52,8 @@ class BronzeStage:
         self._parser = RecordParser(source.record, source.files.format)
         # Expressions are made once: building them anew for every batch costs more than a small
         # batch's rows.
-        self._thin_columns = _thin_columns(source.record)
-        self._columns = self._stamped_columns()
+        self._thin_columns = Projection(*_thin_columns(source.record), _size(self._parser.text))
+        self._columns = Projection(*self._stamped_columns())
         self._seen: Seen | None = None
 
     def create(self, definition: str) -> None:
@@ -94,20 +98,24 @@ class BronzeStage:
         return self._spark.createDataFrame([], RECORD_SHAPE)
 
     def _thin(self, rows: DataFrame) -> pa.Table:
-        return rows.select(*self._thin_columns).toArrow().cast(THIN)
+        return self._thin_columns.of(rows).toArrow().cast(THIN)
 
     def _verdicts(self, rows: DataFrame, thin: pa.Table) -> pa.Table:
-        """What is wrong with the suspect records: judged by Spark's Python workers."""
-        if not pc.any(thin.column("suspect")).as_py():
+        """What is wrong with the suspect records. A few are judged here: Spark's Python workers
+        take a tenth of a second to begin."""
+        size = pc.sum(thin.filter(pc.field("suspect")).column("size")).as_py()
+        if size is None:
             return VERDICTS.empty_table()
         unclear = self._parser.unclear(rows.where("suspect"))
         judge = judge_batches(self._source.record, self._source.files.format)
-        return unclear.mapInArrow(judge, VERDICTS_DDL).toArrow().cast(VERDICTS)
+        if size > JUDGED_HERE:
+            return unclear.mapInArrow(judge, VERDICTS_DDL).toArrow().cast(VERDICTS)
+        return pa.Table.from_batches(judge(iter(unclear.toArrow().to_batches())), VERDICTS)
 
     def _stamped(self, rows: DataFrame, sequenced: Sequenced) -> DataFrame:
         """Bronze's rows: what was parsed, with the stamps of those that are not plain."""
         stamps = F.broadcast(self._spark.createDataFrame(sequenced.stamps))
-        return rows.join(stamps, ["partition", "offset"], "left").select(*self._columns)
+        return self._columns.of(rows.join(stamps, ["partition", "offset"], "left"))
 
     def _stamped_columns(self) -> list[Column]:
         record = self._source.record
@@ -168,6 +176,11 @@ def _thin_columns(record: Record) -> list[Column | str]:
         *hashes(event_id),
         "suspect",
     ]
+
+
+def _size(text: Column) -> Column:
+    """A CSV line that cannot be split has no text to be judged by."""
+    return F.coalesce(F.octet_length(text), F.lit(0)).alias("size")
 
 
 def hashes(event_id: Column) -> tuple[Column, ...]:

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from headgate.gold.measures import fold, merged, value
 from headgate.gold.schema import gold_type
 from headgate.spec.model import GoldTable, Measure
+from headgate.tables.projection import Projection
 
 _WINDOW = ("window_start", "window_end")
 
@@ -24,42 +25,42 @@ class Folding:
     def __init__(self, table: GoldTable) -> None:
         measures = table.measures
         keys = [F.expr(f"cast(({b.expression}) as {b.type})").alias(b.name) for b in table.by]
-        self._key = F.struct(*_WINDOW, *keys).alias("_key")
+        self._key = Projection("*", F.struct(*_WINDOW, *keys).alias("_key"))
         self._partials = [
             F.expr(field.partial).cast(field.type).alias(_flat(m, name))
             for m in measures
             for name, field in fold(m).fields.items()
         ]
         new = F.struct(*(_state(m, partial(_flat_column, m)) for m in measures)).alias("new")
-        self._new = [F.col("_key"), new]
+        self._new = Projection("_key", new)
         open_key = F.struct(*_WINDOW, *(f"`{b.name}`" for b in table.by)).alias("_key")
-        self._old = [
-            open_key,
-            F.col("_state").alias("old"),
-            F.col("updated_at").alias("old_update"),
-        ]
+        self._old = Projection(
+            open_key, F.col("_state").alias("old"), F.col("updated_at").alias("old_update")
+        )
         touched = F.when(F.col("new").isNotNull(), F.col("now"))
-        self._merged = [
+        self._merged = Projection(
             F.col("_key.*"),
             F.struct(*(_merge(m) for m in measures)).alias("_state"),
             touched.otherwise(F.col("old_update")).alias("updated_at"),
             (F.unix_micros("_key.window_end") <= F.col("threshold")).alias("final"),
-        ]
-        self._measured = [F.expr(value(m, f"_state.`{m.name}`")).alias(m.name) for m in measures]
+        )
+        values = (F.expr(value(m, f"_state.`{m.name}`")).alias(m.name) for m in measures)
+        self._measured = Projection("*", *values)
         computed = {c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in table.columns}
         computed["revision"] = F.lit(0)
         computed["_state"] = F.when(~F.col("final"), F.col("_state"))
         names = gold_type(table).fieldNames()
-        self._columns = [computed.get(name, F.col(f"`{name}`")).alias(name) for name in names]
+        self._columns = Projection(
+            *(computed.get(name, F.col(f"`{name}`")).alias(name) for name in names)
+        )
 
     def partial_states(self, pairs: DataFrame) -> DataFrame:
         """``_key`` and ``new`` (a state per measure) of every window and key among some pairs."""
-        grouped = pairs.select("*", self._key).groupBy("_key")
-        return grouped.agg(*self._partials).select(*self._new)
+        return self._new.of(self._key.of(pairs).groupBy("_key").agg(*self._partials))
 
     def open_states(self, open_rows: DataFrame) -> DataFrame:
         """``_key``, ``old`` and ``old_update`` of the open rows of the gold table."""
-        return open_rows.select(*self._old)
+        return self._old.of(open_rows)
 
     def folded(self, partials: DataFrame, opened: DataFrame, moment: DataFrame) -> DataFrame:
         """The rows of ``gold_type`` after a batch: every open window, on with what came.
@@ -69,8 +70,8 @@ class Folding:
         with every batch would make Spark compile the query anew each time.
         """
         joined = partials.join(opened.hint("shuffle_hash"), "_key", "full_outer")
-        merged_rows = joined.crossJoin(F.broadcast(moment)).select(*self._merged)
-        return merged_rows.select("*", *self._measured).select(*self._columns)
+        merged_rows = self._merged.of(joined.crossJoin(F.broadcast(moment)))
+        return self._columns.of(self._measured.of(merged_rows))
 
 
 def moment(spark: SparkSession, now: datetime, threshold: int | None) -> DataFrame:

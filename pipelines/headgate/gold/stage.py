@@ -19,6 +19,7 @@ from headgate.storage.layout import Layout
 from headgate.tables.catching_up import files_of, steps
 from headgate.tables.frames import Rows, arrow_schema, micros, row_type
 from headgate.tables.history import Batch, partition_files
+from headgate.tables.projection import Projection
 from headgate.tables.staging import Prepared, prepare_together, stage
 from headgate.tables.state import State, commit_time
 from headgate.tables.table import DataFile, Table
@@ -100,7 +101,7 @@ class GoldStage:
             return None
         state = replace(late, kind="data", from_n=late.n, n=group[-1].state.n, at=commit_time(now))
         late_pairs = self._pairs(files, held).where(F.col("_late").isNotNull())
-        rows = late_pairs.select(*self._late_columns)
+        rows = self._late_columns.of(late_pairs)
         staged = stage(self.late, state, rows, time_column="_event_time", most_files=1)
         if not staged:
             return None
@@ -121,10 +122,10 @@ class GoldStage:
         return None if closing is None else closing - micros(self._declared.allowed_lateness)
 
     @cached_property
-    def _late_columns(self) -> list[Column]:
+    def _late_columns(self) -> Projection:
         computed = {"late_seconds": self._windowing.late_seconds, "reason": F.col("_late")}
         names = row_type(self.late).fieldNames()
-        return [computed.get(name, F.col(f"`{name}`")).alias(name) for name in names]
+        return Projection(*(computed.get(name, F.col(f"`{name}`")).alias(name) for name in names))
 
 
 def _counted() -> list[Column]:

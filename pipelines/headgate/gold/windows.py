@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from headgate.spec.model import GoldTable, Window
 from headgate.tables.frames import micros
+from headgate.tables.projection import Projection
 
 
 class Windowing:
@@ -17,18 +18,17 @@ class Windowing:
         self._where = F.expr(table.where) if table.where else None
         started = F.timestamp_micros("_start")
         ended = F.timestamp_micros(F.col("_start") + F.lit(micros(table.window.size)))
-        self._start: list[Column | str] = ["*", _starts(table.window).alias("_start")]
-        self._window: list[Column | str] = [
-            "*",
-            started.alias("window_start"),
-            ended.alias("window_end"),
-        ]
+        self._start = Projection("*", _starts(table.window).alias("_start"))
+        self._window = Projection("*", started.alias("window_start"), ended.alias("window_end"))
         self._end = F.unix_micros("window_end")
         self._limit = self._end + F.lit(micros(table.allowed_lateness))
         # Most rows are in order and carry no clock: they can be late for nothing.
         self._late = F.when(
             F.col("_clock").isNotNull() & (F.unix_micros("_clock") >= self._limit), "late"
         )
+        self._lateness: dict[int | None, Projection] = {
+            None: Projection("*", self._late.alias("_late"))
+        }
         self.late_seconds = (F.unix_micros("_clock") - self._limit) / F.lit(1_000_000.0)
 
     def pairs(self, silver: DataFrame, closed_through: int | None) -> DataFrame:
@@ -39,10 +39,13 @@ class Windowing:
         closed the window before.
         """
         rows = silver if self._where is None else silver.where(self._where)
-        late = self._late
-        if closed_through is not None:
-            late = late.when(self._end <= F.lit(closed_through), "closed")
-        return rows.select(*self._start).select(*self._window).select("*", late.alias("_late"))
+        return self._late_after(closed_through).of(self._window.of(self._start.of(rows)))
+
+    def _late_after(self, closed_through: int | None) -> Projection:
+        if closed_through not in self._lateness:
+            late = self._late.when(self._end <= F.lit(closed_through), "closed")
+            self._lateness = {closed_through: Projection("*", late.alias("_late"))}
+        return self._lateness[closed_through]
 
 
 def _starts(window: Window) -> Column:

@@ -15,6 +15,7 @@ from headgate.jobs.errors import PlanError
 from headgate.jobs.planning import batch_ends
 from headgate.sources.files import FilesIntake
 from headgate.sources.files_log import LoggedFile
+from headgate.sources.reading import FilesReader
 from headgate.tables.state import State
 
 READ_ATTEMPTS = 3
@@ -32,7 +33,7 @@ class Intake:
         bronze: BronzeStage,
         clock: Callable[[], datetime],
     ) -> None:
-        self._spark = spark
+        self._reader = FilesReader(spark, files.landing, files.source)
         self._files = files
         self._bronze = bronze
         self._clock = clock
@@ -102,5 +103,5 @@ class Intake:
 
     def _records(self, files: Sequence[LoggedFile]) -> DataFrame:
         if files:
-            return self._files.read(self._spark, files)
+            return self._reader.read(files)
         return self._bronze.no_records()

@@ -8,6 +8,7 @@ from pyspark.sql.types import StructType
 
 from headgate.spec.model import Record, SilverTable
 from headgate.tables.frames import struct_type
+from headgate.tables.projection import Projection
 
 OUTCOMES = ("silver", "filtered", "quarantined", "duplicate")
 """What becomes of a bronze row; rows with another outcome than silver are only counted."""
@@ -29,24 +30,27 @@ class Conforming:
 
     def __init__(self, table: SilverTable, record: Record) -> None:
         ours = _ours()
-        self._flat = [F.col("record.*"), *ours.values()]
+        self._flat = Projection(F.col("record.*"), *ours.values())
         derived = {c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in table.columns}
         kept = [*(c.name for c in record.schema), *ours]
-        self._derived = [
-            derived.get(name, F.col(f"`{name}`")).alias(name)
-            for name in dict.fromkeys([*kept, *derived])
-        ]
-        self._outcome: list[Column | str] = ["*", _outcome(table).alias("_outcome")]
+        self._derived = Projection(
+            *(
+                derived.get(name, F.col(f"`{name}`")).alias(name)
+                for name in dict.fromkeys([*kept, *derived])
+            )
+        )
+        self._outcome = Projection("*", _outcome(table).alias("_outcome"))
         self._counts = [F.count(F.when(F.col("_outcome") == o, 1)).alias(o) for o in OUTCOMES]
         self._is_silver = F.col("_outcome") == "silver"
         names = silver_type(table, record).fieldNames()
-        self._columns = [F.col(f"`{name}`") for name in names]
+        self._columns = Projection(*(F.col(f"`{name}`") for name in names))
 
     def conformed(self, bronze: DataFrame, counts: Observation) -> DataFrame:
         """The rows of ``silver_type`` among some bronze rows. ``counts`` observes how many rows
         had each of ``OUTCOMES``, once the frame has been computed."""
-        rows = bronze.select(*self._flat).select(*self._derived).select(*self._outcome)
-        return rows.observe(counts, *self._counts).where(self._is_silver).select(*self._columns)
+        rows = self._outcome.of(self._derived.of(self._flat.of(bronze)))
+        silver = rows.observe(counts, *self._counts).where(self._is_silver)
+        return self._columns.of(silver)
 
 
 def _outcome(table: SilverTable) -> Column:

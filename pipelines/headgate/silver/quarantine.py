@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from headgate.tables.frames import struct_type
+from headgate.tables.projection import Projection
 
 
 def quarantine_type() -> StructType:
@@ -27,9 +28,9 @@ class Quarantining:
         }
         self._wrong = ~F.col("duplicate") & F.col("reason").isNotNull()
         names = quarantine_type().fieldNames()
-        self._columns = [computed.get(name, F.col(name)).alias(name) for name in names]
+        self._columns = Projection(*(computed.get(name, F.col(name)).alias(name) for name in names))
 
     def quarantined(self, bronze: DataFrame) -> DataFrame:
         """The rows of ``quarantine_type`` among some bronze rows. A duplicate is never among
         them: its first copy already tells the story."""
-        return bronze.where(self._wrong).select(*self._columns)
+        return self._columns.of(bronze.where(self._wrong))

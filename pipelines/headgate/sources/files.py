@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from pyspark.sql import DataFrame, SparkSession
-
 from headgate.failpoints import failpoint
 from headgate.sources.damage import unreadable
 from headgate.sources.errors import FileChangedError
 from headgate.sources.files_log import FilesLog, LoggedFile
 from headgate.sources.listing import examine
-from headgate.sources.reading import read_files
 from headgate.spec.model import Source
 from headgate.storage.files import Stat, Storage
 
 
 class FilesIntake:
-    """Lists the landing folder into the log and reads recorded ranges of it.
+    """Lists the landing folder into the log, and tells what of it is to be read.
 
     One writer: the bronze job's driver. ``pipeline`` is only named in remedies.
     """
@@ -87,9 +84,6 @@ class FilesIntake:
             if (stat.size, stat.modified) != (file.size, file.modified):
                 raise self._changed(stat)
         return files
-
-    def read(self, spark: SparkSession, files: Sequence[LoggedFile]) -> DataFrame:
-        return read_files(spark, self.landing, self.source, files)
 
     def set_unreadable_aside(self, files: Sequence[LoggedFile], now: datetime) -> bool:
         """After a failed read: set aside what cannot be read; True if anything was."""

@@ -19,6 +19,7 @@ from headgate.sources.files_log import LoggedFile
 from headgate.spec.model import FilesSource
 from headgate.storage.files import Storage
 from headgate.storage.globs import literal
+from headgate.tables.projection import Projection
 from headgate.tables.record_shape import HEADERS, offset_of
 
 _ROW_BITS = (1 << 33) - 1
@@ -31,90 +32,111 @@ _QUOTES = {"escape": '"'}
 _PLAIN = frozenset("_-!.~'()*:@&=+$,;/")
 
 
-def read_files(
-    spark: SparkSession, landing: Storage, source: FilesSource, files: Sequence[LoggedFile]
-) -> DataFrame:
-    """The records of ``files`` in the shape of ``record_shape``."""
-    reader = {"json": _read_lines, "csv": _read_csv, "parquet": _read_parquet}[source.format]
-    rows = reader(spark, landing, source, files)
-    return rows.join(F.broadcast(_sequences(spark, landing, files)), "uri", "left").select(
-        "value",
-        *(["parse"] if source.format == "csv" else []),
-        F.lit(None).cast("binary").alias("key"),
-        F.lit(None).cast(HEADERS).alias("headers"),
-        F.lit(0).alias("partition"),
-        (F.col("base") + F.col("position")).alias("offset"),
-        "file",
-        "ingested_at",
-        F.col("ingested_at").alias("seen_at"),
-    )
+class FilesReader:
+    """Reads recorded files of one source: frames in the shape of ``record_shape``."""
 
+    def __init__(self, spark: SparkSession, landing: Storage, source: FilesSource) -> None:
+        self._spark = spark
+        self._landing = landing
+        self._source = source
+        self._line = Projection(
+            F.col("value").alias("line"),
+            F.col("_metadata.file_path").alias("uri"),
+            F.col("_metadata.file_block_start").alias("start"),
+        )
+        self._counts = F.expr(r"substr(line, 1, 1) = '{' or not line rlike r'^[ \t\r]*$'")
+        row = F.monotonically_increasing_id().bitwiseAND(_ROW_BITS)
+        self._numbered = Projection(
+            F.col("line").cast("binary").alias("value"),
+            "line",
+            "uri",
+            (F.col("start") + row).alias("position"),
+        )
+        self._record = Projection(
+            "value",
+            *(["parse"] if source.format == "csv" else []),
+            F.lit(None).cast("binary").alias("key"),
+            F.lit(None).cast(HEADERS).alias("headers"),
+            F.lit(0).alias("partition"),
+            (F.col("base") + F.col("position")).alias("offset"),
+            "file",
+            "ingested_at",
+            F.col("ingested_at").alias("seen_at"),
+        )
 
-def _sequences(spark: SparkSession, landing: Storage, files: Sequence[LoggedFile]) -> DataFrame:
-    table = pa.table(
-        {
-            "uri": [file_uri(landing.uri(f.path)) for f in files],
-            "file": [f.path for f in files],
-            "base": pa.array([offset_of(f.sequence) for f in files], pa.int64()),
-            "ingested_at": pa.array([f.modified for f in files], pa.timestamp("us", "UTC")),
+    def read(self, files: Sequence[LoggedFile]) -> DataFrame:
+        """The records of ``files``."""
+        read = {"json": self._lines, "csv": self._csv, "parquet": self._parquet}
+        rows = read[self._source.format](files)
+        return self._record.of(rows.join(F.broadcast(self._sequences(files)), "uri", "left"))
+
+    def _sequences(self, files: Sequence[LoggedFile]) -> DataFrame:
+        table = pa.table(
+            {
+                "uri": [file_uri(self._landing.uri(f.path)) for f in files],
+                "file": [f.path for f in files],
+                "base": pa.array([offset_of(f.sequence) for f in files], pa.int64()),
+                "ingested_at": pa.array([f.modified for f in files], pa.timestamp("us", "UTC")),
+            }
+        )
+        return self._spark.createDataFrame(table)
+
+    def _paths(self, files: Sequence[LoggedFile]) -> list[str]:
+        return [literal(self._landing.uri(f.path)) for f in files]
+
+    def _lines(self, files: Sequence[LoggedFile]) -> DataFrame:
+        text = self._spark.read.option("lineSep", "\n").text(self._paths(files))
+        return self._numbered.of(self._line.of(text).where(self._counts))
+
+    def _csv(self, files: Sequence[LoggedFile]) -> DataFrame:
+        """Lines, parsed under the header of their own file into a JSON object of texts."""
+        if self._source.csv_multiline:
+            return self._csv_multiline(files)
+        groups: dict[tuple[str, ...], list[LoggedFile]] = {}
+        for file in files:
+            groups.setdefault(csv_header(self._landing, self._source, file), []).append(file)
+        parts = [self._csv_group(group, header) for header, group in groups.items()]
+        return reduce(DataFrame.unionByName, parts)
+
+    def _csv_group(self, files: Sequence[LoggedFile], header: tuple[str, ...]) -> DataFrame:
+        schema = ", ".join(f"`{_quoted(name)}` string" for name in (*header, "_corrupt"))
+        options = {
+            "sep": self._source.csv_delimiter,
+            "columnNameOfCorruptRecord": "_corrupt",
+            **_QUOTES,
         }
-    )
-    return spark.createDataFrame(table)
+        lines = self._lines(files).where("position > 0")
+        line = F.regexp_replace("line", r"\r$", "")
+        cells = lines.withColumn("cells", F.from_csv(line, schema, options))
+        fields = F.struct(*(F.col(f"cells.`{_quoted(name)}`").alias(name) for name in header))
+        parse = F.when(F.col("cells._corrupt").isNull(), F.to_json(fields))
+        return cells.select("value", parse.alias("parse"), "uri", "position")
 
+    def _csv_multiline(self, files: Sequence[LoggedFile]) -> DataFrame:
+        """Records may span lines, so a record's bytes are its JSON rendering, one file a task."""
+        reader = self._spark.read.option("header", "true").option("multiLine", "true")
+        reader = reader.option("sep", self._source.csv_delimiter)
+        reader = reader.options(**_QUOTES)
+        rows = reader.option("inferSchema", "false").csv(self._paths(files))
+        text = F.to_json(F.struct(*(F.col(f"`{_quoted(c)}`") for c in rows.columns)))
+        row = F.monotonically_increasing_id().bitwiseAND(_ROW_BITS)
+        return rows.select(
+            text.cast("binary").alias("value"),
+            text.alias("parse"),
+            F.col("_metadata.file_path").alias("uri"),
+            row.alias("position"),
+        )
 
-def _paths(landing: Storage, files: Sequence[LoggedFile]) -> list[str]:
-    return [literal(landing.uri(f.path)) for f in files]
-
-
-def _lines(spark: SparkSession, landing: Storage, files: Sequence[LoggedFile]) -> DataFrame:
-    text = spark.read.option("lineSep", "\n")
-    lines = text.text(_paths(landing, files)).select(
-        F.col("value").alias("line"),
-        F.col("_metadata.file_path").alias("uri"),
-        F.col("_metadata.file_block_start").alias("start"),
-    )
-    counted = lines.where(r"substr(line, 1, 1) = '{' or not line rlike r'^[ \t\r]*$'")
-    row = F.monotonically_increasing_id().bitwiseAND(_ROW_BITS)
-    return counted.withColumn("position", F.col("start") + row)
-
-
-def _read_lines(
-    spark: SparkSession, landing: Storage, source: FilesSource, files: Sequence[LoggedFile]
-) -> DataFrame:
-    value = F.col("line").cast("binary").alias("value")
-    return _lines(spark, landing, files).select(value, "uri", "position")
-
-
-def _read_csv(
-    spark: SparkSession, landing: Storage, source: FilesSource, files: Sequence[LoggedFile]
-) -> DataFrame:
-    """Lines, parsed under the header of their own file into a JSON object of texts."""
-    if source.csv_multiline:
-        return _read_csv_multiline(spark, landing, source, files)
-    groups: dict[tuple[str, ...], list[LoggedFile]] = {}
-    for file in files:
-        groups.setdefault(csv_header(landing, source, file), []).append(file)
-    parts = [_csv_group(spark, landing, source, group, head) for head, group in groups.items()]
-    return reduce(DataFrame.unionByName, parts)
-
-
-def _csv_group(
-    spark: SparkSession,
-    landing: Storage,
-    source: FilesSource,
-    files: Sequence[LoggedFile],
-    header: tuple[str, ...],
-) -> DataFrame:
-    schema = ", ".join(f"`{_quoted(name)}` string" for name in (*header, "_corrupt"))
-    options = {"sep": source.csv_delimiter, "columnNameOfCorruptRecord": "_corrupt", **_QUOTES}
-    lines = _lines(spark, landing, files).where("position > 0")
-    line = F.regexp_replace("line", r"\r$", "")
-    cells = lines.withColumn("cells", F.from_csv(line, schema, options))
-    fields = F.struct(*(F.col(f"cells.`{_quoted(name)}`").alias(name) for name in header))
-    parse = F.when(F.col("cells._corrupt").isNull(), F.to_json(fields))
-    return cells.select(
-        F.col("line").cast("binary").alias("value"), parse.alias("parse"), "uri", "position"
-    )
+    def _parquet(self, files: Sequence[LoggedFile]) -> DataFrame:
+        """A Parquet row has no bytes of its own: its value is its JSON rendering."""
+        reader = self._spark.read.option("mergeSchema", "true")
+        rows = reader.parquet(*self._paths(files))
+        text = F.to_json(F.struct(*(F.col(f"`{_quoted(c)}`") for c in rows.columns)))
+        return rows.select(
+            text.cast("binary").alias("value"),
+            F.col("_metadata.file_path").alias("uri"),
+            F.col("_metadata.row_index").alias("position"),
+        )
 
 
 def csv_header(landing: Storage, source: FilesSource, file: LoggedFile) -> tuple[str, ...]:
@@ -128,38 +150,6 @@ def csv_header(landing: Storage, source: FilesSource, file: LoggedFile) -> tuple
         first = io.BufferedReader(stream).readline()
     rows = csv.reader([first.decode("utf-8", "replace")], delimiter=source.csv_delimiter)
     return tuple(name.strip().lstrip("\ufeff") for name in next(rows, []))
-
-
-def _read_csv_multiline(
-    spark: SparkSession, landing: Storage, source: FilesSource, files: Sequence[LoggedFile]
-) -> DataFrame:
-    """Records may span lines, so a record's bytes are its JSON rendering, one file a task."""
-    reader = spark.read.option("header", "true").option("multiLine", "true")
-    reader = reader.option("sep", source.csv_delimiter)
-    reader = reader.options(**_QUOTES)
-    rows = reader.option("inferSchema", "false").csv(_paths(landing, files))
-    text = F.to_json(F.struct(*(F.col(f"`{_quoted(c)}`") for c in rows.columns)))
-    row = F.monotonically_increasing_id().bitwiseAND(_ROW_BITS)
-    return rows.select(
-        text.cast("binary").alias("value"),
-        text.alias("parse"),
-        F.col("_metadata.file_path").alias("uri"),
-        row.alias("position"),
-    )
-
-
-def _read_parquet(
-    spark: SparkSession, landing: Storage, source: FilesSource, files: Sequence[LoggedFile]
-) -> DataFrame:
-    """A Parquet row has no bytes of its own: its value is its JSON rendering."""
-    reader = spark.read.option("mergeSchema", "true")
-    rows = reader.parquet(*_paths(landing, files))
-    text = F.to_json(F.struct(*(F.col(f"`{_quoted(c)}`") for c in rows.columns)))
-    return rows.select(
-        text.cast("binary").alias("value"),
-        F.col("_metadata.file_path").alias("uri"),
-        F.col("_metadata.row_index").alias("position"),
-    )
 
 
 def _quoted(name: str) -> str:

@@ -1,0 +1,24 @@
+"""Columns to select, handed to the JVM once."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+
+class Projection:
+    """The same ``select`` for one batch after the other. PySpark's own takes several calls into
+    the JVM for every column and name, every time: a third of a small batch's calls."""
+
+    def __init__(self, *columns: Column | str) -> None:
+        self._columns = columns
+        self._seq: Any = None
+
+    def of(self, frame: DataFrame) -> DataFrame:
+        """``frame.select(*columns)``."""
+        classic = cast(ClassicDataFrame, frame)
+        if self._seq is None:
+            self._seq = classic._jcols(*self._columns)
+        return ClassicDataFrame(classic._jdf.select(self._seq), classic.sparkSession)
