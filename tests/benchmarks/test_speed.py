@@ -18,8 +18,8 @@ import pytest
 
 from tests.benchmarks.feed import SLICE, write_slices
 
-WARM_UP = int(os.environ.get("HEADGATE_BENCH_WARM_UP", "20"))
-MEASURED = int(os.environ.get("HEADGATE_BENCH_SLICES", "16"))
+WARM_UP = int(os.environ.get("HEADGATE_BENCH_WARM_UP", "30"))
+MEASURED = int(os.environ.get("HEADGATE_BENCH_SLICES", "20"))
 
 
 def _laps(module: str, folder: Path) -> list[dict[str, float]]:

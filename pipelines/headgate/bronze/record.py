@@ -90,7 +90,7 @@ class RecordParser:
                 F.col("event_id").isNull().alias("no_id"),
                 F.col("event_time").isNull().alias("no_time"),
                 F.col("_raw._corrupt").isNotNull().alias("corrupt"),
-                F.array_compact(F.array(*self._unconverted())).alias("unconverted"),
+                self._all_unconverted().alias("unconverted"),
             ),
         )
 
@@ -176,6 +176,10 @@ class RecordParser:
         """Columns of these types, without arguments, where records are JSON: CSV has only text."""
         typed = [] if self._format == "csv" else self._record.schema
         return [c.name for c in typed if c.type.partition("(")[0] in kinds]
+
+    def _all_unconverted(self) -> Column:
+        # An array of nothing would have no type.
+        return F.array_compact(F.array(*self._unconverted()).cast("array<string>"))
 
     def _unconverted(self) -> list[Column]:
         """The name of each column whose text Spark could not convert, else null."""

@@ -114,8 +114,12 @@ class BronzeStage:
 
     def _stamped(self, rows: DataFrame, sequenced: Sequenced) -> DataFrame:
         """Bronze's rows: what was parsed, with the stamps of those that are not plain."""
-        stamps = F.broadcast(self._spark.createDataFrame(sequenced.stamps))
-        return self._columns.of(rows.join(stamps, ["partition", "offset"], "left"))
+        places, stamps = ["partition", "offset"], sequenced.stamps
+        if self._partitions == 1:
+            # A hash of one number is looked up faster than one of two.
+            places, stamps = ["offset"], stamps.drop_columns("partition")
+        known = F.broadcast(self._spark.createDataFrame(stamps))
+        return self._columns.of(rows.join(known, places, "left"))
 
     def _stamped_columns(self) -> list[Column]:
         record = self._source.record

@@ -17,6 +17,9 @@ _SPLIT = 8 * 1024 * 1024
 # Huge pages took 8 to 10 % off a batch's CPU time; the flag is unknown to a JVM elsewhere.
 _JVM = "-XX:+UseParallelGC" + (" -XX:+UseTransparentHugePages" if sys.platform == "linux" else "")
 
+# Columns of ours whose every value is another one: no dictionary is even begun.
+_UNIQUE = ("value", "offset", "event_id", "_offset", "_event_id")
+
 
 def start(name: str, *, cores: int, scratch: Path, jars: Sequence[Path] = ()) -> SparkSession:
     """A local session that listens on loopback only and writes nothing outside ``scratch``.
@@ -74,6 +77,7 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         # Unique values give their dictionary up after 64 KiB instead of 1 MiB: an eighth of a
         # batch's samples in a profile were dictionaries that were thrown away.
         "spark.hadoop.parquet.dictionary.page.size": str(64 * 1024),
+        **{f"spark.hadoop.parquet.enable.dictionary#{name}": "false" for name in _UNIQUE},
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
         "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
         "spark.hadoop.parquet.enable.summary-metadata": "false",
