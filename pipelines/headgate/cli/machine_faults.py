@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
+from typing import ClassVar
 
+from headgate.cli import exit_codes
 from headgate.spec.errors import HeadgateError
 
-_FULL = "No space left on device"
-_FULL_AGAIN = "Disk quota exceeded"
-_RIGHTS = {"Permission denied", "Read-only file system", "Operation not permitted"}
-_BY_NUMBER = {
-    errno.ENOSPC: _FULL,
-    errno.EDQUOT: _FULL_AGAIN,
+_FULL = {errno.ENOSPC: "No space left on device", errno.EDQUOT: "Disk quota exceeded"}
+_RIGHTS = {
     errno.EACCES: "Permission denied",
     errno.EROFS: "Read-only file system",
     errno.EPERM: "Operation not permitted",
 }
+_BY_NUMBER = {**_FULL, **_RIGHTS}
 
 
-def machine_fault(error: BaseException, exit_code: int) -> HeadgateError | None:
+class MachineError(HeadgateError):
+    """The machine refused something: space, or rights."""
+
+    exit_code: ClassVar[int] = exit_codes.MACHINE
+
+
+def machine_fault(error: BaseException) -> MachineError | None:
     """What the machine refused somewhere below ``error``; None where it refused nothing.
 
     The JVM's and delta-rs' errors have no number: their words are the operating system's.
@@ -30,17 +35,14 @@ def machine_fault(error: BaseException, exit_code: int) -> HeadgateError | None:
         if said is None:
             continue
         where = _where(each, said)
-        if said in _RIGHTS:
-            found = HeadgateError(
+        if said in _RIGHTS.values():
+            return MachineError(
                 f"{said}{where}", remedy="give this user the rights, or: headgate doctor"
             )
-        else:
-            found = HeadgateError(
-                f"the disk is full ({said}{where}); what is committed is whole",
-                remedy="free some space and run again: every table goes on where it stands",
-            )
-        found.exit_code = exit_code  # type: ignore[misc]
-        return found
+        return MachineError(
+            f"the disk is full ({said}{where}); what is committed is whole",
+            remedy="free some space and run again: every table goes on where it stands",
+        )
     return None
 
 

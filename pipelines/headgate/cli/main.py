@@ -92,7 +92,7 @@ def answer(arguments: Sequence[str]) -> int:
     except Exception as error:
         path = record_crash(error)
         details = f"details: {path}" if path else "".join(traceback.format_exception(error))
-        if fault := machine_fault(error, exit_codes.MACHINE):
+        if fault := machine_fault(error):
             remedy = f"{fault.remedy}\n{details}" if path else fault.remedy
             return _refuse(arguments, fault.message, remedy, fault.exit_code)
         first = f"{type(error).__name__}: {error}".splitlines()[0]

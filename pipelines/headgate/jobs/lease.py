@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import ClassVar
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from headgate.spec.errors import HeadgateError
 from headgate.storage.documents import Document, read_document, write_document
@@ -21,6 +21,7 @@ from headgate.storage.ownership import EXPIRES_AFTER, LAYERS, Owner, lease_path
 from headgate.tables.table import Table
 
 RENEW_EVERY = 5.0  # seconds
+LOCKED_FOR = 30.0  # seconds: the lock is held for milliseconds, unless its holder is frozen
 
 
 class LeaseHeldError(HeadgateError):
@@ -65,7 +66,11 @@ class Lease:
     def take(self, *, take_over: bool = False) -> int:
         """Take the layers' leases and return the new epoch, higher than every lease's and every
         table's. Raises LeaseHeldError."""
-        with self._mutex():
+        try:
+            mutex = self._mutex().acquire()
+        except Timeout as error:
+            raise self._locked(error.lock_file) from error
+        with mutex:
             now = datetime.now(UTC)
             held = {layer: self._read(layer) for layer in LAYERS}
             for layer in self._layers:
@@ -81,7 +86,8 @@ class Lease:
     def release(self) -> None:
         """Give the leases back, if they are still ours."""
         self._done.set()
-        with self._mutex():
+        # A frozen process may hold the lock; this one ends, and then its lease counts for nothing.
+        with suppress(Timeout), self._mutex():
             if self._is_ours():
                 self._write(datetime.now(UTC), released=True)
 
@@ -102,7 +108,7 @@ class Lease:
 
     def _mutex(self) -> FileLock:
         self._layout.storage.make_folder(CONTROL)
-        return FileLock(self._layout.storage.uri(f"{CONTROL}/lease.lock"))
+        return FileLock(self._layout.storage.uri(f"{CONTROL}/lease.lock"), timeout=LOCKED_FOR)
 
     def _read(self, layer: str) -> Document | None:
         return read_document(self._layout.storage, lease_path(layer))
@@ -118,6 +124,12 @@ class Lease:
                 "released": released,
             }
             write_document(self._layout.storage, lease_path(layer), content)
+
+    def _locked(self, path: str) -> LeaseHeldError:
+        return LeaseHeldError(
+            f"{self._pipeline}: a process, frozen it seems, has held {path} for {LOCKED_FOR:.0f} s",
+            remedy=f"find it with: fuser -v {path}, end it, and try again",
+        )
 
     def _refused(self, layer: str, held: Document) -> LeaseHeldError:
         return LeaseHeldError(

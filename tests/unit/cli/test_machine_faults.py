@@ -30,7 +30,7 @@ def of(number: int) -> OSError:
     ],
 )
 def test_what_the_machine_refused(error: Exception, said: str) -> None:
-    found = machine_fault(error, 8)
+    found = machine_fault(error)
     assert found is not None
     assert said in found.message
     assert found.exit_code == 8
@@ -40,9 +40,9 @@ def test_the_first_cause_counts_and_a_fault_of_ours_is_none() -> None:
     error = ValueError("while ending")
     error.__context__ = of(errno.ENOSPC)
     error.__context__.__context__ = error
-    assert machine_fault(error, 8) is not None
-    assert machine_fault(KeyError("x"), 8) is None
-    assert machine_fault(of(errno.ENOENT), 8) is None
+    assert machine_fault(error) is not None
+    assert machine_fault(KeyError("x")) is None
+    assert machine_fault(of(errno.ENOENT)) is None
 
 
 def test_a_full_disk_is_8_and_its_details_are_elsewhere(

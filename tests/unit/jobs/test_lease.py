@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from headgate.jobs import lease as module
 from headgate.jobs.lease import Lease, LeaseHeldError, highest_epoch
@@ -32,6 +33,20 @@ def test_a_folder_without_a_log_is_no_table(tmp_path: Path) -> None:
     layout = Layout.of(str(tmp_path), "p")
     layout.storage.make_folder("bronze/b/_delta_log")
     assert highest_epoch(layout, "p") == 0
+
+
+def test_a_frozen_process_in_the_lock_is_told_of(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even a take-over would wait for it, without a word and for ever."""
+    monkeypatch.setattr(module, "LOCKED_FOR", 0.1)
+    lease = Lease(tables.layout, LAYERS, "p")
+    lease.take()
+    with FileLock(tables.layout.storage.uri("_headgate/lease.lock")):
+        with pytest.raises(LeaseHeldError, match=r"lease\.lock") as refused:
+            Lease(tables.layout, LAYERS, "p").take(take_over=True)
+        lease.release()
+    assert "fuser" in (refused.value.remedy or "")
 
 
 def test_a_second_driver_is_refused(tables: Tables) -> None:
