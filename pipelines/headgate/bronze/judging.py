@@ -227,8 +227,8 @@ def _fits_decimal(value: object, precision: int, scale: int) -> bool:
 def judge_batches(
     record: Record, format: FileFormat
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that makes ``VERDICTS`` of suspect records: where they are few here, else in
-    Spark's Python workers."""
+    """The function that makes ``VERDICTS`` of suspect records. The driver calls it where they are
+    few, else Spark's Python workers do."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -38,7 +38,7 @@ SOURCE_COLUMNS = (
 
 
 class RecordParser:
-    """Parses records of one declaration; ``text`` is the column of bytes a suspect is judged by.
+    """Parses records of one declaration; a suspect is judged by its ``judged_bytes``.
     The expressions are made once: building them anew for every batch costs more than a small
     batch's data."""
 
@@ -46,7 +46,7 @@ class RecordParser:
         self._record = record
         self._format = format
         self._text = F.col("parse") if format == "csv" else F.col("value").cast("string")
-        self.text = F.col("parse").cast("binary") if format == "csv" else F.col("value")
+        self.judged_bytes = F.col("parse").cast("binary") if format == "csv" else F.col("value")
         decimals = self._json_columns("decimal")
         odd = (is_odd(self._text, decimals) if decimals else F.lit(False)).alias("_odd")
         parsable = (
@@ -86,7 +86,7 @@ class RecordParser:
             Projection(
                 "partition",
                 "offset",
-                self.text.alias("text"),
+                self.judged_bytes.alias("text"),
                 F.col("event_id").isNull().alias("no_id"),
                 F.col("event_time").isNull().alias("no_time"),
                 F.col("_raw._corrupt").isNotNull().alias("corrupt"),
@@ -150,7 +150,9 @@ class RecordParser:
         object for a string, and gives a number beyond a double's range as text in quotes: hence
         the looks at braces and at how strings begin.
         """
-        all_but_last = F.substring(self.text, F.lit(1), F.octet_length(self.text) - 1)
+        all_but_last = F.substring(
+            self.judged_bytes, F.lit(1), F.octet_length(self.judged_bytes) - 1
+        )
         one_brace = ~all_but_last.cast("string").contains("}")
         plain = [
             F.col("_raw._corrupt").isNull(),

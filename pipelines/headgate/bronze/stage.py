@@ -52,7 +52,9 @@ class BronzeStage:
         self._parser = RecordParser(source.record, source.files.format)
         # Expressions are made once: building them anew for every batch costs more than a small
         # batch's rows.
-        self._thin_columns = Projection(*_thin_columns(source.record), _size(self._parser.text))
+        self._thin_columns = Projection(
+            *_thin_columns(source.record), _size(self._parser.judged_bytes)
+        )
         self._columns = Projection(*self._stamped_columns())
         self._seen: Seen | None = None
 
