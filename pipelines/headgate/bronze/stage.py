@@ -49,7 +49,7 @@ class BronzeStage:
         self._partitions = partitions
         self.type = bronze_type(source.record)
         self.table = Table(storage, Layout.bronze(source.name), pipeline=pipeline)
-        self._parser = RecordParser(source.record, source.files.format)
+        self._parser = RecordParser(source.record, source.format)
         # Expressions are made once: building them anew for every batch costs more than a small
         # batch's rows.
         self._thin_columns = Projection(
@@ -109,7 +109,7 @@ class BronzeStage:
         if size is None:
             return VERDICTS.empty_table()
         unclear = self._parser.unclear(rows.where("suspect"))
-        judge = judge_batches(self._source.record, self._source.files.format)
+        judge = judge_batches(self._source.record, self._source.format)
         if size > JUDGED_HERE:
             return unclear.mapInArrow(judge, VERDICTS_DDL).toArrow().cast(VERDICTS)
         return pa.Table.from_batches(judge(iter(unclear.toArrow().to_batches())), VERDICTS)

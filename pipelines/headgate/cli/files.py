@@ -78,6 +78,8 @@ def skip_file(
     declared = declaration.load(pipeline)
     layout = Layout.of(root, declared.name)
     log = _open(declared, layout, root)
+    assert declared.source.files is not None
+    landing = Storage(declared.source.files.path)
     _get(log, sequence, declared, root)
     # All layers: a fused driver must not start meanwhile, nor one job hold two epochs.
     lease = Lease(layout, LAYERS, declared.name)
@@ -86,7 +88,7 @@ def skip_file(
         log.table.fence(epoch)
         log.load()
         known = _get(log, sequence, declared, root)
-        skipped = as_it_is(known, Storage(declared.source.files.path))
+        skipped = as_it_is(known, landing)
         if sequence <= _read_up_to(declared, layout) and skipped == known:
             raise CannotSkipError(
                 f"file {sequence} {known.path} has been read already, and has not changed since",
@@ -113,6 +115,11 @@ def as_it_is(file: LoggedFile, landing: Storage) -> LoggedFile:
 def _open(declared: Pipeline, layout: Layout, root: str) -> FilesLog:
     from headgate.sources.files_log import FilesLog
 
+    if declared.source.files is None:
+        raise HeadgateError(
+            f"{declared.name} reads no files: its source {declared.source.name} is Kafka",
+            remedy=command("status", str(declared.file), root),
+        )
     log = FilesLog(layout.storage, declared.name, declared.source.name)
     try:
         log.load()

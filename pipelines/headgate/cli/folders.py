@@ -27,9 +27,10 @@ def look_at_landing(pipeline: Pipeline) -> str | None:
 
     Raises LandingError where it is no folder or may not be listed.
     """
-    place = pipeline.source.files.path
-    if "://" in place:
+    files = pipeline.source.files
+    if files is None or "://" in files.path:
         return None
+    place = files.path
     folder, remedy = Path(place), f"mend the folder, or its path in {pipeline.file}"
     if folder.is_dir():
         if not os.access(folder, os.R_OK | os.X_OK):

@@ -21,9 +21,10 @@ class FilesIntake:
     """
 
     def __init__(self, source: Source, log: FilesLog, pipeline: str) -> None:
+        assert source.files is not None
         self.source = source.files
         self.log = log
-        self.landing = Storage(source.files.path)
+        self.landing = Storage(self.source.path)
         self._pipeline = pipeline
         self._settling: dict[str, Stat] = {}
 

@@ -10,15 +10,37 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from headgate.spec.model import Derived, FilesSource, GoldTable, Measure, SilverTable, Source
+from headgate.spec.model import (
+    Derived,
+    FilesSource,
+    GoldTable,
+    KafkaSource,
+    Measure,
+    SilverTable,
+    Source,
+)
 from headgate.spec.tokens import canonical
 
 # Raised when the meaning of a declaration changes without its text changing.
 MEANING_VERSION = 1
-_DEPLOYMENT = ("path", "settle", "max_files_per_batch", "max_bytes_per_batch")
+# What does not change which rows a table has: where a source lies, how it is reached, how much is
+# taken at a time, how work is spread.
+_NOT_MEANT: dict[type, tuple[str, ...]] = {
+    FilesSource: ("path", "settle", "max_files_per_batch", "max_bytes_per_batch"),
+    KafkaSource: (
+        "servers",
+        "options",
+        "max_per_batch",
+        "min_per_batch",
+        "batch_target",
+        "unreachable_after",
+        "written",
+    ),
+    GoldTable: ("salt",),
+}
 
 
 def digest(
@@ -42,15 +64,19 @@ def digest(
 def _plain(value: Any) -> Any:
     if isinstance(value, timedelta):
         return value // timedelta(microseconds=1)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if not dataclasses.is_dataclass(value):
         return value
-    fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, FilesSource):
-        fields = {name: item for name, item in fields.items() if name not in _DEPLOYMENT}
+    unmeant = _NOT_MEANT.get(type(value), ())
+    names = [f.name for f in dataclasses.fields(value) if f.name not in unmeant]
+    if isinstance(value, Source):
+        names = [name for name in names if getattr(value, name) is not None]
+    fields = {name: _plain(getattr(value, name)) for name in names}
     for name in _expressions(value):
         fields[name] = canonical(fields[name])
     return fields

@@ -7,13 +7,17 @@ loader (`load.py`) has already refused whatever does not fit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
 FileFormat = Literal["json", "csv", "parquet"]
 FileOrder = Literal["name", "modified"]
+StartAt = Literal["earliest", "latest"]
+Isolation = Literal["read_committed", "read_uncommitted"]
+PublishedLayer = Literal["gold", "late", "quarantine"]
+PublishedWhen = Literal["final", "update"]
 OnDiffering = Literal["warn", "keep", "quarantine"]
 OnUnknown = Literal["ignore", "rescue", "quarantine"]
 Jobs = Literal["fused", "per_layer"]
@@ -64,6 +68,34 @@ class FilesSource:
 
 
 @dataclass(frozen=True)
+class KafkaSource:
+    """Topics of a Kafka cluster: exactly one of ``topic`` and ``pattern`` is given.
+
+    ``servers`` (host:port, comma separated) and ``options`` are resolved and may hold secrets:
+    neither is in the repr. ``pattern`` is a regular expression that whole topic names match.
+    ``start`` is where a partition that was never read begins: an end of it, a moment (aware UTC),
+    or offsets of the partitions of ``topic``. Batches are counted in records. ``written`` has the
+    values of keys that were given by placeholders, as the declaration writes them.
+    """
+
+    servers: str = field(repr=False)
+    topic: str | None
+    pattern: str | None
+    start: StartAt | Mapping[int, int] | datetime
+    max_per_batch: int = 100_000
+    # Backpressure never shrinks a batch below this.
+    min_per_batch: int = 1_000
+    # A batch that took longer shrinks the next intake.
+    batch_target: timedelta = timedelta(seconds=10)
+    idle_after: timedelta = timedelta(minutes=5)
+    # How long brokers that do not answer are waited for.
+    unreachable_after: timedelta = timedelta(minutes=2)
+    isolation: Isolation = "read_committed"
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    written: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class EventTime:
     """How a record's event time is read from ``column``.
 
@@ -102,9 +134,17 @@ class Record:
 
 @dataclass(frozen=True)
 class Source:
+    """Where records come from: exactly one of ``files`` and ``kafka`` is given."""
+
     name: str
-    files: FilesSource
     record: Record
+    files: FilesSource | None = None
+    kafka: KafkaSource | None = None
+
+    @property
+    def format(self) -> FileFormat:
+        """How the bytes of one record are written. Kafka's values are JSON."""
+        return self.files.format if self.files else "json"
 
 
 @dataclass(frozen=True)
@@ -143,7 +183,8 @@ class Measure:
 
 @dataclass(frozen=True)
 class GoldTable:
-    """``columns`` are computed over ``by`` and ``measures`` when the table is written."""
+    """``columns`` are computed over ``by`` and ``measures`` when the table is written. ``salt``
+    is how many parts the first step of folding spreads a key over; None for one."""
 
     name: str
     silver: str
@@ -153,6 +194,30 @@ class GoldTable:
     measures: tuple[Measure, ...]
     columns: tuple[Derived, ...]
     allowed_lateness: timedelta
+    salt: int | None = None
+
+
+@dataclass(frozen=True)
+class KafkaSink:
+    """A topic that is written. ``servers`` and ``options`` as those of a source; so ``written``."""
+
+    servers: str = field(repr=False)
+    topic: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    written: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Publication:
+    """Rows of a table that go to a topic. ``table`` is a gold table's name for ``gold`` and
+    ``late``, the source's for ``quarantine``; ``when`` is of gold alone: the rows of final windows,
+    or each change of a window."""
+
+    name: str
+    layer: PublishedLayer
+    table: str
+    when: PublishedWhen | None
+    sink: KafkaSink
 
 
 @dataclass(frozen=True)
@@ -167,6 +232,7 @@ class Pipeline:
     jobs: Jobs
     file: Path
     digest: str
+    publish: Mapping[str, Publication] = field(default_factory=dict)
 
     @property
     def source(self) -> Source:

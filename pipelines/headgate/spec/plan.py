@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headgate.spec.model import Derived, GoldTable, Measure, Pipeline, SilverTable, Source, Window
+from headgate.spec.model import (
+    Derived,
+    FilesSource,
+    GoldTable,
+    Measure,
+    Pipeline,
+    SilverTable,
+    Source,
+    Window,
+)
 from headgate.spec.names import LATE_COLUMNS, SILVER_COLUMNS, STATUS_COLUMNS, WINDOW_COLUMNS
 from headgate.spec.quantities import format_duration, format_size
 
@@ -47,17 +56,10 @@ def _jobs(pipeline: Pipeline) -> dict[str, Any]:
 
 
 def _source(source: Source) -> dict[str, Any]:
-    files, record = source.files, source.record
+    record = source.record
     time = record.event_time
     described: dict[str, Any] = {
-        "files": {
-            "path": files.path,
-            "format": files.format,
-            "order": files.order,
-            "settle": format_duration(files.settle),
-            "max_files_per_batch": files.max_files_per_batch,
-            "max_bytes_per_batch": format_size(files.max_bytes_per_batch),
-        },
+        **({"files": _files(source.files)} if source.files else {}),
         "event_id": list(record.event_id) or "the position in the source",
         "event_time": {"column": time.column, "format": time.format},
         "duplicates": None,
@@ -72,8 +74,20 @@ def _source(source: Source) -> dict[str, Any]:
             "within": format_duration(record.duplicates.within),
             "differing": record.duplicates.differing,
         }
+    return described
+
+
+def _files(files: FilesSource) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "path": files.path,
+        "format": files.format,
+        "order": files.order,
+        "settle": format_duration(files.settle),
+        "max_files_per_batch": files.max_files_per_batch,
+        "max_bytes_per_batch": format_size(files.max_bytes_per_batch),
+    }
     if files.format == "csv":
-        described["files"]["csv"] = {
+        described["csv"] = {
             "header": files.csv_header,
             "delimiter": files.csv_delimiter,
             "multiline": files.csv_multiline,

@@ -28,7 +28,7 @@ def build_source(section: Section, name: str, report: Report, project: Path) -> 
     """The source, or None after reporting what is wrong with it."""
     files = _files(section.section("files"), report, project)
     record = _record(section.section("record"), report)
-    return Source(name, files, record) if files and record else None
+    return Source(name, record, files=files) if files and record else None
 
 
 def scope_of(section: Section) -> dict[str, str | None]:

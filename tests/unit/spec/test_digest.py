@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from headgate.spec.load import load
 from headgate.spec.model import Pipeline
+from headgate.spec.reference import EXAMPLE
+from tests.unit.spec.test_load import ROOT
 
 Read = Callable[[str], Pipeline]
 
@@ -64,3 +67,15 @@ def test_the_order_of_tables_is_no_part_of_it(base: str, read: Read) -> None:
 def test_another_meaning_has_another_digest(old: str, new: str, base: str, read: Read) -> None:
     assert old in base
     assert read(base.replace(old, new)).digest != read(base).digest
+
+
+def test_what_declarations_of_before_mean_keeps_its_digest(base: str, read: Read) -> None:
+    """A table knows its declaration by this: another digest would disown living tables."""
+    other = base.replace("format: json", "format: csv, order: modified, csv: {delimiter: ';'}")
+    other = other.replace("      schema:", "      unknown_fields: rescue\n      schema:")
+    other = other.replace("{tumbling: 1 minute}", "{hopping: {size: 5 minutes, every: 1 minute}}")
+    assert [read(base).digest, read(other).digest, load(ROOT / EXAMPLE).digest] == [
+        "3579577db3550897718b901e6c71235e086eb312e35ee654eacd056a2ccb2519",
+        "45c75ca002391386a754dc22cf49e92dde3fefaac441717bb89e9638c97029d6",
+        "17c989b2d92506c8fd1b79f960b8d9fcc108560fcbef0313d4737e4abacb5a1e",
+    ]
