@@ -1,23 +1,24 @@
 """The ids seen so far, by event time: what duplicates are looked up in.
 
-Held in memory by buckets of event time, in DuckDB. A bucket that is not in memory is read from
-bronze when a record of its time comes by, so memory bounds speed, never correctness. Ids are
-compared by two independent 64-bit hashes: among 10^10 events the chance that any two different
-ids are taken for one is about 10^-19.
+Held in memory by buckets of event time. A bucket that is not in memory is read from bronze when a
+record of its time comes by, so memory bounds speed, never correctness. Ids are compared by two
+independent 64-bit hashes: among 10^10 events the chance that any two different ids are taken for
+one is about 10^-19.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from headgate.bronze.id_index import Flags, IdIndex, Ints
 from headgate.spec.model import OnDiffering
 
-Flags = npt.NDArray[np.bool_]
 Span = tuple[int, int]
 """Event times [first, last] in microseconds."""
 
@@ -32,21 +33,22 @@ SEEN = pa.schema(
 )
 ROWS_IN_MEMORY = 6_000_000  # about 300 MB
 
-# Earlier means: in bronze already, or further up in this batch (fresh is numbered in log order).
-# One column of all that was seen is looked through, not five: most records are new.
+_VALUES = ("time", "partition", "hash_b", "content")
+"""What the index holds of a row, under its hash_a."""
+
+# Earlier means: in bronze already (i = -1), or further up in this batch, which is numbered in log
+# order. A window and no join: a producer that gives every record one id must not stall the stream.
 _MATCHES = """
-with maybe as materialized (
-  select * from seen where hash_a in (select hash_a from fresh)
-)
-select i, bool_or(same) as same from (
-  select n.i, s.content = n.content as same from fresh n join maybe s
-    on s.partition = n.partition and s.hash_a = n.hash_a and s.hash_b = n.hash_b
-   where abs(s.time - n.time) <= $within
-  union all
-  select n.i, s.content = n.content from fresh n join fresh s
-    on s.partition = n.partition and s.hash_a = n.hash_a and s.hash_b = n.hash_b and s.i < n.i
-   where abs(s.time - n.time) <= $within
-) group by i
+select i, same from (
+  select i, min(i) over nearby < i as found, min(i) over alike < i as same
+    from (select * from candidates union all by name select *, -1 as i from earlier)
+  window nearby as (
+           partition by partition, hash_a, hash_b order by time
+           range between {within} preceding and {within} following),
+         alike as (
+           partition by partition, hash_a, hash_b, content order by time
+           range between {within} preceding and {within} following)
+) where i >= 0 and found
 """
 
 
@@ -62,93 +64,96 @@ class Seen:
         newest: int | None,
         rows_in_memory: int = ROWS_IN_MEMORY,
     ) -> None:
-        self._within = within
         self._width = max(within, 1)
         self._differing = differing
         self._load = load
         self._newest_bucket = None if newest is None else newest // self._width
         self._rows_in_memory = rows_in_memory
         self._used: dict[int, int] = {}
+        self._sizes: Counter[int] = Counter()
         self._batch = 0
-        self._connection = duckdb.connect(":memory:")
-        self._run("set threads = 2")
-        self._run(
-            "create table seen (partition integer, time bigint, hash_a bigint, hash_b bigint, "
-            "content bigint, bucket bigint)"
-        )
+        self._index = IdIndex(len(_VALUES))
+        self._matches = _MATCHES.format(within=within)
+        self._connection = duckdb.connect(":memory:", config={"threads": 2})
 
     def find(self, ordered: pa.Table) -> tuple[Flags, Flags]:
         """Which records of a batch in log order are duplicates, and which differ from all
         earlier records of their id (those are duplicates only where the declaration says warn)."""
-        fresh = self._with_id_and_time(ordered)
-        self._need(np.unique(fresh.column("time").to_numpy() // self._width))
-        matches = self._connection.sql(_MATCHES, params={"within": self._within}).to_arrow_table()
+        fresh = _with_id_and_time(ordered)
+        self._need(np.unique(_ints(fresh, "time") // self._width))
         matched = np.zeros(len(ordered), np.bool_)
         same = np.zeros(len(ordered), np.bool_)
+        matches = self._match(fresh)
         rows = matches.column("i").to_numpy()
         matched[rows] = True
         same[rows] = matches.column("same").to_numpy(zero_copy_only=False)
         differing = matched & ~same
         return (matched if self._differing == "warn" else matched & same), differing
 
-    def _with_id_and_time(self, ordered: pa.Table) -> pa.Table:
-        numbered = ordered.append_column("i", pa.array(np.arange(len(ordered))))
-        usable = numbered.filter(
-            pa.compute.and_(
-                pa.compute.is_valid(numbered.column("time")),
-                pa.compute.is_valid(numbered.column("hash_a")),
-            )
-        ).select(["i", *SEEN.names])
-        self._connection.register("fresh", usable)
-        return usable
+    def _match(self, fresh: pa.Table) -> pa.Table:
+        """``i`` of the records that have an earlier one within reach, and whether one of those
+        has the ``same`` content."""
+        hashes, counts = np.unique(_ints(fresh, "hash_a"), return_counts=True)
+        known, rows = self._index.find(hashes)
+        twice = np.concatenate([hashes[counts > 1], known])
+        columns = {"hash_a": known} | {name: rows[:, i] for i, name in enumerate(_VALUES)}
+        few = fresh.filter(pc.is_in(fresh.column("hash_a"), value_set=pa.array(twice)))
+        self._connection.register("candidates", few)
+        self._connection.register("earlier", pa.table(columns))
+        return self._connection.sql(self._matches).to_arrow_table()
 
     def add(self, ordered: pa.Table) -> None:
         """Remember a batch once bronze holds it, then forget what is over the memory bound."""
-        fresh = self._with_id_and_time(ordered)
+        fresh = _with_id_and_time(ordered)
         if fresh.num_rows:
-            newest = int(pa.compute.max(fresh.column("time")).as_py()) // self._width
+            newest = int(pc.max(fresh.column("time")).as_py()) // self._width
             self._newest_bucket = max(self._newest_bucket or newest, newest)
-        self._insert("fresh")
+        self._insert(fresh)
         self._evict()
 
-    def _need(self, buckets: npt.NDArray[np.int64]) -> None:
+    def _need(self, buckets: Ints) -> None:
         self._batch += 1
         needed = {int(b) + d for b in buckets for d in (-1, 0, 1)}
         missing = sorted(b for b in needed if b not in self._used)
         # Nothing in bronze is newer than the newest bucket, so those ahead need no reading.
         held = [b for b in missing if self._newest_bucket is not None and b <= self._newest_bucket]
         if held:
-            loaded = self._load([self._span(first, last) for first, last in _runs(held)])
-            self._connection.register("loaded", loaded)
-            self._insert("loaded")
-            self._connection.unregister("loaded")
+            self._insert(self._load([self._span(first, last) for first, last in _runs(held)]))
         self._used.update(dict.fromkeys(needed, self._batch))
 
-    def _insert(self, view: str) -> None:
-        self._run(
-            f"insert into seen select partition, time, hash_a, hash_b, content, "
-            f"(time - ((time % {self._width}) + {self._width}) % {self._width}) // {self._width} "
-            f"from {view}"
-        )
+    def _insert(self, rows: pa.Table) -> None:
+        values = np.column_stack([_ints(rows, name) for name in _VALUES])
+        self._index.add(_ints(rows, "hash_a"), values)
+        buckets, counts = np.unique(_ints(rows, "time") // self._width, return_counts=True)
+        self._sizes.update(dict(zip(buckets.tolist(), counts.tolist(), strict=True)))
 
     def _span(self, first: int, last: int) -> Span:
         return first * self._width, (last + 1) * self._width - 1
 
     def _evict(self) -> None:
-        rows = self._rows()
-        for bucket in sorted(self._used, key=lambda b: (self._used[b], b)):
-            if rows <= self._rows_in_memory or self._used[bucket] == self._batch:
-                return
-            self._run("delete from seen where bucket = ?", [bucket])
+        """Forget buckets that were not used for longest. A batch's own are never among them."""
+        over = len(self._index) - self._rows_in_memory
+        forgotten = []
+        for bucket in sorted(self._used, key=lambda b: (self._used[b], b)) if over > 0 else ():
+            if over <= 0 or self._used[bucket] == self._batch:
+                break
+            over -= self._sizes.pop(bucket, 0)
             del self._used[bucket]
-            rows = self._rows()
+            forgotten.append(bucket)
+        if forgotten:
+            held = self._index.values(_VALUES.index("time")) // self._width
+            self._index.keep(~np.isin(held, forgotten))
 
-    def _rows(self) -> int:
-        return int(self._run("select count(*) from seen")[0][0])
 
-    def _run(self, sql: str, parameters: Sequence[int] = ()) -> list[tuple[int, ...]]:
-        """Run a statement to its end: an unfinished result would block the next one."""
-        return self._connection.execute(sql, parameters or None).fetchall()
+def _with_id_and_time(ordered: pa.Table) -> pa.Table:
+    """The rows that can have a duplicate: ``SEEN``, and as ``i`` their place in the batch."""
+    numbered = ordered.append_column("i", pa.array(np.arange(len(ordered))))
+    usable = pc.and_(pc.is_valid(numbered.column("time")), pc.is_valid(numbered.column("hash_a")))
+    return numbered.filter(usable).select(["i", *SEEN.names])
+
+
+def _ints(rows: pa.Table, column: str) -> Ints:
+    return np.asarray(rows.column(column).to_numpy(), np.int64)
 
 
 def _runs(buckets: Iterable[int]) -> list[tuple[int, int]]:
