@@ -52,7 +52,7 @@ bench: jars ## Measure speed on this machine, with its noise
 sync: .venv/.synced ## Install the locked packages into .venv
 
 .PHONY: jars
-jars: sync ## Fetch the locked jars into the cache (once)
+jars: sync ## Fetch the locked jars into the cache (once), the dev broker's too
 	@$(PY) -m headgate.jars
 
 .PHONY: clean

@@ -26,9 +26,10 @@ def doctor(
     from headgate.doctor import examine
 
     if fetch_jars:
-        from headgate.jars import fetch
+        from headgate.jars import LockSet, fetch
 
-        fetch()
+        for lock in LockSet:
+            fetch(lock)
     findings = examine(Path(root))
     good = all(f.ok for f in findings)
     if json:

@@ -7,7 +7,7 @@ from pathlib import Path
 from headgate.doctor.environment import packages, pyspark_python, python, spark_home
 from headgate.doctor.finding import Finding
 from headgate.doctor.folder import disk, renaming, writing
-from headgate.doctor.machine import java, memory, pinned_jars
+from headgate.doctor.machine import broker_jars, java, memory, pinned_jars
 
 __all__ = ["Finding", "examine"]
 
@@ -25,6 +25,7 @@ def examine(root: Path) -> tuple[Finding, ...]:
         pyspark_python(),
         spark_home(),
         pinned_jars(),
+        broker_jars(),
         memory(),
         disk(root),
         writing(root),

@@ -10,7 +10,7 @@ import psutil
 from headgate.doctor.finding import Finding, failed, passed, readable
 from headgate.jars import cache
 from headgate.jars import java as javas
-from headgate.jars.lock import locked
+from headgate.jars.lock import LockSet, locked
 from headgate.spec.errors import HeadgateError
 
 # One driver JVM, its off-heap buffers and the Python beside it.
@@ -61,10 +61,30 @@ def pinned_jars() -> Finding:
     needed = f"{len(jars)} pinned jars in {cache.cache_folder()}"
     if wrong:
         found = ", ".join(f"{name} is {problem}" for name, problem in wrong.items())
-        if len(wrong) == len(jars) and set(wrong.values()) == {"missing"}:
+        if len(wrong) == len(jars) and set(wrong.values()) == {cache.MISSING}:
             found = "none of them"
         return failed("jars", found, needed, cache.REMEDY)
     return passed("jars", "all of them, with the pinned SHA-256", needed)
+
+
+def broker_jars() -> Finding:
+    """Their absence is no fault: only `headgate kafka up` needs them, and fetches them itself."""
+    try:
+        jars = locked(LockSet.KAFKA)
+        wrong = cache.problems(cache.cache_folder(), jars)
+    except HeadgateError as error:
+        return failed("broker jars", error.message, "the jars of infra/kafka.lock", error.remedy)
+    needed = f"{len(jars)} pinned jars in {cache.cache_folder()}, for `headgate kafka up` alone"
+    damaged = [
+        f"{name} is {problem}" for name, problem in wrong.items() if problem != cache.MISSING
+    ]
+    if damaged:
+        return failed("broker jars", ", ".join(damaged), needed, cache.REMEDY)
+    if wrong:
+        count = "none of them" if len(wrong) == len(jars) else f"{len(jars) - len(wrong)} of them"
+        found = f"{count} yet: `headgate kafka up` fetches them, and nothing else needs them"
+        return passed("broker jars", found, needed)
+    return passed("broker jars", "all of them, with the pinned SHA-256", needed)
 
 
 def memory() -> Finding:

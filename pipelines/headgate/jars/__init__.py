@@ -1,4 +1,5 @@
-"""The exact jars that Spark needs beside its own: pinned, fetched once, checked by SHA-256.
+"""The exact jars that Spark needs beside its own, and those of the development broker: pinned,
+fetched once, checked by SHA-256.
 
 A stream never resolves anything while it starts: it is given :func:`cached_jars`.
 """
@@ -7,6 +8,6 @@ from __future__ import annotations
 
 from headgate.jars.cache import cache_folder, cached_jars
 from headgate.jars.ivy import fetch
-from headgate.jars.lock import Jar, locked
+from headgate.jars.lock import Jar, LockSet, locked
 
-__all__ = ["Jar", "cache_folder", "cached_jars", "fetch", "locked"]
+__all__ = ["Jar", "LockSet", "cache_folder", "cached_jars", "fetch", "locked"]

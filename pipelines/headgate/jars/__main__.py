@@ -1,4 +1,4 @@
-"""``python -m headgate.jars``: fetch what the lock names and say where it is."""
+"""``python -m headgate.jars``: fetch what the locks name and say where it is."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import sys
 
 from headgate.jars.cache import cache_folder
 from headgate.jars.ivy import fetch
+from headgate.jars.lock import LockSet
 from headgate.spec.errors import HeadgateError
 
 
 def main() -> int:
     try:
-        jars = fetch()
+        jars = {jar for lock in LockSet for jar in fetch(lock)}
     except HeadgateError as error:
         print(error, file=sys.stderr)
         return error.exit_code

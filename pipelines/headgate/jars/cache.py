@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from headgate.jars.lock import Jar, locked
+from headgate.jars.lock import Jar, LockSet, locked
 from headgate.spec.errors import HeadgateError
 
-# Which bytes were already hashed, so that a start costs eight stat calls and not 13 MB of reading.
+# Which bytes were already hashed, so that a start costs a stat call a jar and not megabytes of
+# reading.
 _VERIFIED = "verified.json"
 
+MISSING = "missing"
 REMEDY = "Fetch the jars: headgate doctor --fetch-jars   (in a clone: make jars)"
 
 
@@ -32,18 +34,18 @@ def cache_folder() -> Path:
         ) from error
 
 
-def cached_jars() -> tuple[Path, ...]:
-    """The locked jars as local files, in the lock's order. Never touches the network.
+def cached_jars(lock: LockSet = LockSet.SPARK) -> tuple[Path, ...]:
+    """The jars of a lock as local files, in its order. Never touches the network.
 
     A jar is hashed once and trusted from then on while its size and modification time hold.
     Raises HeadgateError when a jar is missing or is not the pinned one.
     """
     folder = cache_folder()
-    wrong = problems(folder, locked())
+    wrong = problems(folder, locked(lock))
     if wrong:
         listed = "\n".join(f"  {name}: {problem}" for name, problem in wrong.items())
         raise HeadgateError(f"The jars in {folder} are not complete:\n{listed}", REMEDY)
-    return tuple(folder / jar.file_name for jar in locked())
+    return tuple(folder / jar.file_name for jar in locked(lock))
 
 
 def problems(folder: Path, jars: tuple[Jar, ...]) -> Mapping[str, str]:
@@ -54,7 +56,7 @@ def problems(folder: Path, jars: tuple[Jar, ...]) -> Mapping[str, str]:
     for jar in jars:
         stamp = stamps[jar.file_name]
         if stamp is None:
-            wrong[jar.file_name] = "missing"
+            wrong[jar.file_name] = MISSING
         elif known.get(jar.file_name) != stamp and not matches(folder / jar.file_name, jar):
             wrong[jar.file_name] = "damaged: its size or sha256 differs from the lock"
     good = {name: stamp for name, stamp in stamps.items() if stamp and name not in wrong}

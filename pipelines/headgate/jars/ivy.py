@@ -13,32 +13,33 @@ from filelock import FileLock
 
 from headgate.jars import java
 from headgate.jars.cache import cache_folder, cached_jars, matches, problems
-from headgate.jars.lock import Jar, locked
+from headgate.jars.lock import Jar, LockSet, locked
 from headgate.spec.errors import HeadgateError
 
-# Seven small jars take seconds; a resolver that hangs must not hang a build for ever.
+# Some dozens of small jars take a minute; a resolver that hangs must not hang a build for ever.
 _TIMEOUT_SECONDS = 600
 
 
-def fetch() -> tuple[Path, ...]:
-    """Bring whatever is missing or damaged into the cache; does nothing when all is there.
+def fetch(lock: LockSet = LockSet.SPARK) -> tuple[Path, ...]:
+    """Bring what of a lock is missing or damaged into the cache; nothing happens if all is there.
 
     A jar appears in the cache only whole and with the pinned SHA-256 (renamed into place), so
     that any number of processes may fetch at once. Raises HeadgateError; leaves no debris.
     """
     folder = cache_folder()
-    if not problems(folder, locked()):
-        return cached_jars()
+    if not problems(folder, locked(lock)):
+        return cached_jars(lock)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".fetch.lock"):
-            _bring(folder, tuple(j for j in locked() if j.file_name in problems(folder, locked())))
+            wrong = problems(folder, locked(lock))
+            _bring(folder, tuple(j for j in locked(lock) if j.file_name in wrong))
     except OSError as error:
         raise HeadgateError(
             f"The jar cache {folder} cannot be written: {error}",
             "Choose another folder: export HEADGATE_JARS=<folder>",
         ) from error
-    return cached_jars()
+    return cached_jars(lock)
 
 
 def _bring(folder: Path, wanted: tuple[Jar, ...]) -> None:
@@ -62,7 +63,7 @@ def _accept(path: Path, jar: Jar, output: str) -> None:
         )
     if not matches(path, jar):
         raise HeadgateError(
-            f"{jar.coordinates} was fetched but is not the jar that infra/jars.lock pins "
+            f"{jar.coordinates} was fetched but is not the jar that the lock in infra/ pins "
             f"(expected {jar.size} bytes, sha256 {jar.sha256}). It was thrown away.",
             "Do not use that repository; name another: "
             "export HEADGATE_IVY_SETTINGS=<ivysettings.xml>",
@@ -76,7 +77,9 @@ def _run_ivy(draft: Path, wanted: tuple[Jar, ...]) -> str:
     command = [
         *(str(_java()), "-jar", str(ivy_jar())),
         *(("-settings", settings) if settings else ()),
-        *("-ivy", str(ivy_file), "-cache", str(draft / "cache"), "-types", "jar"),
+        *("-ivy", str(ivy_file), "-cache", str(draft / "cache")),
+        # To Ivy, a jar made for OSGi is of another type.
+        *("-types", "jar", "bundle"),
         *("-retrieve", str(draft / "lib" / "[artifact]-[revision].[ext]")),
     ]
     try:

@@ -1,9 +1,10 @@
-"""Reads `infra/jars.lock`: which jars, and what their bytes must be."""
+"""Reads the locks in `infra/`: which jars, and what their bytes must be."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
@@ -11,9 +12,16 @@ from headgate.spec.errors import HeadgateError
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PLACES = (
-    _PACKAGE.parents[1] / "infra" / "jars.lock",  # a clone: <clone>/pipelines/headgate
-    _PACKAGE / "infra" / "jars.lock",  # an installed wheel
+    _PACKAGE.parents[1] / "infra",  # a clone: <clone>/pipelines/headgate
+    _PACKAGE / "infra",  # an installed wheel
 )
+
+
+class LockSet(StrEnum):
+    """Jars that are used together; the value is the name of their lock."""
+
+    SPARK = "jars.lock"
+    KAFKA = "kafka.lock"
 
 
 @dataclass(frozen=True)
@@ -41,21 +49,21 @@ class Jar:
         return f"{self.artifact}-{self.revision}.jar"
 
 
-def lock_file() -> Path:
+def lock_file(lock: LockSet = LockSet.SPARK) -> Path:
     """The lock of this installation. Raises HeadgateError where it was not shipped."""
     for place in _PLACES:
-        if place.is_file():
-            return place
+        if (place / lock).is_file():
+            return place / lock
     raise HeadgateError(
-        f"jars.lock is missing: neither {_PLACES[0]} nor {_PLACES[1]} exists.",
+        f"{lock} is missing: it is neither in {_PLACES[0]} nor in {_PLACES[1]}.",
         "Install Headgate again: pip install --force-reinstall headgate",
     )
 
 
 @cache
-def locked() -> tuple[Jar, ...]:
-    """The jars of the lock, in its order (the order of ``spark.jars``). Read once."""
-    return read_lock(lock_file())
+def locked(lock: LockSet = LockSet.SPARK) -> tuple[Jar, ...]:
+    """The jars of a lock, in its order (the order of the classpath). Read once."""
+    return read_lock(lock_file(lock))
 
 
 def read_lock(path: Path) -> tuple[Jar, ...]:
@@ -65,7 +73,7 @@ def read_lock(path: Path) -> tuple[Jar, ...]:
     except (ValueError, TypeError, KeyError) as error:
         raise HeadgateError(
             f"{path} cannot be read: {error}",
-            "Restore the file: git checkout -- infra/jars.lock",
+            f"Restore the file: git checkout -- infra/{path.name}",
         ) from error
 
 

@@ -18,6 +18,7 @@ def test_every_check_is_reported_once_and_every_failure_has_a_remedy(tmp_path: P
         "PYSPARK_PYTHON",
         "SPARK_HOME",
         "jars",
+        "broker jars",
         "memory",
         "disk",
         "writing",

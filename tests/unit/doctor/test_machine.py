@@ -45,3 +45,21 @@ def test_a_damaged_jar_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("HEADGATE_JARS", str(tmp_path))
     (tmp_path / "delta-storage-4.4.0.jar").write_bytes(b"cut")
     assert "delta-storage-4.4.0.jar is damaged" in machine.pinned_jars().found
+
+
+def test_a_broker_that_was_never_wanted_is_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADGATE_JARS", str(tmp_path / "nowhere"))
+    found = machine.broker_jars()
+    assert found.ok
+    assert found.found.startswith("none of them yet: `headgate kafka up` fetches them")
+
+
+def test_a_damaged_broker_jar_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADGATE_JARS", str(tmp_path))
+    (tmp_path / "kafka_2.13-4.3.1.jar").write_bytes(b"cut")
+    found = machine.broker_jars()
+    assert not found.ok
+    assert found.found.startswith("kafka_2.13-4.3.1.jar is damaged")
+    assert "headgate doctor --fetch-jars" in found.remedy

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headgate.jars import cache, ivy
-from headgate.jars.lock import Jar
+from headgate.jars.lock import Jar, LockSet
 
 
 def jar(name: str, content: bytes) -> Jar:
@@ -15,10 +15,13 @@ def jar(name: str, content: bytes) -> Jar:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty jar cache and a lock of two tiny jars, ``one`` and ``two``."""
-    pinned = (jar("one", b"1"), jar("two", b"22"))
-    monkeypatch.setattr(cache, "locked", lambda: pinned)
-    monkeypatch.setattr(ivy, "locked", lambda: pinned)
+    """An empty jar cache; Spark's lock has two tiny jars, ``one`` and ``two``, Kafka's ``three``."""
+    pinned = {
+        LockSet.SPARK: (jar("one", b"1"), jar("two", b"22")),
+        LockSet.KAFKA: (jar("three", b"333"),),
+    }
+    for module in (cache, ivy):
+        monkeypatch.setattr(module, "locked", lambda lock=LockSet.SPARK: pinned[lock])
     monkeypatch.setenv("HEADGATE_JARS", str(tmp_path / "jars"))
     (tmp_path / "jars").mkdir()
     return tmp_path / "jars"

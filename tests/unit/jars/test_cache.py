@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.jars import cache
+from headgate.jars import LockSet, cache
 from headgate.spec.errors import HeadgateError
 
 
@@ -17,6 +17,13 @@ def fill(folder: Path) -> None:
 def test_jars_come_in_the_order_of_the_lock(folder: Path) -> None:
     fill(folder)
     assert cache.cached_jars() == (folder / "one-1.0.jar", folder / "two-1.0.jar")
+
+
+def test_each_lock_has_jars_of_its_own(folder: Path) -> None:
+    (folder / "three-1.0.jar").write_bytes(b"333")
+    assert cache.cached_jars(LockSet.KAFKA) == (folder / "three-1.0.jar",)
+    with pytest.raises(HeadgateError, match=r"one-1\.0\.jar: missing"):
+        cache.cached_jars()
 
 
 def test_a_missing_jar_is_named_with_its_remedy(folder: Path) -> None:

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from headgate.jars import ivy
-from headgate.jars.lock import Jar, locked
+from headgate.jars.lock import Jar, LockSet, locked
 from headgate.spec.errors import HeadgateError
 
 
@@ -38,6 +38,13 @@ def test_fetches_what_is_missing_and_only_once(
     assert ivy.fetch() == (folder / "one-1.0.jar", folder / "two-1.0.jar")
     assert ivy.fetch() == (folder / "one-1.0.jar", folder / "two-1.0.jar")
     assert [[jar.artifact for jar in call] for call in calls] == [["two"]]
+
+
+def test_fetches_the_jars_of_one_lock_only(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = serve(monkeypatch, three=b"333")
+    assert ivy.fetch(LockSet.KAFKA) == (folder / "three-1.0.jar",)
+    assert [[jar.artifact for jar in call] for call in calls] == [["three"]]
+    assert visible(folder) == {"three-1.0.jar", "verified.json"}
 
 
 def test_replaces_a_damaged_jar(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

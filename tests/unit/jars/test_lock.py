@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.jars.lock import lock_file, locked, read_lock
+from headgate.jars.lock import LockSet, lock_file, locked, read_lock
 from headgate.spec.errors import HeadgateError
 
 ENTRY = {"coordinates": "org.example:thing:1.0", "size": 3, "sha256": "0" * 64}
@@ -21,6 +21,24 @@ def test_the_shipped_lock_pins_delta_and_no_jar_twice() -> None:
     assert jars[0].coordinates == "io.delta:delta-spark_4.2_2.13:4.4.0"
     assert len({jar.file_name for jar in jars}) == len(jars)
     assert lock_file().parts[-2:] == ("infra", "jars.lock")
+
+
+def test_spark_gets_its_kafka_connector_with_the_client_it_was_built_for() -> None:
+    artifacts = {jar.artifact: jar.revision for jar in locked()}
+    assert artifacts["spark-sql-kafka-0-10_2.13"] == "4.2.0"
+    assert artifacts["kafka-clients"] == "3.9.2"
+    assert len(artifacts) == len(locked()) == 11
+
+
+def test_the_broker_has_a_lock_of_its_own_with_what_logs_for_it() -> None:
+    artifacts = {jar.artifact for jar in locked(LockSet.KAFKA)}
+    assert {"kafka_2.13", "kafka-server", "log4j-core", "log4j-slf4j-impl"} <= artifacts
+    assert lock_file(LockSet.KAFKA).parts[-2:] == ("infra", "kafka.lock")
+
+
+def test_no_file_of_the_cache_is_pinned_in_two_ways() -> None:
+    every = {jar for lock in LockSet for jar in locked(lock)}
+    assert len({jar.file_name for jar in every}) == len(every)
 
 
 def test_coordinates_name_the_file(tmp_path: Path) -> None:
