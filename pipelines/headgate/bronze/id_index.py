@@ -68,9 +68,12 @@ class IdIndex:
 
     def keep(self, kept: Flags) -> None:
         """Forget the rows that are not ``kept``, counted as ``values`` gives them."""
-        starts = np.cumsum([len(run.keys) for run in self._runs])[:-1]
-        parts = zip(self._runs, np.split(kept, starts), strict=True)
-        self._runs = [_Run(run.keys[k], run.rows[k]) for run, k in parts if k.any()]
+        runs, begin = [], 0
+        for run in self._runs:
+            here = kept[begin : (begin := begin + len(run.keys))]
+            if here.any():
+                runs.append(_Run(run.keys[here], run.rows[here]))
+        self._runs = runs
         self._flag_all()
 
     def _merge(self) -> None:
