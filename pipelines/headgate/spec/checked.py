@@ -31,16 +31,23 @@ class Report:
 
 @dataclass(frozen=True)
 class Field:
-    """A checked value: text, int, bool, timedelta, a tuple of Fields or a dict of Fields,
-    depending on its key's kind."""
+    """A checked value: text, int, bool, timedelta, datetime, a tuple of Fields, a dict of Fields or
+    of offsets, depending on its key's kind. ``written`` is the text with placeholders, where the
+    value came of some."""
 
     path: str
     line: int
     value: Any
+    written: str | None = None
 
     @property
     def text(self) -> str:
         return str(self.value)
+
+    @property
+    def shown(self) -> str:
+        """The value as a message may show it."""
+        return self.written or self.text
 
     @property
     def items(self) -> tuple[Field, ...]:

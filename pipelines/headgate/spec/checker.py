@@ -4,7 +4,7 @@ missing, and whether each value is of its kind. What names mean is checked after
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,6 +12,8 @@ from headgate.spec.checked import Field, Report
 from headgate.spec.datatypes import parse_type
 from headgate.spec.document import Broken, Entry, Mapping, Node, Scalar, Sequence
 from headgate.spec.errors import Unfit
+from headgate.spec.kafka_maps import OptionsReader, read_offsets
+from headgate.spec.kafka_values import check_pattern, check_topic, parse_servers, parse_start
 from headgate.spec.key import Key
 from headgate.spec.names import check_column, check_name
 from headgate.spec.nearest import nearest
@@ -25,6 +27,8 @@ _WANTED = {
     "table": "a map from names to values",
     "names": "a list of names, such as [a, b]",
     "groups": "a list of columns, or a map from names to expressions",
+    "options": "a map from client properties to values",
+    "start": "earliest, latest, a time, or a map from partitions to offsets",
 }
 
 
@@ -51,7 +55,11 @@ class Checker:
             return Field(path, line, self._entries(node, entry, path, check_column))
         if key.kind in ("names", "groups") and isinstance(node, Sequence):
             return self._names(node, path, line)
-        if key.kind not in _WANTED and isinstance(node, Scalar):
+        if key.kind == "options" and isinstance(node, Mapping):
+            return OptionsReader(self._report, self._folder).read(node, key, path, line)
+        if key.kind == "start" and isinstance(node, Mapping):
+            return read_offsets(node, path, line, self._report)
+        if isinstance(node, Scalar) and (key.kind not in _WANTED or key.kind == "start"):
             return self._scalar(node, key, path, line)
         wanted = _WANTED.get(key.kind, "one value")
         self._report.add(line, path, f"must be {wanted}", _listed(node, key))
@@ -91,9 +99,10 @@ class Checker:
         for child in key.children:
             if child.required and child.name not in given | misspelt:
                 self._report.add(line, path, f"the key {child.name!r} is missing")
-        names = [child.name for child in key.children if not child.comes_next]
-        if key.one_of and len(given & set(names)) != 1 and not (misspelt - {None}) - given:
-            self._report.add(line, path, f"needs exactly one of the keys {', '.join(names)}")
+        one_of = set(key.one_of)
+        if one_of and len(given & one_of) != 1 and not (misspelt - given) & one_of:
+            names = ", ".join(key.one_of)
+            self._report.add(line, path, f"needs exactly one of the keys {names}")
 
     def _table(self, node: Mapping, key: Key, path: str, line: int) -> Field | None:
         if key.entry is None:
@@ -135,14 +144,18 @@ class Checker:
         secret = has_placeholder(node.text)
         try:
             if secret and not key.deployment:
-                raise Unfit("placeholders are resolved only in a source's path and batch limits")
+                raise Unfit(
+                    "placeholders are resolved only in a source's place, limits and options, and "
+                    "in the kafka of publish"
+                )
             resolved = resolve(node.text, self._folder) if secret else node.text
         except Unfit as error:
             self._report.add(line, path, error.message, error.nearest)
             return None
         try:
             value = resolved if secret else node.value
-            return Field(path, line, _KINDS[key.kind](resolved, value, key))
+            written = node.text if secret else None
+            return Field(path, line, _KINDS[key.kind](resolved, value, key), written)
         except Unfit as error:
             if secret:
                 self._report.add(line, path, f"what {node.text} stands for does not fit here")
@@ -214,6 +227,24 @@ def _type(text: str, value: object, key: Key) -> str:
     return parse_type(text)
 
 
+def _servers(text: str, value: object, key: Key) -> str:
+    return parse_servers(_text(text, value, key))
+
+
+def _topic(text: str, value: object, key: Key) -> str:
+    check_topic(text)
+    return text
+
+
+def _pattern(text: str, value: object, key: Key) -> str:
+    check_pattern(_text(text, value, key))
+    return text
+
+
+def _start(text: str, value: object, key: Key) -> str | datetime:
+    return parse_start(text)
+
+
 def _bounded(number: Quantity, key: Key, show: Callable[[Quantity], str]) -> Quantity:
     if key.low is not None and number < key.low:
         raise Unfit(f"{show(number)} is too little: at least {show(key.low)}")
@@ -233,4 +264,8 @@ _KINDS: dict[str, Callable[[str, object, Key], object]] = {
     "duration": _duration,
     "type": _type,
     "expression": _text,
+    "servers": _servers,
+    "topic": _topic,
+    "pattern": _pattern,
+    "start": _start,
 }

@@ -114,7 +114,9 @@ class _Reader:
             return self._fault(line, path, "is a YAML alias; write the value out")
         self._seen.add(id(raw))
         if not str(raw.tag).startswith("tag:yaml.org,2002:") or "python" in str(raw.tag):
-            return self._fault(line, path, f"has the tag {raw.tag}; tags are not supported")
+            return self._fault(
+                line, path, "has a YAML tag; tags are not supported; quote text that begins with !"
+            )
         if isinstance(raw, ScalarNode):
             return Scalar(line, raw.value, _core(raw))
         if raw.flow_style and any(_unbalanced(child) for child in _plain_children(raw)):

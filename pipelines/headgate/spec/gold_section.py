@@ -26,7 +26,7 @@ def build_gold(
     silver = reference(section, scopes, "silver table", report)
     scope = scopes.get(silver) if silver else None
     window = _window(section.section("window"), report)
-    groups = section.get("by")
+    groups, salt = section.get("by"), section.get("salt")
     by = _groups(groups, scope, report)
     measures = _measures(section.entries("measures"), scope, report)
     entries = section.entries("columns")
@@ -44,6 +44,7 @@ def build_gold(
         measures=measures,
         columns=derive(entries, own, report),
         allowed_lateness=section.duration("allowed_lateness", timedelta(0)),
+        salt=salt.value if salt else None,
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -21,6 +22,11 @@ Kind = Literal[
     "duration",
     "type",
     "expression",
+    "servers",  # a list of host:port
+    "topic",
+    "pattern",  # a regular expression for names of topics
+    "start",  # an end of a topic, a time, or a map from partitions to offsets
+    "options",  # a map from client properties to their texts
 ]
 
 YEAR = timedelta(days=366)
@@ -31,9 +37,10 @@ INSTANT = timedelta(milliseconds=1)
 class Key:
     """``low`` and ``high`` bound a quantity, both inclusive (an int or a timedelta). ``default``
     is as one would write it. A key of the ``deployment`` may hold ``${env:NAME}`` and
-    ``${file:PATH}``, and is no part of a pipeline's digest. A key that ``comes_next`` is known,
-    and refused. A section of which exactly ``one_of`` its keys may be given says so. A table
-    ``of_columns`` has names that are those of fields, in letters of both cases."""
+    ``${file:PATH}`` (what of it counts in a pipeline's digest is said there). A key that
+    ``comes_next`` is known, and refused. Of the keys ``one_of`` a section, exactly one is given.
+    A table ``of_columns`` has names that are those of fields, in letters of both cases. Options
+    say which properties are ``refused``, and why."""
 
     name: str
     kind: Kind = "text"
@@ -45,10 +52,11 @@ class Key:
     high: Any = None
     children: tuple[Key, ...] = ()
     entry: Key | None = None
-    one_of: bool = False
+    one_of: tuple[str, ...] = ()
     of_columns: bool = False
     deployment: bool = False
     comes_next: bool = False
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     def child(self, name: str) -> Key | None:
         return next((key for key in self.children if key.name == name), None)

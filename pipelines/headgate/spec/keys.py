@@ -6,6 +6,7 @@ The loader checks files against this table; the JSON Schema for editors and
 
 from __future__ import annotations
 
+from headgate.spec.kafka_keys import PUBLICATION
 from headgate.spec.key import Key, comes_next
 from headgate.spec.source_keys import SOURCE
 from headgate.spec.table_keys import GOLD, SILVER
@@ -25,6 +26,7 @@ PIPELINE = Key(
         ),
         Key("silver", "table", "Silver tables.", required=True, entry=SILVER),
         Key("gold", "table", "Gold tables.", entry=GOLD),
+        Key("publish", "table", "What is written to Kafka.", entry=PUBLICATION),
         Key(
             "jobs",
             "choice",
@@ -33,6 +35,6 @@ PIPELINE = Key(
             default="fused",
             choices=("fused", "per_layer"),
         ),
-        *comes_next("functions", "publish", "partition_by", "retain", "airflow"),
+        *comes_next("functions", "partition_by", "retain", "airflow"),
     ),
 )

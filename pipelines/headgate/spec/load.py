@@ -6,7 +6,7 @@ declaration is found here, before anything starts, and raised as one Declaration
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from headgate.spec.checked import Field, Report, Section
@@ -17,8 +17,16 @@ from headgate.spec.errors import DeclarationError, Unfit
 from headgate.spec.gold_section import build_gold
 from headgate.spec.inference import Scope
 from headgate.spec.keys import PIPELINE
-from headgate.spec.model import GoldTable, Pipeline, SilverTable, Source
+from headgate.spec.model import (
+    GoldTable,
+    Pipeline,
+    Publication,
+    PublishedLayer,
+    SilverTable,
+    Source,
+)
 from headgate.spec.names import RESERVED_TABLES, check_not_taken
+from headgate.spec.publish_section import build_publication
 from headgate.spec.quantities import format_size
 from headgate.spec.silver_section import build_silver
 from headgate.spec.source_section import build_source, project_folder, scope_of
@@ -73,6 +81,7 @@ def _build(root: Section, report: Report) -> Pipeline | None:
     gold: dict[str, GoldTable] = {
         name: build_gold(section, name, scopes, report) for name, section in gold_sections.items()
     }
+    publish = _build_publications(root, sources, report)
     pipeline = root.text("pipeline")
     if report.problems or pipeline is None:
         return None
@@ -84,7 +93,26 @@ def _build(root: Section, report: Report) -> Pipeline | None:
         jobs=root.text("jobs", "fused"),  # type: ignore[arg-type]
         file=report.file,
         digest=digest(pipeline, sources, silver, gold),
+        publish=publish,
     )
+
+
+def _build_publications(
+    root: Section, sources: Mapping[str, Source], report: Report
+) -> dict[str, Publication]:
+    gold = root.entries("gold")
+    tables: dict[PublishedLayer, Iterable[str]] = {
+        "gold": gold,
+        "late": gold,
+        "quarantine": root.entries("sources"),
+    }
+    read = {name: source.kafka for name, source in sources.items() if source.kafka}
+    publish: dict[str, Publication] = {}
+    for name, section in _sections(root.entries("publish")).items():
+        publication = build_publication(section, name, tables, read, report)
+        if publication is not None:
+            publish[name] = publication
+    return publish
 
 
 def _build_silver(

@@ -32,6 +32,7 @@ _READ = {
 ISO_REGEX = rf"^{_YEAR}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{{1,9}})?)?(Z|[+-]\d\d:\d\d)?)?$"
 _FIELD = re.compile(r"(?P<field>([A-Za-z])\2*)|'(?P<quoted>(?:[^']|'')*)'|(?P<other>.)", re.DOTALL)
 _UNBOUNDED = re.compile(r"\)\??(?:[*+]|\{\d+,\}|\{(?:\d+,)?\d{3,}\})")
+_LOOKING_AHEAD = re.compile(r"(?<!\\)\(\?[=!]")
 _SYNTAX = re.compile(
     r"""\\[dDwWsSbBtnr\\.^$|?*+()\[\]{}/"'-]   # escapes that mean the same everywhere
     |\[\^?(?:\\[dDwWsStnr\\.^$|?*+()\[\]{}/-]|[^\\\[\]&])+\]   # one class, not nested
@@ -42,11 +43,13 @@ _SYNTAX = re.compile(
 )
 
 
-def check_regex(text: str) -> None:
-    """Raises Unfit unless ``text`` is a regular expression that Java runs on any input."""
+def check_regex(text: str, looking_ahead: bool = False) -> None:
+    """Raises Unfit unless ``text`` is a regular expression that Java runs on any input, and means
+    the same to Python. It may look ahead where it is not for Spark."""
     if len(text) > _MAX_PATTERN:
         raise Unfit(f"a regular expression has at most {_MAX_PATTERN} characters")
-    if "".join(found.group() for found in _SYNTAX.finditer(text)) != text:
+    plain = _LOOKING_AHEAD.sub("(?:", text) if looking_ahead else text
+    if "".join(found.group() for found in _SYNTAX.finditer(plain)) != plain:
         raise Unfit(f"{text!r} uses a part of regular expressions that is not supported")
     try:
         re.compile(text)

@@ -1,7 +1,7 @@
 """``${env:NAME}`` and ``${file:PATH}``: values that a declaration must not hold itself.
 
-They are resolved only where a key describes the deployment of a source. A resolved value never
-enters an error text: a message names the placeholder.
+They are resolved only where a key describes where a source or a topic lies and how it is read. A
+resolved value never enters an error text, nor does the text around a placeholder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ def resolve(text: str, folder: Path) -> str:
     """``text`` with its placeholders replaced; relative files start at ``folder``."""
     resolved = _PLACEHOLDER.sub(lambda found: _value(found[1], found[2], folder), text)
     if "${" in _PLACEHOLDER.sub("", text):
-        raise Unfit(f"{text!r}: a placeholder is ${{env:NAME}} or ${{file:PATH}}")
+        raise Unfit(
+            "holds a ${ that is no placeholder: a placeholder is ${env:NAME} or ${file:PATH}"
+        )
     return resolved
 
 

@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from headgate.spec.kafka_plan import (
+    planned_publication,
+    planned_source,
+    publication_lines,
+    source_lines,
+)
 from headgate.spec.model import (
     Derived,
     FilesSource,
@@ -34,7 +40,8 @@ STATES = {
 
 
 def plan(pipeline: Pipeline) -> dict[str, Any]:
-    """A document of plain values: sources, tables with schemas, windows, state, jobs."""
+    """A document of plain values: sources, tables with schemas, windows, state, what is
+    published, jobs."""
     source = pipeline.source
     return {
         "pipeline": pipeline.name,
@@ -46,6 +53,7 @@ def plan(pipeline: Pipeline) -> dict[str, Any]:
         "silver": {name: _silver(t, source) for name, t in pipeline.silver.items()},
         "quarantine": {"table": "quarantine", "reasons": _reasons(source)},
         "gold": {name: _gold(t, pipeline) for name, t in pipeline.gold.items()},
+        "publish": {name: planned_publication(p) for name, p in pipeline.publish.items()},
     }
 
 
@@ -59,7 +67,7 @@ def _source(source: Source) -> dict[str, Any]:
     record = source.record
     time = record.event_time
     described: dict[str, Any] = {
-        **({"files": _files(source.files)} if source.files else {}),
+        **_intake(source),
         "event_id": list(record.event_id) or "the position in the source",
         "event_time": {"column": time.column, "format": time.format},
         "duplicates": None,
@@ -75,6 +83,12 @@ def _source(source: Source) -> dict[str, Any]:
             "differing": record.duplicates.differing,
         }
     return described
+
+
+def _intake(source: Source) -> dict[str, Any]:
+    if source.kafka is not None:
+        return {"kafka": planned_source(source.kafka)}
+    return {"files": _files(source.files)} if source.files else {}
 
 
 def _files(files: FilesSource) -> dict[str, Any]:
@@ -136,6 +150,7 @@ def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
         "measures": {measure.name: _measure(measure) for measure in table.measures},
         "columns": _expressions(table.columns),
         "allowed_lateness": format_duration(table.allowed_lateness),
+        "salt": table.salt,
         "schema": WINDOW_COLUMNS | {item.name: item.type for item in named} | STATUS_COLUMNS,
         "late": {
             "table": f"late/{table.name}",
@@ -191,23 +206,32 @@ def _lines(document: Mapping[str, Any]) -> list[str]:
         lines += ["", f"{gold['table']} from {gold['from']}", *_gold_lines(gold)]
         lines += _table_lines(gold)
         lines.append(f"  late     {gold['late']['table']}")
+    for name, publication in document["publish"].items():
+        lines += ["", f"publish {name} from {publication['from']}", *publication_lines(publication)]
     return lines
 
 
 def _source_lines(source: Mapping[str, Any]) -> list[str]:
-    files, duplicates = source["files"], source["duplicates"]
-    ids = source["event_id"]
+    duplicates, ids = source["duplicates"], source["event_id"]
     same = "duplicates are not looked for"
     if duplicates:
         same = f"within {duplicates['within']}, differing: {duplicates['differing']}"
+    kafka = source.get("kafka")
     return [
-        f"  files    {files['path']} ({files['format']}, by {files['order']})",
-        f"  batch    at most {files['max_files_per_batch']} files, {files['max_bytes_per_batch']}",
+        *(source_lines(kafka) if kafka else _files_lines(source["files"])),
         f"  id       {ids if isinstance(ids, str) else ', '.join(ids)}",
         f"  time     {source['event_time']['column']} ({source['event_time']['format']})",
         f"  same     {same}",
         f"  future   more than {source['future_after']} ahead",
         f"  unknown  {source['unknown_fields']}",
+    ]
+
+
+def _files_lines(files: Mapping[str, Any]) -> list[str]:
+    most = f"{files['max_files_per_batch']} files, {files['max_bytes_per_batch']}"
+    return [
+        f"  files    {files['path']} ({files['format']}, by {files['order']})",
+        f"  batch    at most {most}",
     ]
 
 
@@ -221,6 +245,8 @@ def _gold_lines(gold: Mapping[str, Any]) -> list[str]:
     for name, measure in gold["measures"].items():
         call = f"{measure['function']}({measure['argument'] or '*'})"
         lines.append(f"  measure  {name} = {call}; keeps {measure['state']}")
+    if gold["salt"]:
+        lines.append(f"  salt     {gold['salt']} parts of each key in the first step")
     return lines
 
 

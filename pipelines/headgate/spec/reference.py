@@ -39,6 +39,11 @@ _VALUES = {
     "duration": "a duration",
     "type": "a type",
     "expression": "an expression",
+    "servers": "`host:port, …`",
+    "topic": "the name of a topic",
+    "pattern": "a regular expression",
+    "start": "`earliest`, `latest`, a time or offsets",
+    "options": "a map of client properties",
 }
 _RESULTS = {
     "count": "bigint",
@@ -105,10 +110,14 @@ def _sections(key: Key, path: str) -> Iterator[str]:
     yield "| Key | Value | Default | Meaning |\n| --- | --- | --- | --- |"
     for child in key.children:
         if not child.comes_next:
-            yield f"| `{child.name}` | {_value(child)} | {_default(child)} | {child.doc} |"
+            yield f"| `{child.name}` | {_value(child)} | {_default(child, key)} | {child.doc} |"
     reserved = [f"`{child.name}`" for child in key.children if child.comes_next]
     if reserved:
         yield f"\nComes next, and is refused today: {', '.join(reserved)}."
+    for child in key.children:
+        if child.refused:
+            yield f"\nIn `{child.name}`, Headgate sets these itself:\n"
+            yield from (f"- `{name}`: {reason}" for name, reason in child.refused.items())
     yield ""
     for child in key.children:
         inner = f"{path}.{child.name}" if path else child.name
@@ -137,9 +146,11 @@ def _amount(key: Key, amount: int | timedelta) -> str:
     return format_size(amount) if key.kind == "size" else str(amount)
 
 
-def _default(key: Key) -> str:
+def _default(key: Key, section: Key) -> str:
     if key.required:
         return "required"
+    if key.name in section.one_of:
+        return f"or {' or '.join(f'`{name}`' for name in section.one_of if name != key.name)}"
     return f"`{key.default}`" if key.default is not None else "none"
 
 

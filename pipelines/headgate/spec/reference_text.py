@@ -25,13 +25,16 @@ starts before every mistake in it is mended.
 - Inside `{{ }}` and `[ ]` a comma ends a value: quote an expression with a comma in it, or write it
   on a line of its own.
 - `${{env:NAME}}` and `${{file:PATH}}` stand for an environment variable and for the text of a file.
-  They are resolved in a source's `path`, `settle` and batch limits, and nowhere else. What they
-  stand for never enters the pipeline's digest, an error or a log.
+  They are resolved in a source's place, batch limits and waits, in Kafka's `options`, and in the
+  `kafka` of a publication; nowhere else. What they stand for is in no error about a declaration,
+  and of Kafka in no plan. The digest is made of what `topic`, `pattern` and `start` stand for, and
+  of no other. What is in `options` is shown nowhere: a secret belongs there, as a placeholder.
 - An editor that knows JSON Schema completes and checks while you type. Put this line on top:
   `# yaml-language-server: $schema=headgate.schema.json` (the schema lies beside the examples).
 
 The digest of a pipeline is the SHA-256 of what it means. Comments, layout, defaults written out,
-the order of tables, `jobs`, and where a source lies do not change it.
+the order of tables, `jobs`, `publish`, `salt`, where a source lies, how it is reached and how it is
+cut into batches do not change it; which topics are read and where they start does.
 """
 
 EXPRESSIONS = """## Expressions

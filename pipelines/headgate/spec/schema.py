@@ -10,6 +10,14 @@ import json
 from typing import Any
 
 from headgate.spec.datatypes import SCALARS
+from headgate.spec.kafka_values import (
+    ENDS,
+    PROPERTY_PATTERN,
+    SECRET_PATTERN,
+    SERVERS_PATTERN,
+    TIME_PATTERN,
+    TOPIC_PATTERN,
+)
 from headgate.spec.key import Key
 from headgate.spec.keys import PIPELINE
 from headgate.spec.names import COLUMN_PATTERN, NAME_PATTERN
@@ -20,6 +28,13 @@ _TYPE = rf"^({'|'.join(SCALARS)}|decimal\([0-9]+, ?[0-9]+\))$"
 _COLUMN = {"type": "string", "pattern": COLUMN_PATTERN}
 _NAMES = {"type": "array", "items": _COLUMN}
 _EXPRESSION = {"type": ["string", "number", "boolean"]}
+_TIME = {"type": "string", "pattern": TIME_PATTERN}
+_OFFSETS = {
+    "type": "object",
+    "propertyNames": {"pattern": "^[0-9]+$"},
+    "additionalProperties": {"type": "integer", "minimum": 0},
+    "minProperties": 1,
+}
 _SCALARS: dict[str, dict[str, Any]] = {
     "text": {"type": "string", "minLength": 1},
     "name": {"type": "string", "pattern": NAME_PATTERN},
@@ -30,6 +45,10 @@ _SCALARS: dict[str, dict[str, Any]] = {
     "type": {"type": "string", "pattern": _TYPE},
     "expression": _EXPRESSION,
     "names": {**_NAMES, "uniqueItems": True},
+    "servers": {"type": "string", "pattern": SERVERS_PATTERN},
+    "topic": {"type": "string", "pattern": TOPIC_PATTERN},
+    "pattern": {"type": "string", "minLength": 1},
+    "start": {"anyOf": [{"enum": list(ENDS)}, _TIME, _OFFSETS]},
 }
 
 
@@ -72,6 +91,8 @@ def _shape(key: Key) -> dict[str, Any]:
         return {**table, "minProperties": 1} if key.kind == "table" else {"anyOf": [_NAMES, table]}
     if key.kind == "choice":
         return {"enum": list(key.choices)}
+    if key.kind == "options":
+        return _options(key)
     if key.kind == "integer":
         return {"type": "integer", "minimum": key.low, "maximum": key.high}
     return dict(_SCALARS[key.kind])
@@ -88,8 +109,17 @@ def _section(key: Key) -> dict[str, Any]:
     if required:
         schema["required"] = required
     if key.one_of:
-        schema |= {"minProperties": 1, "maxProperties": 1}
+        schema["oneOf"] = [{"required": [name]} for name in key.one_of]
     return schema
+
+
+def _options(key: Key) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "propertyNames": {"pattern": PROPERTY_PATTERN, "not": {"enum": list(key.refused)}},
+        "patternProperties": {SECRET_PATTERN: _PLACEHOLDER},
+        "additionalProperties": {"type": ["string", "number", "boolean"]},
+    }
 
 
 def _default(text: str) -> Any:

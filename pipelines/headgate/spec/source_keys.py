@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from headgate.spec.key import INSTANT, YEAR, Key, comes_next
+from headgate.spec.kafka_keys import KAFKA
+from headgate.spec.key import INSTANT, YEAR, Key
 
 _CSV = Key(
     "csv",
@@ -22,7 +23,6 @@ FILES = Key(
     "section",
     "A landing folder. Files are read in a recorded order, each once. A name that starts with "
     "`.` or `_` is not read: write to such a name, then rename.",
-    required=True,
     children=(
         Key(
             "path",
@@ -172,6 +172,7 @@ RECORD = Key(
 SOURCE = Key(
     "SOURCE",
     "section",
-    "One source.",
-    children=(FILES, *comes_next("kafka"), RECORD),
+    "One source: files or Kafka.",
+    one_of=("files", "kafka"),
+    children=(FILES, KAFKA, RECORD),
 )

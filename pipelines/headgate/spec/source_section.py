@@ -11,6 +11,7 @@ from typing import Any
 from headgate.spec import datatypes
 from headgate.spec.checked import Field, Report, Section
 from headgate.spec.errors import Unfit
+from headgate.spec.kafka_section import build_kafka
 from headgate.spec.literals import check_zone
 from headgate.spec.model import Column, Duplicates, EventTime, FilesSource, Record, Source
 from headgate.spec.names import in_other_case
@@ -27,8 +28,9 @@ NAMED_FORMATS = {
 def build_source(section: Section, name: str, report: Report, project: Path) -> Source | None:
     """The source, or None after reporting what is wrong with it."""
     files = _files(section.section("files"), report, project)
+    kafka = build_kafka(section.section("kafka"), report)
     record = _record(section.section("record"), report)
-    return Source(name, record, files=files) if files and record else None
+    return Source(name, record, files, kafka) if (files or kafka) and record else None
 
 
 def scope_of(section: Section) -> dict[str, str | None]:

@@ -41,7 +41,7 @@ _WINDOW = Key(
     "Event-time windows `[start, start + size)`, aligned to the Unix epoch in UTC. Exactly one of "
     "its keys.",
     required=True,
-    one_of=True,
+    one_of=("tumbling", "hopping"),
     children=(
         Key(
             "tumbling",
@@ -115,6 +115,14 @@ GOLD = Key(
             required=True,
             low=timedelta(0),
             high=YEAR,
+        ),
+        Key(
+            "salt",
+            "integer",
+            "The first step of folding spreads each key over this many parts, so that one hot key "
+            "does not hold up a batch; the answer is the same. May be changed at any time.",
+            low=2,
+            high=1024,
         ),
         *comes_next("latest", "join", "process", "publish", "partition_by", "retain"),
     ),

@@ -51,6 +51,35 @@ gold:
 jobs: fused
 """
 
+_FILES = "    files: {path: landing/orders, format: json}\n"
+_KAFKA = """\
+    kafka:
+      servers: localhost:9092
+      topic: orders
+      start: earliest
+      idle_after: 1 minute
+      options:
+        client.id: shop
+"""
+_PUBLISH = """\
+publish:
+  finals:
+    from: gold.sales
+    when: final
+    kafka:
+      servers: localhost:9092
+      topic: finals
+      options:
+        client.id: shop
+"""
+KAFKA = BASE.replace(_FILES, _KAFKA) + _PUBLISH
+
+
+@pytest.fixture(name="kafka")
+def kafka_text() -> str:
+    """The declaration with Kafka at both ends."""
+    return KAFKA
+
 
 @pytest.fixture(name="base")
 def base_text() -> str:

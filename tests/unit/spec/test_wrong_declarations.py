@@ -39,7 +39,7 @@ KEYS = [
     Wrong("event_id:", "event_ids:", 6, f"{RECORD}.event_ids", "event_id", "unknown key"),
     Wrong("drop:", "dorp:", 24, "silver.clean.dorp", "drop", "unknown key"),
     Wrong("jobs: fused", "colour: red", 37, "colour", None,
-          "unknown key; the keys here are pipeline, sources, silver, gold, jobs"),
+          "unknown key; the keys here are pipeline, sources, silver, gold, publish, jobs"),
     Wrong("tumbling:", "tumblin:", 29, "gold.sales.window.tumblin", "tumbling", "unknown key"),
     Wrong("pipeline: shop\n", "", 1, "", None, "the key 'pipeline' is missing"),
     Wrong("    from: orders\n", "", 20, "silver.clean", None, "the key 'from' is missing"),
@@ -50,6 +50,12 @@ KEYS = [
     Wrong(NOTE, f"{NOTE}\n      note: upper(note)", 24, "silver.clean.columns.note", None,
           "is given twice (first on line 23)"),
     Wrong("jobs: fused", "jobs:", 37, "jobs", None, "has no value"),
+    Wrong(f"    {FILES}\n", "", 3, "sources.orders", None,
+          "needs exactly one of the keys files, kafka"),
+    Wrong(FILES, f"{FILES}\n    kafka: {{servers: 'a:1', topic: b}}", 3, "sources.orders", None,
+          "needs exactly one of the keys files, kafka"),
+    Wrong(FILES, "kafak: {servers: 'a:1', topic: b}", 4, "sources.orders.kafak", "kafka",
+          "unknown key"),
 ]  # fmt: skip
 
 SHAPES = [
@@ -68,6 +74,9 @@ SHAPES = [
           "the format is json"),
     Wrong("format: json", "format: json, max_files_per_batch: 0", 4,
           "sources.orders.files.max_files_per_batch", None, "at least 1"),
+    Wrong("10 seconds", "10 seconds\n    salt: 1", 37, "gold.sales.salt", None, "at least 2"),
+    Wrong("10 seconds", "10 seconds\n    salt: 2000", 37, "gold.sales.salt", None, "at most 1024"),
+    Wrong("10 seconds", "10 seconds\n    salt: auto", 37, "gold.sales.salt", None, "whole number"),
     Wrong("format: json", "format: json, max_files_per_batch: many", 4,
           "sources.orders.files.max_files_per_batch", None, "must be a whole number"),
     Wrong("format: json", "format: json, max_bytes_per_batch: 64 megs", 4,
@@ -197,9 +206,8 @@ NEXT = [
     ),
     *(
         Wrong("jobs: fused", f"{key}: x", 37, key, None, "comes next")
-        for key in ("functions", "publish", "partition_by", "retain", "airflow")
+        for key in ("functions", "partition_by", "retain", "airflow")
     ),
-    Wrong(FILES, "kafka: {topic: x}", 4, "sources.orders.kafka", None, "comes next"),
 ]
 
 YAML = [
