@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 _NULL = re.compile(r"null|Null|NULL|~|")
 _TRUE = re.compile(r"true|True|TRUE")
 _FALSE = re.compile(r"false|False|FALSE")
 _INTEGER = re.compile(r"[-+]?[0-9]+")
+# A piece of the file in a parser's message: not a token's name, nor one character.
+_TEXT = re.compile(r" '[^'<\\][^']+'")
 _QUOTE = "quote this value, or write it on a line of its own"
 
 
@@ -73,7 +76,10 @@ class Fault:
 def read(text: str) -> tuple[Node | None, tuple[Fault, ...]]:
     """Parse one document. Returns None for the node where nothing could be read."""
     try:
-        root = YAML(typ="rt", pure=True).compose(io.StringIO(text))
+        with warnings.catch_warnings():
+            # It would show the name, which may be a secret that nobody quoted.
+            warnings.simplefilter("ignore", ReusedAnchorWarning)
+            root = YAML(typ="rt", pure=True).compose(io.StringIO(text))
         if root is None:
             return None, (Fault(1, "", "the file is empty"),)
         reader = _Reader()
@@ -90,7 +96,7 @@ def read(text: str) -> tuple[Node | None, tuple[Fault, ...]]:
 def _syntax_fault(error: MarkedYAMLError) -> Fault:
     mark = error.problem_mark or error.context_mark
     line = mark.line + 1 if mark else 1
-    said = error.problem or error.context or "cannot be read"
+    said = _TEXT.sub("", error.problem or error.context or "cannot be read")
     message = f"is not YAML: {said.strip()}"
     if "another document" in said:
         return Fault(line, "", "a declaration is one YAML document; remove the second")

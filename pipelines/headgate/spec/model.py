@@ -146,6 +146,11 @@ class Source:
         """How the bytes of one record are written. Kafka's values are JSON."""
         return self.files.format if self.files else "json"
 
+    @property
+    def place(self) -> Literal["file", "topic"]:
+        """The column that says where in the source a record was."""
+        return "file" if self.files else "topic"
+
 
 @dataclass(frozen=True)
 class SilverTable:

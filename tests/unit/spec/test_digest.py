@@ -79,3 +79,63 @@ def test_what_declarations_of_before_mean_keeps_its_digest(base: str, read: Read
         "45c75ca002391386a754dc22cf49e92dde3fefaac441717bb89e9638c97029d6",
         "17c989b2d92506c8fd1b79f960b8d9fcc108560fcbef0313d4737e4abacb5a1e",
     ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("localhost:9092\n      topic: orders", "elsewhere:9093\n      topic: orders"),
+        ("start: earliest", ""),
+        ("start: earliest", "max_per_batch: 5000"),
+        ("start: earliest", "min_per_batch: 50"),
+        ("start: earliest", "batch_target: 3 s"),
+        ("start: earliest", "unreachable_after: 3 s"),
+        ("start: earliest", "isolation: read_committed"),
+        ("topic: orders", "topic: ${env:TOPIC}"),
+        ("client.id: shop\n    record", "client.id: shops\n    record"),
+        ("idle_after: 1 minute", "idle_after: 60 s"),
+        ("topic: finals", "topic: ends"),
+        ("10 seconds", "10 seconds\n    salt: 8"),
+    ],
+)
+def test_how_kafka_is_reached_and_work_is_cut_is_no_part_of_it(
+    old: str, new: str, kafka: str, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOPIC", "orders")
+    assert old in kafka
+    assert read(kafka.replace(old, new, 1)).digest == read(kafka).digest
+
+
+def test_nor_is_what_is_published(base: str, kafka: str, read: Read) -> None:
+    assert read(kafka[: kafka.index("publish:")]).digest == read(kafka).digest
+    assert read(base + kafka[kafka.index("publish:") :]).digest == read(base).digest
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("topic: orders", "topic: returns"),
+        ("topic: orders", "pattern: orders"),
+        ("start: earliest", "start: latest"),
+        ("start: earliest", "start: 2026-11-20T00:00:00Z"),
+        ("start: earliest", "start: {0: 0}"),
+        ("start: earliest", "isolation: read_uncommitted"),
+        ("idle_after: 1 minute", "idle_after: 2 minutes"),
+        ("idle_after: 1 minute", ""),
+        ("price > 0", "price > 1"),
+    ],
+)
+def test_what_is_read_of_kafka_is_a_part_of_it(old: str, new: str, kafka: str, read: Read) -> None:
+    assert old in kafka
+    assert read(kafka.replace(old, new, 1)).digest != read(kafka).digest
+
+
+def test_one_moment_has_one_digest(kafka: str, read: Read) -> None:
+    starts = ("2026-11-20T00:00:00Z", "2026-11-20T01:00:00.000+01:00", "2026-11-20 00:00Z")
+    texts = [kafka.replace("start: earliest", f"start: {start}") for start in starts]
+    assert len({read(text).digest for text in texts}) == 1
+
+
+def test_kafkas_digest_is_kept_too(base: str, kafka: str, read: Read) -> None:
+    assert read(kafka).digest == "d2e703ae284f70043dd91b5d3ca4ebf160ec281f65c6074b1d79174c646ab97c"
+    assert read(kafka).digest != read(base).digest

@@ -15,14 +15,16 @@ from ruamel.yaml import YAML
 from headgate.spec.errors import DeclarationError
 from headgate.spec.load import load
 from headgate.spec.model import Pipeline
+from tests.unit.spec.conftest import KAFKA
 from tests.unit.spec.test_load import ROOT
 
 TEXT = (ROOT / "pipelines" / "examples" / "auctions.yml").read_text(encoding="utf-8")
-TREE = YAML(typ="safe", pure=True).load(TEXT)
+TREES = [YAML(typ="safe", pure=True).load(text) for text in (TEXT, KAFKA)]
 
 WORDS = (
     """
 1 minute|0 s|sum(price)|count(*)|price / 0|lower(|'|`|${env:X}|bids|clean_bids|auction|rand()
+localhost:9092|a:1,b|gold.sales|late.orders|latest|2026-11-20T00:00:00Z|(a+)+|*.orders|read_committed
 decimal(38,38)|(select 1)|epoch_millis|price::timestamp|to_date(url, 'yyyy-MM-dd')|1e400 * price
 """.strip()
     .replace("\n", "|")
@@ -39,7 +41,21 @@ VALUES = st.one_of(
 )
 NAMES = st.one_of(
     st.text(max_size=10),
-    st.sampled_from(["from", "window", "hopping", "sql", "by", "where", "_x", "null", "bids"]),
+    st.sampled_from(
+        [
+            "from",
+            "window",
+            "hopping",
+            "sql",
+            "by",
+            "where",
+            "_x",
+            "null",
+            "bids",
+            "group.id",
+            "pattern",
+        ]
+    ),
 )
 
 
@@ -53,13 +69,10 @@ def paths(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [p for key, value in items for p in [(*path, key), *paths(value, (*path, key))]]
 
 
-PATHS = paths(TREE)
-
-
 @st.composite
 def mutated(draw: st.DrawFn) -> str:
-    tree = copy.deepcopy(TREE)
-    for path in draw(st.lists(st.sampled_from(PATHS), min_size=1, max_size=3)):
+    tree = copy.deepcopy(draw(st.sampled_from(TREES)))
+    for path in draw(st.lists(st.sampled_from(paths(tree)), min_size=1, max_size=3)):
         holder = tree
         for key in path[:-1]:
             try:
@@ -96,7 +109,7 @@ def loads_or_is_refused(file: Path, text: str) -> None:
 
 
 SETTINGS = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import pytest
+
 from headgate.spec.model import Pipeline
 from headgate.spec.plan import describe, plan
 
@@ -83,3 +85,65 @@ def test_csv_and_zones_are_shown(base: str, read: Read) -> None:
     source = plan(read(text))["sources"]["orders"]
     assert source["files"]["csv"] == {"header": True, "delimiter": ",", "multiline": False}
     assert source["event_time"]["zone"] == "UTC"
+
+
+def test_kafka_is_shown_as_it_is_declared(
+    kafka: str, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLACE", "somewhere")
+    text = kafka.replace("localhost", "${env:PLACE}", 1).replace("earliest", "{0: 12, 3: 0}")
+    document = plan(read(text))
+    assert json.loads(json.dumps(document)) == document
+    assert "files" not in document["sources"]["orders"]
+    assert document["sources"]["orders"]["kafka"] == {
+        "servers": "${env:PLACE}:9092",
+        "topic": "orders",
+        "start": {"0": 12, "3": 0},
+        "max_per_batch": 100_000,
+        "min_per_batch": 1000,
+        "batch_target": "10 seconds",
+        "idle_after": "1 minute",
+        "unreachable_after": "2 minutes",
+        "isolation": "read_committed",
+        "options": ["client.id"],
+    }
+    assert "from 12 of 0, 0 of 3" in describe(read(text))
+
+
+def test_a_pattern_and_a_time_are_shown(
+    kafka: str, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = kafka.replace("topic: orders", "pattern: o.*").replace("earliest", "2026-11-20 01:00Z")
+    shown = plan(read(text))["sources"]["orders"]["kafka"]
+    assert (shown["pattern"], shown["start"]) == ("o.*", "2026-11-20T01:00:00Z")
+    assert "topic" not in shown
+    monkeypatch.setenv("LIKE", "o.*")
+    text = describe(read(text.replace("pattern: o.*", "pattern: ${env:LIKE}")))
+    assert "topics like ${env:LIKE} at localhost:9092, read_committed, from 2026-11-20T" in text
+
+
+def test_publications_are_shown(kafka: str, read: Read) -> None:
+    shown = plan(read(kafka))["publish"]
+    sink = {"servers": "localhost:9092", "topic": "finals", "options": ["client.id"]}
+    assert shown == {"finals": {"from": "gold.sales", "when": "final", "kafka": sink}}
+    late = plan(read(kafka.replace("gold.sales\n    when: final", "late.sales")))["publish"]
+    assert (late["finals"]["from"], late["finals"]["when"]) == ("late.sales", None)
+
+
+def test_a_person_can_read_of_kafka_too(kafka: str, read: Read) -> None:
+    lines = describe(read(kafka)).splitlines()
+    assert "  kafka    topic orders at localhost:9092, read_committed, from earliest" in lines
+    assert "  idle     a partition after 1 minute" in lines
+    at = lines.index("publish finals from gold.sales")
+    assert lines[at + 1 :] == [
+        "  kafka    topic finals at localhost:9092",
+        "  rows     of final windows",
+        "  options  client.id",
+    ]
+
+
+def test_salt_is_shown(base: str, read: Read) -> None:
+    salted = read(base.replace("10 seconds", "10 seconds\n    salt: 8"))
+    assert plan(salted)["gold"]["sales"]["salt"] == 8
+    assert "  salt     8 parts of each key in the first step" in describe(salted)
+    assert "  salt" not in describe(read(base))

@@ -66,6 +66,42 @@ def test_it_accepts_placeholders_where_they_are_resolved(base: str) -> None:
     VALIDATOR.validate(parsed(text))
 
 
+def test_it_accepts_kafka_at_both_ends(kafka: str) -> None:
+    VALIDATOR.validate(parsed(kafka))
+    VALIDATOR.validate(parsed(kafka.replace("earliest", "{0: 12}").replace("gold.", "late.")))
+    VALIDATOR.validate(parsed(kafka.replace("earliest", "'2026-11-20T00:00:00Z'")))
+    options = "ssl.key.password: '${env:X}'\n        check.crcs: true\n        retries: 3"
+    VALIDATOR.validate(parsed(kafka.replace("client.id: shop", options)))
+    VALIDATOR.validate(parsed(kafka.replace("localhost:9092", "'${env:HOST}'")))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "    kafka:\n      servers",
+            "    files: {path: x, format: json}\n    kafka:\n      servers",
+        ),
+        ("      topic: orders\n", "      topic: orders\n      pattern: o.*\n"),
+        ("      topic: orders\n", ""),
+        ("      topic: orders\n", "      topic: my orders\n"),
+        ("localhost:9092", "localhost"),
+        ("earliest", "first"),
+        ("earliest", "{p: 1}"),
+        ("client.id: shop", "group.id: shop"),
+        ("client.id: shop", "ssl.key.password: hunter2"),
+        ("client.id: shop", "client.id: [shop]"),
+        ("client.id: shop", "Client.Id: shop"),
+        ("      topic: finals\n", ""),
+        ("when: final", "when: ever"),
+        ("10 seconds", "10 seconds\n    salt: 1"),
+    ],
+)
+def test_it_refuses_what_is_wrong_of_kafka(old: str, new: str, kafka: str) -> None:
+    assert old in kafka
+    assert not VALIDATOR.is_valid(parsed(kafka.replace(old, new, 1)))
+
+
 def test_what_ships_is_up_to_date() -> None:
     """If not, type: python -m headgate.spec.reference"""
     assert (ROOT / SCHEMA).read_text(encoding="utf-8") == json_text()
