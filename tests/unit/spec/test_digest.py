@@ -134,6 +134,8 @@ def test_one_moment_has_one_digest(kafka: str, read: Read) -> None:
     starts = ("2026-11-20T00:00:00Z", "2026-11-20T01:00:00.000+01:00", "2026-11-20 00:00Z")
     texts = [kafka.replace("start: earliest", f"start: {start}") for start in starts]
     assert len({read(text).digest for text in texts}) == 1
+    later = kafka.replace("start: earliest", "start: 2026-11-20T00:00:00.001Z")
+    assert read(later).digest != read(texts[0]).digest
 
 
 def test_kafkas_digest_is_kept_too(base: str, kafka: str, read: Read) -> None:

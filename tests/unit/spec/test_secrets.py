@@ -101,6 +101,8 @@ def test_nor_is_what_two_keys_mean_together(
     text = kafka.replace(START, limits).replace("topic: orders", "topic: ${env:CANARY}")
     limit, loop = refuse(text.replace("topic: finals", "topic: hunter2"))
     assert limit.message == "min_per_batch (5000) is more than max_per_batch (${env:MOST})"
+    (least,) = refuse(kafka.replace(START, "max_per_batch: 5\n      min_per_batch: '${env:MOST}'"))
+    assert least.message == "min_per_batch (${env:MOST}) is more than max_per_batch (5)"
     assert loop.key == "publish.finals.kafka.topic"
     assert CANARY not in loop.message
 

@@ -1,0 +1,32 @@
+"""What is said of landing files where a pipeline reads Kafka."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headgate.cli.folders import look_at_landing
+from headgate.spec.load import load
+from tests.unit.cli.conftest import Ask
+from tests.unit.spec.conftest import KAFKA
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    file = tmp_path / "shop.yml"
+    file.write_text(KAFKA, encoding="utf-8")
+    return file
+
+
+def test_there_is_no_folder_to_look_at(shop: Path) -> None:
+    assert look_at_landing(load(shop)) is None
+
+
+@pytest.mark.parametrize("verb", [("list",), ("skip", "1")])
+def test_there_are_no_files(verb: tuple[str, ...], ask: Ask, shop: Path) -> None:
+    name, *sequence = verb
+    code, _, err = ask("files", name, shop, *sequence)
+    assert code == 1
+    assert "shop reads no files: its source orders is Kafka" in err
+    assert f"headgate status {shop}" in err
