@@ -133,7 +133,9 @@ def test_publications_are_shown(kafka: str, read: Read) -> None:
 def test_a_person_can_read_of_kafka_too(kafka: str, read: Read) -> None:
     lines = describe(read(kafka)).splitlines()
     assert "  kafka    topic orders at localhost:9092, read_committed, from earliest" in lines
-    assert "  batch    at most 100000 records, down to 1000 where one takes over 10 seconds" in lines
+    assert (
+        "  batch    at most 100000 records, down to 1000 where one takes over 10 seconds" in lines
+    )
     assert "  idle     a partition after 1 minute" in lines
     at = lines.index("publish finals from gold.sales")
     assert lines[at + 1 :] == [
