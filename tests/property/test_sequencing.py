@@ -81,7 +81,7 @@ class Log:
             self._seen = Seen(within, self._differing, self._load, newest, self._rows_in_memory)
         in_order = sorted(stamped, key=lambda s: (s.source.partition, s.source.offset))
         thin = pa.Table.from_pylist([_thin(s) for s in in_order], FIT)
-        result = sequence(thin, self.clocks, self.closing, PARTITIONS, self._seen)
+        result = sequence(thin, self.clocks, self.closing, range(PARTITIONS), self._seen)
         self._kept.append(thin)
         self._seen.add(thin)
         self.clocks, self.closing = dict(result.clocks), result.closing

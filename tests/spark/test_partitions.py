@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.bronze.stage import BronzeStage
+from headgate.bronze.stage import BronzeStage, Reached
 from headgate.storage.files import Storage
-from headgate.tables.record_shape import RECORD_SHAPE
+from headgate.tables.record_shape import record_shape
 from tests.oracle import SourceRecord, judge
 from tests.support.events import readings
 from tests.support.landing import ARRIVED
@@ -43,7 +43,7 @@ def test_each_partition_has_its_clock_and_its_ids(spark: SparkSession, tmp_path:
     storage = Storage(str(tmp_path / "root" / "readings"))
 
     def stage() -> BronzeStage:
-        return BronzeStage(spark, storage, "readings", pipeline.source, partitions=PARTITIONS)
+        return BronzeStage(spark, storage, "readings", pipeline.source)
 
     records = deal()
     bronze = stage()
@@ -55,8 +55,9 @@ def test_each_partition_has_its_clock_and_its_ids(spark: SparkSession, tmp_path:
             bronze.table.fence(2)
         batch = [row(record) for record in records[start : start + 50]]
         # In no order at all: bronze has to find the log's.
-        frame = spark.createDataFrame(batch[::-1], RECORD_SHAPE)
-        bronze.absorb(frame, {"0": number}, datetime.now(UTC), lambda: None)
+        frame = spark.createDataFrame(batch[::-1], record_shape("file"))
+        reached = Reached({"0": number}, range(PARTITIONS))
+        bronze.absorb(frame, reached, datetime.now(UTC))
         known = judge(records[: start + 50], rules(), partitions=range(PARTITIONS))
         closing = state(tmp_path / "root", "bronze/raw")["closing"]
         since = None if known.clock is None else (known.clock - NOON) // timedelta(microseconds=1)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from headgate.jobs.intake import Intake
+from headgate.jobs.feeds.files import FilesFeed
 from headgate.jobs.lease import highest_epoch
 from headgate.jobs.medallion import Medallion
 from headgate.jobs.operations import carry_out, intend_closing
-from headgate.sources.files import FilesIntake
+from headgate.sources.files.intake import FilesIntake
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
@@ -44,7 +44,7 @@ class Engine:
         self.medallion.fence(self.epoch)
         self.medallion.files_log.load()
         files = FilesIntake(self.pipeline.source, self.medallion.files_log, str(self.pipeline.file))
-        self.intake = Intake(self.spark, files, self.medallion.bronze, self.clock)
+        self.intake = FilesFeed(self.spark, files, self.medallion.bronze, self.clock)
         return self
 
     def clock(self) -> datetime:

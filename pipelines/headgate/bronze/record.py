@@ -16,7 +16,7 @@ from headgate.bronze.limits import PARSER_LIMITS
 from headgate.bronze.numbers import is_odd, tamed
 from headgate.bronze.times import event_time, in_range, iso_date, iso_time
 from headgate.spec.model import Column as Declared
-from headgate.spec.model import FileFormat, Record
+from headgate.spec.model import Record, Source
 from headgate.tables.projection import Projection
 
 STRICT = {
@@ -25,16 +25,6 @@ STRICT = {
     "columnNameOfCorruptRecord": "_corrupt",
     **PARSER_LIMITS,
 }
-SOURCE_COLUMNS = (
-    "partition",
-    "offset",
-    "key",
-    "headers",
-    "value",
-    "file",
-    "ingested_at",
-    "seen_at",
-)
 
 
 class RecordParser:
@@ -42,7 +32,8 @@ class RecordParser:
     The expressions are made once: building them anew for every batch costs more than a small
     batch's data."""
 
-    def __init__(self, record: Record, format: FileFormat) -> None:
+    def __init__(self, source: Source) -> None:
+        record, format = source.record, source.format
         self._record = record
         self._format = format
         self._text = F.col("parse") if format == "csv" else F.col("value").cast("string")
@@ -57,7 +48,8 @@ class RecordParser:
         parsed = F.from_json(parsable, self._raw_type(), STRICT).alias("_raw")
         time = event_time(_raw(record.event_time.column), record.event_time)
         times = [iso_time(_raw(c.name)).alias(c.name) for c in self._other_times()]
-        kept = [*SOURCE_COLUMNS, *(["parse"] if format == "csv" else [])]
+        position = ("partition", "offset", source.place, "ingested_at", "seen_at")
+        kept = [*position, "key", "headers", "value", *(["parse"] if format == "csv" else [])]
         # One step cannot use what it makes itself, and nothing shall be computed twice.
         self._steps = (
             Projection(*kept, odd),
@@ -95,8 +87,8 @@ class RecordParser:
         )
 
     def parse(self, records: DataFrame) -> DataFrame:
-        """``SOURCE_COLUMNS`` of ``records`` (shape: ``tables.record_shape``), then event_id,
-        event_time, record (a struct of the declared columns) and suspect."""
+        """The columns of ``records`` (shape: ``tables.record_shape``), then event_id, event_time,
+        record (a struct of the declared columns) and suspect."""
         return reduce(lambda rows, step: step.of(rows), self._steps, records)
 
     def unclear(self, suspects: DataFrame) -> DataFrame:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pyspark.sql.types import StructType
 
 from headgate.bronze.record import record_type
-from headgate.spec.model import Record
+from headgate.spec.model import Source
 from headgate.tables.frames import struct_type
 from headgate.tables.record_shape import HEADERS
 
 
-def bronze_type(record: Record) -> StructType:
+def bronze_type(source: Source) -> StructType:
     """Every record ever read, in log order within its partition.
 
     ``clock``: the greatest event time before it, where that is ahead of its own; ``duplicate``:
@@ -20,8 +20,8 @@ def bronze_type(record: Record) -> StructType:
     """
     return struct_type(
         f"partition int, offset bigint, key binary, headers {HEADERS}, value binary, "
-        "file string, ingested_at timestamp, seen_at timestamp, event_id string, "
+        f"{source.place} string, ingested_at timestamp, seen_at timestamp, event_id string, "
         "event_time timestamp, clock timestamp, duplicate boolean, "
-        f"record {record_type(record)}, reason string, reason_column string, "
+        f"record {record_type(source.record)}, reason string, reason_column string, "
         "rescued string"
     )

@@ -6,7 +6,7 @@ log alone, never on how it was cut into batches.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,13 +65,14 @@ def sequence(
     ordered: pa.Table,
     clocks: Mapping[str, int],
     closing: int | None,
-    partitions: int,
+    partitions: Collection[int],
     seen: Seen | None,
 ) -> Sequenced:
     """Stamp a batch (``FIT``, in log order).
 
-    ``clocks`` and ``closing`` are those of the previous bronze commit, ``partitions`` how many
-    partitions the source lists: one without a clock holds the closing clock.
+    ``clocks`` and ``closing`` are those of the previous bronze commit. ``partitions`` are those
+    that the closing clock waits for: the smallest of their clocks is the new one, and one that
+    has none yet holds it.
     """
     partition = ordered.column("partition").to_numpy()
     time = ordered.column("time").fill_null(NEVER).to_numpy()
@@ -94,7 +95,9 @@ def sequence(
         ],
         schema=STAMPS,
     )
-    lowest = min(after.values()) if len(after) >= partitions and after else None
+    waited_for = [after.get(str(number)) for number in partitions]
+    known = [clock for clock in waited_for if clock is not None]
+    lowest = min(known) if known and len(known) == len(waited_for) else None
     return Sequenced(
         stamps, after, _later(closing, lowest), int(duplicate.sum()), int(differing.sum())
     )

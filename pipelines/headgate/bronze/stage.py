@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,7 +25,7 @@ from headgate.storage.layout import Layout
 from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros
 from headgate.tables.history import overlapping_files
 from headgate.tables.projection import Projection
-from headgate.tables.record_shape import RECORD_SHAPE
+from headgate.tables.record_shape import record_shape
 from headgate.tables.staging import stage
 from headgate.tables.state import State, commit_time
 from headgate.tables.table import Table
@@ -33,8 +34,19 @@ JUDGED_HERE = 1 << 20
 """Bytes of suspect records that are fetched and judged by the driver itself."""
 
 
+@dataclass(frozen=True)
+class Reached:
+    """Where a batch ends: ``offsets`` is where the source continues, ``partitions`` those that
+    the closing clock waits for, ``topics`` and new ``gaps`` what ``State`` says."""
+
+    offsets: Mapping[str, int]
+    partitions: Collection[int] = (0,)
+    topics: Sequence[str] = ()
+    gaps: Sequence[Mapping[str, Any]] = ()
+
+
 class BronzeStage:
-    """The only writer of ``bronze/<source>``. ``partitions`` says how many the source lists."""
+    """The only writer of ``bronze/<source>``."""
 
     def __init__(
         self,
@@ -42,14 +54,12 @@ class BronzeStage:
         storage: Storage,
         pipeline: str,
         source: Source,
-        partitions: int = 1,
     ) -> None:
         self._spark = spark
         self._source = source
-        self._partitions = partitions
-        self.type = bronze_type(source.record)
+        self.type = bronze_type(source)
         self.table = Table(storage, Layout.bronze(source.name), pipeline=pipeline)
-        self._parser = RecordParser(source.record, source.format)
+        self._parser = RecordParser(source)
         # Expressions are made once: building them anew for every batch costs more than a small
         # batch's rows.
         self._thin_columns = Projection(
@@ -62,9 +72,13 @@ class BronzeStage:
         self.table.create(arrow_schema(self.type), definition, time_column="event_time")
 
     def absorb(
-        self, records: DataFrame, end: Mapping[str, int], now: datetime, verify: Callable[[], None]
+        self,
+        records: DataFrame,
+        reached: Reached,
+        now: datetime,
+        verify: Callable[[], None] = lambda: None,
     ) -> State:
-        """Commit the records of a source range that ends at ``end`` as the next batch.
+        """Commit the records of a source range as the next batch.
 
         ``records`` has the shape of ``tables.record_shape``; ``verify`` is called after they
         were read and raises if they changed meanwhile. Raises CommitRefusedError or FencedError.
@@ -75,14 +89,16 @@ class BronzeStage:
             future_after = micros(self._source.record.future_after)
             ordered = in_log_order(thin, self._verdicts(rows, thin), future_after)
             sequenced = sequence(
-                ordered, held.clocks, held.closing, self._partitions, self._index(held)
+                ordered, held.clocks, held.closing, reached.partitions, self._index(held)
             )
             state = replace(
                 held,
                 kind="data",
                 from_n=held.n,
                 n=held.n + 1,
-                offsets=dict(end),
+                offsets=dict(reached.offsets),
+                topics=tuple(reached.topics),
+                gaps=(*held.gaps, *reached.gaps),
                 clocks=dict(sequenced.clocks),
                 closing=sequenced.closing,
                 at=commit_time(now),
@@ -97,7 +113,7 @@ class BronzeStage:
 
     def no_records(self) -> DataFrame:
         """A range without a record still is a batch: it moves the source offsets on."""
-        return self._spark.createDataFrame([], RECORD_SHAPE)
+        return self._spark.createDataFrame([], record_shape(self._source.place))
 
     def _thin(self, rows: DataFrame) -> pa.Table:
         return self._thin_columns.of(rows).toArrow().cast(THIN)
@@ -117,8 +133,8 @@ class BronzeStage:
     def _stamped(self, rows: DataFrame, sequenced: Sequenced) -> DataFrame:
         """Bronze's rows: what was parsed, with the stamps of those that are not plain."""
         places, stamps = ["partition", "offset"], sequenced.stamps
-        if self._partitions == 1:
-            # A hash of one number is looked up faster than one of two.
+        if self._source.files is not None:
+            # One partition. A hash of one number is looked up faster than one of two.
             places, stamps = ["offset"], stamps.drop_columns("partition")
         known = F.broadcast(self._spark.createDataFrame(stamps))
         return self._columns.of(rows.join(known, places, "left"))

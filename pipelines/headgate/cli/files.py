@@ -18,7 +18,7 @@ from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
 if TYPE_CHECKING:
-    from headgate.sources.files_log import FilesLog, LoggedFile
+    from headgate.sources.files.log import FilesLog, LoggedFile
     from headgate.spec.model import Pipeline
 
 app = typer.Typer(help="The landing files of a pipeline.", no_args_is_help=True)
@@ -113,7 +113,7 @@ def as_it_is(file: LoggedFile, landing: Storage) -> LoggedFile:
 
 
 def _open(declared: Pipeline, layout: Layout, root: str) -> FilesLog:
-    from headgate.sources.files_log import FilesLog
+    from headgate.sources.files.log import FilesLog
 
     if declared.source.files is None:
         raise HeadgateError(

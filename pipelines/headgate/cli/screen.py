@@ -77,21 +77,21 @@ def line(progress: Progress, now: datetime) -> str:
 
 def words(progress: Progress, now: datetime) -> tuple[str, ...]:
     """Batch, speed, backlog, event clock, late, quarantined and how fresh gold is."""
-    files, size = progress.backlog
     speed = progress.rows / progress.seconds if progress.seconds > 0 else 0.0
     clock = f"{progress.closing:%F %T}" if progress.closing else "-"
     age = max(0.0, (now - progress.updated).total_seconds())
-    behind = f"{files} files {size / 1_000_000:,.1f} MB" if files else "none"
+    told = (progress.trouble,) if progress.trouble else ()
     return (
         f"{now:%T}",
         f"batch {progress.n}" if progress.job == "fused" else f"{progress.job} {progress.n}",
         f"read {_total(progress, 'bronze', 'read'):,}",
         f"{speed:,.0f} rows/s",
-        f"backlog {behind}",
+        f"backlog {progress.backlog}",
         f"clock {clock}",
         f"late {_total(progress, 'gold/', 'late'):,}",
         f"quarantined {_total(progress, 'silver/', 'quarantined'):,}",
         f"gold {age:.0f} s old",
+        *told,
     )
 
 

@@ -48,7 +48,7 @@ def _show(name: str, jobs: tuple[JobState, ...], now: datetime) -> None:
     table = grid("", name, "state", "process", "batch:", "backlog:", "event clock", "for:", "seen:")
     for job in jobs:
         process = f"{job.owner.pid} on {job.owner.host}"
-        backlog = "-" if job.backlog is None else f"{job.backlog[0]:,} files"
+        backlog = "-" if job.backlog is None else str(job.backlog)
         clock = f"{job.closing:%F %T}Z" if job.closing else "-"
         table.add_row(
             job.job,

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,8 +16,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from headgate.failpoints import failpoint
 from headgate.jobs import session
 from headgate.jobs.errors import StopRequested
-from headgate.jobs.feeds import BronzeFeed, Feed, TableFeed
-from headgate.jobs.intake import Intake
+from headgate.jobs.feeds.feed import Feed
+from headgate.jobs.feeds.files import FilesFeed
+from headgate.jobs.feeds.kafka import KafkaFeed, Surroundings
+from headgate.jobs.feeds.upstream import UpstreamFeed
 from headgate.jobs.lease import Lease
 from headgate.jobs.medallion import Medallion
 from headgate.jobs.operations import Openness, carry_out, intend_closing
@@ -26,7 +28,7 @@ from headgate.jobs.progress import Progress
 from headgate.jobs.scratch import job_name, remove_left_behind, scratch_folder
 from headgate.jobs.turns import Turns
 from headgate.sources import reference
-from headgate.sources.files import FilesIntake
+from headgate.sources.files.intake import FilesIntake
 from headgate.spec.model import Pipeline
 from headgate.storage.documents import write_document
 from headgate.storage.layout import Layout
@@ -41,7 +43,8 @@ TRIGGER = "250 milliseconds"
 @dataclass(frozen=True)
 class Task:
     """What a driver is asked to do. ``layers`` are those it writes: all of them is *fused*;
-    ``once`` ends when everything the source has now is absorbed."""
+    ``once`` ends when everything the source has now is absorbed; ``accept_gap`` passes over what a
+    topic has lost."""
 
     pipeline: Pipeline
     root: str
@@ -49,6 +52,7 @@ class Task:
     once: bool = False
     close_windows: bool = False
     take_over: bool = False
+    accept_gap: bool = False
     cores: int = 2
     jars: Sequence[Path] = ()
 
@@ -125,7 +129,10 @@ class Driver:
             carry_out(medallion, _now)
 
     def _stream(self, spark: SparkSession, medallion: Medallion, epoch: int) -> None:
-        feed = self._feed(spark, medallion)
+        try:
+            feed = self._feed(spark, medallion)
+        except StopRequested:
+            return
         self._position = feed.position
         feed.poll(final=self._task.once)
         self._publish(feed)
@@ -134,16 +141,22 @@ class Driver:
             self._supervise(query, feed, medallion)
         finally:
             self._turns.end(query.stop)
+            feed.close()
         self._raise_failure(query)
 
     def _feed(self, spark: SparkSession, medallion: Medallion) -> Feed:
         if "bronze" not in self._task.layers:
-            return TableFeed(medallion.upstream())
+            return UpstreamFeed(medallion.upstream())
+        if self._task.pipeline.source.kafka is not None:
+            around = Surroundings(
+                self._check, _now, cores=self._task.cores, accept_gap=self._task.accept_gap
+            )
+            return KafkaFeed(spark, self._task.pipeline, medallion.bronze, around)
         medallion.files_log.load()
         files = FilesIntake(
             self._task.pipeline.source, medallion.files_log, str(self._task.pipeline.file)
         )
-        return BronzeFeed(Intake(spark, files, medallion.bronze, _now))
+        return FilesFeed(spark, files, medallion.bronze, _now)
 
     def _publish(self, feed: Feed) -> None:
         write_document(
@@ -176,16 +189,19 @@ class Driver:
         )
         writer = source.load().writeStream.queryName(f"{self._task.pipeline.name}_{self._name}")
         writer = writer.option("checkpointLocation", self._layout.storage.uri(checkpoint))
-        trigger = {"availableNow": True} if self._task.once else {"processingTime": TRIGGER}
-        return writer.trigger(**trigger).foreachBatch(batch).start()
+        return writer.trigger(processingTime=TRIGGER).foreachBatch(batch).start()
 
     def _micro_batch(self, feed: Feed, medallion: Medallion, end: int) -> None:
         self._check()
         self._wait_for_operations()
-        feed.absorb(self._position, end)
+        began = time.monotonic()
+        if not feed.absorb(self._position, end):
+            self._position = end
+            return
         failpoint("bronze.absorbed")
         self._bring_level(medallion)
         self._position = end
+        feed.batch_took(timedelta(seconds=time.monotonic() - began))
         self._progress.batch_done(medallion, feed.backlog(end))
         self._report(self._progress)
 
@@ -212,15 +228,20 @@ class Driver:
                 self._stop.set()
             if self._stop.is_set() or self._finish.is_set() or self._lease.is_lost:
                 return
-            if not self._task.once and time.monotonic() - listed >= feed.every:
+            if self._task.once and feed.has_absorbed_all(self._position):
+                return
+            if time.monotonic() - listed >= feed.every:
                 listed = time.monotonic()
-                feed.poll(final=False)
+                if not self._task.once:
+                    feed.poll(final=False)
                 self._publish(feed)
                 if "bronze" not in self._task.layers:
                     with self._turns.between_batches():
                         self._bring_level(medallion)
                 with self._turns.if_free() as free:
-                    self._progress.idle(feed.backlog(self._position), medallion if free else None)
+                    self._progress.idle(
+                        feed.backlog(self._position), medallion if free else None, feed.trouble
+                    )
             self._stop.wait(POLL)
 
     def _raise_failure(self, query: StreamingQuery) -> None:

@@ -11,7 +11,7 @@ from headgate.bronze.stage import BronzeStage
 from headgate.gold.stage import GoldStage
 from headgate.jobs.errors import DefinitionChangedError
 from headgate.silver.stage import SilverStage
-from headgate.sources.files_log import FilesLog
+from headgate.sources.files.log import FilesLog
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.table import Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from headgate.sources.files_log import LoggedFile
+from headgate.sources.files.log import LoggedFile
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from headgate.jobs.medallion import Medallion
 from headgate.spec.model import Pipeline
+from headgate.storage.backlog import Backlog
 from headgate.storage.documents import write_document
 from headgate.storage.layout import Layout
 
@@ -27,9 +28,9 @@ def _now() -> datetime:
 @dataclass
 class Progress:
     """``closing`` is the event clock C; ``seconds`` and ``rows`` are those of the last batch;
-    ``backlog`` is files (or batches, below bronze) and bytes; ``totals`` are cumulative counts by
-    table; ``updated`` is when the tables were last level with what there was. Two threads tell it
-    how things are: the stream's after a batch, the supervising one in between."""
+    ``trouble`` is what keeps the source from answering, in words; ``totals`` are cumulative
+    counts by table; ``updated`` is when the tables were last level with what there was. Two
+    threads tell it how things are: the stream's after a batch, the supervising one in between."""
 
     pipeline: str
     job: str
@@ -41,7 +42,8 @@ class Progress:
     batches: int = 0
     rows: int = 0
     seconds: float = 0.0
-    backlog: tuple[int, int] = (0, 0)
+    backlog: Backlog = field(default_factory=lambda: Backlog("files"))
+    trouble: str | None = None
     closing: datetime | None = None
     updated: datetime = field(default_factory=_now)
     totals: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -63,7 +65,7 @@ class Progress:
         progress._write()
         return progress
 
-    def batch_done(self, medallion: Medallion, backlog: tuple[int, int]) -> None:
+    def batch_done(self, medallion: Medallion, backlog: Backlog) -> None:
         """Take the tables' states in after a batch."""
         with self._lock:
             self._take(medallion)
@@ -71,17 +73,19 @@ class Progress:
             self.batches += 1
             self.rows, self._read = read - self._read, read
             self.seconds = (now - self.updated).total_seconds()
-            self.backlog = backlog
+            self.backlog, self.trouble = backlog, None
             self.updated = now
             self._write()
 
-    def idle(self, backlog: tuple[int, int], medallion: Medallion | None) -> None:
+    def idle(
+        self, backlog: Backlog, medallion: Medallion | None, trouble: str | None = None
+    ) -> None:
         """What there is between batches, or while one runs: then ``medallion`` is None, because
         its tables are the batch's. Cheap, and bounded in writes, however often it is called."""
         now = self.clock()
         with self._lock:
-            self.backlog = backlog
-            if backlog == (0, 0):
+            self.backlog, self.trouble = backlog, trouble
+            if not backlog.count and trouble is None:
                 self.updated = now
             if now - self._written < IDLE_WRITES:
                 return

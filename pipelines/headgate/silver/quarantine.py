@@ -6,28 +6,29 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from headgate.spec.model import Source
 from headgate.tables.frames import struct_type
 from headgate.tables.projection import Projection
 
 
-def quarantine_type() -> StructType:
+def quarantine_type(source: Source) -> StructType:
     """``table`` is null where the record failed as such; ``column`` names one of the wrong type."""
     return struct_type(
         "partition int, offset bigint, event_id string, event_time timestamp, reason string, "
-        "column string, table string, value binary, file string, ingested_at timestamp"
+        f"column string, table string, value binary, {source.place} string, ingested_at timestamp"
     )
 
 
 class Quarantining:
     """Which bronze rows go to quarantine, and as what. Its expressions are made once."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: Source) -> None:
         computed = {
             "column": F.col("reason_column"),
             "table": F.lit(None).cast("string"),
         }
         self._wrong = ~F.col("duplicate") & F.col("reason").isNotNull()
-        names = quarantine_type().fieldNames()
+        names = quarantine_type(source).fieldNames()
         self._columns = Projection(*(computed.get(name, F.col(name)).alias(name) for name in names))
 
     def quarantined(self, bronze: DataFrame) -> DataFrame:

@@ -33,10 +33,10 @@ class SilverStage:
         source: Source,
         tables: Sequence[SilverTable],
     ) -> None:
-        self._record = source.record
+        self._source = source
         self._declared = {t.name: t for t in tables}
         self._conforming = {t.name: Conforming(t, source.record) for t in tables}
-        self._quarantining = Quarantining()
+        self._quarantining = Quarantining(source)
         self.bronze = Table(storage, Layout.bronze(source.name), pipeline=pipeline)
         self.quarantine = Table(storage, Layout.quarantine(source.name), pipeline=pipeline)
         self.silver = {
@@ -49,10 +49,10 @@ class SilverStage:
         return (self.quarantine, *self.silver.values())
 
     def create(self, definition: str) -> None:
-        quarantine = arrow_schema(quarantine_type())
+        quarantine = arrow_schema(quarantine_type(self._source))
         self.quarantine.create(quarantine, definition, time_column="ingested_at")
         for name, table in self.silver.items():
-            type_ = silver_type(self._declared[name], self._record)
+            type_ = silver_type(self._declared[name], self._source.record)
             table.create(arrow_schema(type_), definition, time_column="_event_time")
 
     def catch_up(self, upto: int, now: datetime) -> None:

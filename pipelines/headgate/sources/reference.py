@@ -14,11 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    SupportsTriggerAvailableNow,
-)
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
 FORMAT = "headgate_reference"
@@ -39,13 +35,12 @@ class ReferenceSource(DataSource):
         return ReferenceReader(dict(self.options))
 
 
-class ReferenceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class ReferenceReader(DataSourceStreamReader):
     """Each batch ends at the next listed offset behind its start."""
 
     def __init__(self, options: dict[str, str]) -> None:
         self._ends = Path(options["ends"])
         self._start = int(options["start"])
-        self._last: int | None = None
 
     def initialOffset(self) -> dict[str, int]:
         return {"end": self._start}
@@ -53,16 +48,9 @@ class ReferenceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadAllAvailable()
 
-    def prepareForTriggerAvailableNow(self) -> None:
-        ends = self._read_ends()
-        self._last = ends[-1] if ends else self._start
-
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         following = (e for e in self._read_ends() if e > start["end"])
-        end = next(following, start["end"])
-        if self._last is not None:
-            end = min(end, max(self._last, start["end"]))
-        return {"end": end}
+        return {"end": next(following, start["end"])}
 
     def _read_ends(self) -> list[int]:
         found: list[int] = json.loads(self._ends.read_text())["ends"]

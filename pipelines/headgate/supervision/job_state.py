@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from headgate.storage.backlog import Backlog
 from headgate.storage.documents import Document, read_document
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import EXPIRES_AFTER, LAYERS, Owner, lease_path
@@ -31,7 +32,8 @@ class JobState:
     n: int | None = None
     rows: int | None = None
     seconds: float | None = None
-    backlog: tuple[int, int] | None = None
+    backlog: Backlog | None = None
+    trouble: str | None = None
     closing: datetime | None = None
     updated: datetime | None = None
     totals: dict[str, dict[str, int]] | None = None
@@ -78,7 +80,8 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
     # Of a stopped job, what it said last still holds, even if only `files skip` came after it.
     if status and (lease["released"] or status["epoch"] == lease["epoch"]):
         reported = {k: status[k] for k in ("n", "rows", "seconds", "totals")}
-        reported["backlog"] = tuple(status["backlog"])
+        reported["backlog"] = Backlog.from_document(status["backlog"])
+        reported["trouble"] = status["trouble"]
         reported["closing"] = _time(status["closing"])
         reported["updated"] = _time(status["updated"])
     return JobState(

@@ -5,9 +5,9 @@ value          binary                                the bytes, exactly as read
 parse          string                                CSV only: the cells as a JSON object of texts
 key            binary                                the broker's key; null for files
 headers        array<struct<key, value>>             the broker's headers; null for files
-partition      int                                   0 for files
+partition      int                                   0 for files; see ``sources.kafka.topics``
 offset         bigint                                a total order within the partition
-file           string                                path under the landing folder; null for logs
+file | topic   string                                path under the landing folder | Kafka topic
 ingested_at    timestamp                             file modification time or broker time
 seen_at        timestamp                             what "future" is measured from
 =============  ====================================  ==========================================
@@ -26,7 +26,9 @@ def offset_of(sequence: int, position: int = 0) -> int:
     return sequence << POSITION_BITS | position
 
 
-RECORD_SHAPE = (
-    f"value binary, key binary, headers {HEADERS}, partition int, offset bigint, "
-    "file string, ingested_at timestamp, seen_at timestamp"
-)
+def record_shape(place: str) -> str:
+    """The Spark schema; ``place`` is the source's: ``file`` or ``topic``."""
+    return (
+        f"value binary, key binary, headers {HEADERS}, partition int, offset bigint, "
+        f"{place} string, ingested_at timestamp, seen_at timestamp"
+    )

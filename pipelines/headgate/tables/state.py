@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -21,6 +21,8 @@ class State:
     ``n`` is the bronze batch up to which the table has absorbed bronze; a data commit absorbs
     ``(from_n, n]``. ``offsets`` is where the source continues, ``clocks`` the event clock of each
     partition and ``closing`` the closing clock, all in microseconds since 1970 UTC (bronze only).
+    ``topics`` are the Kafka topics ever read, as ``name@id`` in the order they were met; ``gaps``
+    what was lost of them and accepted by a person (bronze only, as the offsets are).
     ``batch`` counts this commit (empty unless data), ``total`` everything since the table began.
     ``closed_through`` is the window end up to which an operation has closed a gold table.
     """
@@ -35,6 +37,8 @@ class State:
     offsets: Mapping[str, int] = field(default_factory=dict)
     clocks: Mapping[str, int] = field(default_factory=dict)
     closing: int | None = None
+    topics: Sequence[str] = ()
+    gaps: Sequence[Mapping[str, Any]] = ()
     batch: Counts = field(default_factory=dict)
     total: Counts = field(default_factory=dict)
     closed_through: int | None = None

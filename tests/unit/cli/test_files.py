@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.sources.files_log import FilesLog
+from headgate.sources.files.log import FilesLog
 from headgate.storage.files import Storage
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.supervision.job_state import probe

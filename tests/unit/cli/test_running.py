@@ -19,6 +19,7 @@ from headgate.cli.per_layer import LayerFailedError, together
 from headgate.cli.run import summary
 from headgate.cli.screen import folded, line
 from headgate.ledger import balance
+from headgate.storage.backlog import Backlog
 from headgate.storage.layout import Layout
 from tests.unit.ledger.conftest import Lake
 
@@ -114,7 +115,7 @@ def test_a_line_of_progress() -> None:
 
     progress = Progress("tiny", "fused", 1, NOW, Layout.of("/lake", "tiny"))
     progress.n, progress.rows, progress.seconds = 3, 5000, 2.0
-    progress.backlog, progress.closing = (2, 1_500_000), NOW
+    progress.backlog, progress.closing = Backlog("files", 2, 1_500_000), NOW
     progress.updated = NOW - timedelta(seconds=4)
     progress.totals = {
         "bronze": {"read": 9000},

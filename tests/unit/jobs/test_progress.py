@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from headgate.jobs.progress import IDLE_WRITES, Progress
+from headgate.storage.backlog import Backlog
 from headgate.storage.documents import read_document
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
@@ -35,7 +36,7 @@ def clock() -> Clock:
 @pytest.fixture
 def progress(tables: Tables, clock: Clock) -> Progress:
     made = Progress("p", "fused", 1, NOON, tables.layout, updated=NOON, clock=clock)
-    made.batch_done(tables.medallion, (0, 0))
+    made.batch_done(tables.medallion, Backlog("files", 0, 0))
     return made
 
 
@@ -53,7 +54,7 @@ def test_a_minute_without_events_is_written_as_it_goes(
     monkeypatch.setattr(Storage, "write", lambda *a: (writes.append(a[1]), write(*a)))
     for _ in range(240):  # four looks a second
         clock.tick(0.25)
-        progress.idle((0, 0), tables.medallion)
+        progress.idle(Backlog("files", 0, 0), tables.medallion)
     assert len(writes) == timedelta(minutes=1) / IDLE_WRITES
     assert seen(tables)["updated"] == (NOON + timedelta(minutes=1)).isoformat()
 
@@ -64,7 +65,7 @@ def test_what_other_jobs_and_operations_did_is_seen(
     tables.commit("gold/two", kind="operation", operation=1, total={"final": 7})
     tables.commit("bronze/b", kind="data", n=1, total={"read": 9})
     clock.tick(6)
-    progress.idle((0, 0), tables.medallion)
+    progress.idle(Backlog("files", 0, 0), tables.medallion)
     document = seen(tables)
     assert (document["n"], document["totals"]["gold/two"]) == (1, {"final": 7})
 
@@ -74,9 +75,10 @@ def test_while_a_batch_runs_only_its_backlog_is_told(
 ) -> None:
     tables.refreshed.clear()
     clock.tick(6)
-    progress.idle((3, 300), None)
+    progress.idle(Backlog("files", 3, 300), None)
     document = seen(tables)
-    assert (document["backlog"], document["updated"]) == ([3, 300], NOON.isoformat())
+    assert Backlog.from_document(document["backlog"]) == Backlog("files", 3, 300)
+    assert document["updated"] == NOON.isoformat()
     assert not tables.refreshed
 
 
@@ -84,12 +86,12 @@ def test_a_batch_counts_from_the_one_before_and_lasts_from_when_there_was_work(
     tables: Tables, progress: Progress, clock: Clock
 ) -> None:
     clock.tick(60)
-    progress.idle((0, 0), tables.medallion)
+    progress.idle(Backlog("files", 0, 0), tables.medallion)
     clock.tick(1)
-    progress.idle((1, 10), None)
+    progress.idle(Backlog("files", 1, 10), None)
     tables.commit("bronze/b", kind="data", n=1, total={"read": 9})
     clock.tick(6)
-    progress.idle((1, 10), tables.medallion)
+    progress.idle(Backlog("files", 1, 10), tables.medallion)
     clock.tick(1)
-    progress.batch_done(tables.medallion, (0, 0))
+    progress.batch_done(tables.medallion, Backlog("files", 0, 0))
     assert (progress.rows, progress.seconds) == (9, 8.0)

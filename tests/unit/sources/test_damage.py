@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headgate.sources.damage import unreadable
 from headgate.sources.errors import FileNotReachedError
-from headgate.sources.files_log import LoggedFile
+from headgate.sources.files.damage import unreadable
+from headgate.sources.files.log import LoggedFile
 from headgate.storage.files import Storage
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

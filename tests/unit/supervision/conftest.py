@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from headgate.storage.backlog import Backlog
 from headgate.storage.documents import write_document
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, Owner, lease_path
@@ -36,6 +37,7 @@ def lease(
 
 def report(layout: Layout, job: str, *, epoch: int, n: int) -> None:
     """Write what a job says of itself after a batch."""
-    content = {"epoch": epoch, "n": n, "rows": 5, "seconds": 1.5, "backlog": [2, 1000]}
+    content = {"epoch": epoch, "n": n, "rows": 5, "seconds": 1.5, "trouble": None}
+    content |= {"backlog": Backlog("files", 2, 1000).document()}
     content |= {"closing": NOW.isoformat(), "updated": NOW.isoformat(), "totals": {}}
     write_document(layout.storage, Layout.document(f"status-{job}"), content)

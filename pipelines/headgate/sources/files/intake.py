@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from headgate.failpoints import failpoint
-from headgate.sources.damage import unreadable
 from headgate.sources.errors import FileChangedError
-from headgate.sources.files_log import FilesLog, LoggedFile
-from headgate.sources.listing import examine
+from headgate.sources.files.damage import unreadable
+from headgate.sources.files.listing import examine
+from headgate.sources.files.log import FilesLog, LoggedFile
 from headgate.spec.model import Source
 from headgate.storage.files import Stat, Storage
 

@@ -1,30 +1,35 @@
-"""One micro-batch of the bronze job: from a planned range to a bronze commit."""
+"""The feed of the files source: from a range of the files log to a bronze commit."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from headgate.bronze.stage import BronzeStage
+from headgate.bronze.stage import BronzeStage, Reached
 from headgate.jobs.errors import PlanError
 from headgate.jobs.planning import batch_ends
-from headgate.sources.files import FilesIntake
-from headgate.sources.files_log import LoggedFile
-from headgate.sources.reading import FilesReader
-from headgate.tables.state import State
+from headgate.sources.files.intake import FilesIntake
+from headgate.sources.files.log import LoggedFile
+from headgate.sources.files.reading import FilesReader
+from headgate.storage.backlog import Backlog
 
+LIST_EVERY = 1.0  # seconds between listings of the landing folder
+SETTLING = 0.25  # seconds between looks at what is still being written
 READ_ATTEMPTS = 3
 """A file that cannot be read is tried this often before it is set aside."""
 
 
-class Intake:
-    """Feeds bronze from the files log. Listing and reading happen on different threads, so
-    everything that touches the log holds one lock."""
+class FilesFeed:
+    """Feeds bronze from the files log. Positions are sequences. Listing and reading happen on
+    different threads, so everything that touches the log holds one lock."""
+
+    every = LIST_EVERY
 
     def __init__(
         self,
@@ -44,7 +49,13 @@ class Intake:
         """The sequence up to which bronze has absorbed the files log."""
         return int(self._bronze.table.refresh().offsets.get("sequence", 0))
 
+    def poll(self, *, final: bool) -> None:
+        """List what is new; ``final``: wait until nothing is settling any more."""
+        while self.list_new() and final:
+            time.sleep(SETTLING)
+
     def list_new(self) -> bool:
+        """Record what is new and has settled; True if something is still settling."""
         with self._lock:
             return self._files.list_new(self._clock())
 
@@ -61,13 +72,26 @@ class Intake:
             )
         )
 
-    def backlog(self, after: int) -> tuple[int, int]:
+    def backlog(self, after: int) -> Backlog:
         """Files and bytes recorded behind a sequence."""
         with self._lock:
             pending = self._files.pending(after)
-        return len(pending), sum(f.size for f in pending)
+        return Backlog("files", len(pending), sum(f.size for f in pending))
 
-    def absorb(self, start: int, end: int) -> State:
+    def has_absorbed_all(self, position: int) -> bool:
+        return not self.ends(position)
+
+    def batch_took(self, took: timedelta) -> None:
+        """Batches are bounded by the declaration alone."""
+
+    @property
+    def trouble(self) -> None:
+        return None
+
+    def close(self) -> None:
+        pass
+
+    def absorb(self, start: int, end: int) -> bool:
         """Commit the files in ``(start, end]`` as bronze's next batch.
 
         Raises PlanError if bronze does not stand at ``start``; FileChangedError if a file is not
@@ -83,7 +107,8 @@ class Intake:
             with self._lock:
                 files = self._files.readable(start, end)
             try:
-                return self._commit(files, start, end)
+                self._commit(files, start, end)
+                return True
             except (PySparkException, Py4JError):  # toArrow lets the JVM's own through
                 # Spark names the task that failed, not the file: look for it.
                 if attempt < READ_ATTEMPTS:
@@ -93,13 +118,13 @@ class Intake:
                     if not self._files.set_unreadable_aside(files, self._clock()):
                         raise
 
-    def _commit(self, files: Sequence[LoggedFile], start: int, end: int) -> State:
+    def _commit(self, files: Sequence[LoggedFile], start: int, end: int) -> None:
         def verify() -> None:
             with self._lock:
                 self._files.readable(start, end)
 
         records = self._records(files)
-        return self._bronze.absorb(records, {"sequence": end}, self._clock(), verify)
+        self._bronze.absorb(records, Reached({"sequence": end}), self._clock(), verify)
 
     def _records(self, files: Sequence[LoggedFile]) -> DataFrame:
         if files:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.sources.errors import FileNotReachedError
-from headgate.sources.files_log import LoggedFile
+from headgate.sources.files.log import LoggedFile
 from headgate.spec.model import FileFormat
 from headgate.storage.files import Storage
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.sources.files_log import LoggedFile
+from headgate.sources.files.log import LoggedFile
 from headgate.spec.model import FilesSource
 from headgate.storage.files import Storage
 from headgate.storage.globs import literal

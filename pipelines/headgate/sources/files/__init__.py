@@ -1,0 +1,1 @@
+"""The files source: a landing folder turned into a log that can be read again and again."""

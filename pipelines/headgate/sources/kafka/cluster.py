@@ -1,0 +1,193 @@
+"""What the brokers say of topics and offsets: Kafka's own admin client, in Spark's JVM.
+
+It takes the same client properties as Spark's reader does, so there is one vocabulary for security.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Any, Literal
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from headgate.sources.kafka.errors import (
+    BrokersRefuseError,
+    BrokersUnreachableError,
+    UnknownTopicError,
+)
+from headgate.sources.kafka.topics import Partition, Topic
+from headgate.spec.model import KafkaSource
+
+_PATIENCE = 10_000  # milliseconds for one question: the caller decides whether to ask again
+_ADMIN = "org.apache.kafka.clients.admin"
+
+At = Literal["earliest", "latest"] | datetime
+
+
+class Cluster:
+    """The brokers of one source. Every method raises BrokersUnreachableError, or
+    BrokersRefuseError where asking again would not help."""
+
+    def __init__(self, spark: SparkSession, source: KafkaSource) -> None:
+        self._jvm: Any = spark._jvm
+        self._source = source
+        self._client: Any = None
+
+    def topics(self) -> tuple[Topic, ...]:
+        """The topics of the source, by name. Raises UnknownTopicError if there is none."""
+        wanted = self._wanted()
+        described = self._ask("describeTopics", self._set(wanted), "DescribeTopics")
+        found = self._answer(described.allTopicNames())
+        return tuple(
+            Topic(name, str(found[name].topicId().toString()), int(found[name].partitions().size()))
+            for name in sorted(found)
+        )
+
+    def offsets(self, partitions: Collection[Partition], at: At) -> dict[int, int]:
+        """For each partition (by number) its first offset, the end of what may be read, or the
+        first offset of a moment; the end where nothing is as late as that."""
+        if not partitions:
+            return {}
+        found = self._list_offsets(partitions, at)
+        none = [p for p in partitions if found[p.number] < 0]
+        return found | self.offsets(none, "latest")
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def _wanted(self) -> list[str]:
+        if self._source.topic is not None:
+            return [self._source.topic]
+        pattern = re.compile(self._source.pattern or "")
+        names = [name for name in self._names() if pattern.fullmatch(name)]
+        if not names:
+            raise UnknownTopicError(
+                f"no topic of {self._source.servers} matches {pattern.pattern}",
+                remedy=self._known(""),
+            )
+        return names
+
+    def _names(self) -> list[str]:
+        listed = self._ask("listTopics", None, "ListTopics")
+        return sorted(str(name) for name in self._answer(listed.names()))
+
+    def _known(self, near: str) -> str:
+        names = self._names()
+        close = difflib.get_close_matches(near, names, 1)
+        listed = ", ".join(close or names[:8]) or "none"
+        return f"topics that exist: {listed}; see: headgate kafka topics"
+
+    def _list_offsets(self, partitions: Iterable[Partition], at: At) -> dict[int, int]:
+        specs = self._jvm.java.util.HashMap()
+        keys = {}
+        for p in partitions:
+            key = self._jvm.org.apache.kafka.common.TopicPartition(p.topic, p.partition)
+            keys[p.number] = key
+            specs.put(key, self._spec(at))
+        level = getattr(
+            self._jvm.org.apache.kafka.common.IsolationLevel, self._source.isolation.upper()
+        )
+        options = self._class("ListOffsetsOptions")(level)
+        options.timeoutMs(self._jvm.java.lang.Integer(_PATIENCE))
+        found = self._answer(self._call("listOffsets", specs, options).all())
+        return {number: int(found[key].offset()) for number, key in keys.items()}
+
+    def _spec(self, at: At) -> Any:
+        spec = self._class("OffsetSpec")
+        if isinstance(at, datetime):
+            return spec.forTimestamp(int(at.timestamp() * 1000))
+        return spec.earliest() if at == "earliest" else spec.latest()
+
+    def _class(self, name: str) -> Any:
+        return getattr(self._jvm.org.apache.kafka.clients.admin, name)
+
+    def _set(self, names: Iterable[str]) -> Any:
+        found = self._jvm.java.util.HashSet()
+        for name in names:
+            found.add(name)
+        return found
+
+    def _ask(self, method: str, argument: Any, options: str) -> Any:
+        chosen = self._class(f"{options}Options")()
+        chosen.timeoutMs(self._jvm.java.lang.Integer(_PATIENCE))
+        arguments = [chosen] if argument is None else [argument, chosen]
+        return self._call(method, *arguments)
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        try:
+            if self._client is None:
+                self._client = self._class("Admin").create(self._properties())
+            return getattr(self._client, method)(*arguments)
+        except Py4JJavaError as error:
+            raise self._meaning(error) from None
+
+    def _answer(self, future: Any) -> Any:
+        try:
+            return future.get()
+        except Py4JJavaError as error:
+            raise self._meaning(error) from None
+
+    def _properties(self) -> Any:
+        properties = self._jvm.java.util.Properties()
+        for name, value in client_properties(self._source).items():
+            properties.put(name, value)
+        properties.put("default.api.timeout.ms", str(_PATIENCE))
+        properties.put("request.timeout.ms", str(_PATIENCE // 2))
+        return properties
+
+    def _meaning(self, error: Py4JJavaError) -> Exception:
+        """The error as a person would put it. Causes are not chained: they may show secrets."""
+        names, said, retriable = self._causes(error)
+        servers = self._source.servers
+        if "UnknownTopicOrPartitionException" in names and self._source.topic:
+            return UnknownTopicError(
+                f"{servers} has no topic {self._source.topic}",
+                remedy=self._known(self._source.topic),
+            )
+        if "UnknownTopicOrPartitionException" in names or retriable:
+            return BrokersUnreachableError(
+                f"no answer from the brokers {servers}: {said}",
+                remedy="see whether a broker listens there: "
+                f"headgate kafka topics --servers {servers}",
+            )
+        return BrokersRefuseError(
+            f"the brokers {servers} refuse: {said}",
+            remedy="look at servers and options in the declaration: user, password, "
+            "security.protocol, and what this user may do",
+        )
+
+    def _causes(self, error: Py4JJavaError) -> tuple[set[str], str, bool]:
+        """The names of the exceptions, what the innermost says, and whether one is retriable."""
+        names, said, retriable = set(), "", False
+        cause = error.java_exception
+        while cause is not None:
+            names.add(str(cause.getClass().getSimpleName()))
+            retriable |= bool(_is_retriable(self._jvm, cause))
+            said = str(cause.getMessage() or cause.getClass().getSimpleName())
+            cause = cause.getCause()
+        refused = names & {"SslAuthenticationException", "SaslAuthenticationException"}
+        return names, without(self._source.options.values(), said), retriable and not refused
+
+
+def _is_retriable(jvm: Any, cause: Any) -> bool:
+    name = "org.apache.kafka.common.errors.RetriableException"
+    return bool(jvm.java.lang.Class.forName(name).isInstance(cause))
+
+
+def client_properties(source: KafkaSource) -> Mapping[str, str]:
+    """The Kafka client properties of a source, secrets among them: never to be shown."""
+    return {**source.options, "bootstrap.servers": source.servers}
+
+
+def without(secrets: Iterable[str], text: str) -> str:
+    """``text`` with every secret replaced. Short values are words, not secrets."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) > 7:
+            text = text.replace(secret, "***")
+    return text

@@ -1,0 +1,33 @@
+"""What the brokers list at one moment, and what a pipeline has read of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from headgate.sources.kafka.ranges import Offsets
+from headgate.sources.kafka.topics import Partition
+
+
+@dataclass(frozen=True)
+class Listing:
+    """``topics`` as in ``State.topics``, old and gone ones included; ``ends`` are where the
+    listed partitions' logs end, ``first`` where those begin that nothing was read of yet."""
+
+    topics: Sequence[str]
+    partitions: Mapping[int, Partition]
+    ends: Offsets
+    first: Offsets
+
+    def position(self, offsets: Offsets) -> dict[int, int]:
+        """Where reading continues in every listed partition, after a commit at ``offsets``."""
+        return {number: offsets.get(number, self.first.get(number, 0)) for number in self.ends}
+
+
+def decoded(offsets: Mapping[str, int]) -> dict[int, int]:
+    """``State.offsets`` of a Kafka source: partition numbers, which JSON has as texts."""
+    return {int(number): offset for number, offset in offsets.items()}
+
+
+def encoded(offsets: Offsets) -> dict[str, int]:
+    return {str(number): offset for number, offset in offsets.items()}

@@ -1,0 +1,63 @@
+"""What a topic has lost since it was read last: a plain comparison of offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from headgate.sources.kafka.ranges import Offsets
+from headgate.sources.kafka.topics import Partition, partition_of
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Offsets ``[first, end)`` of a partition can no longer be read. ``end`` is None where nobody
+    knows how far it went: the topic is gone. A log that was cut off will give the same offsets to
+    other records: going on would put two records at one position, so it is not ``acceptable``."""
+
+    topic: str
+    partition: int
+    first: int
+    end: int | None
+    reason: str
+    acceptable: bool = True
+
+    def __str__(self) -> str:
+        upto = "the end" if self.end is None else f"{self.end - 1:,}"
+        return f"{self.topic}/{self.partition}: offsets {self.first:,} to {upto} ({self.reason})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """As ``State.gaps`` has it."""
+        return {k: v for k, v in asdict(self).items() if k != "acceptable"}
+
+
+def losses(
+    enrolled: Sequence[str],
+    position: Offsets,
+    listed: Mapping[int, Partition],
+    earliest: Offsets,
+    latest: Offsets,
+) -> tuple[Loss, ...]:
+    """What lies behind ``position`` and is gone.
+
+    ``position`` are the offsets of the last bronze commit, under the topics ``enrolled`` then.
+    """
+    names = {partition.topic for partition in listed.values()}
+    found = []
+    for number, offset in sorted(position.items()):
+        partition = partition_of(enrolled, number)
+        if number not in listed:
+            again = partition.topic in names
+            reason = "the topic was made anew" if again else "the topic is gone"
+            found.append(Loss(partition.topic, partition.partition, offset, None, reason))
+        elif earliest[number] > offset:
+            reason = "expired: the topic kept them no longer"
+            first = earliest[number]
+            found.append(Loss(partition.topic, partition.partition, offset, first, reason))
+        elif latest[number] < offset:
+            reason = "the log ends before what was read: it was cut off"
+            found.append(
+                Loss(partition.topic, partition.partition, latest[number], offset, reason, False)
+            )
+    return tuple(found)

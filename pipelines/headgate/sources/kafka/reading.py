@@ -1,0 +1,91 @@
+"""Reading a range of a topic natively, as one batch."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TypeVar
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headgate.sources.kafka.cluster import client_properties
+from headgate.sources.kafka.ranges import Offsets
+from headgate.sources.kafka.topics import Partition
+from headgate.spec.model import KafkaSource
+from headgate.tables.projection import Projection
+from headgate.tables.record_shape import HEADERS
+
+_POLL = 30_000  # milliseconds without an answer until a task fails
+_LOG_APPEND_TIME = 1
+
+Value = TypeVar("Value")
+
+
+class KafkaReader:
+    """Reads ranges of one source: frames in the shape of ``record_shape``. ``group`` names the
+    consumers, which Spark keeps from batch to batch; they commit nothing to it."""
+
+    def __init__(self, spark: SparkSession, source: KafkaSource, group: str, cores: int) -> None:
+        self._spark = spark
+        options = {f"kafka.{k}": v for k, v in client_properties(source).items()}
+        options |= {
+            "kafka.group.id": group,
+            "kafka.isolation.level": source.isolation,
+            "includeHeaders": "true",
+            "failOnDataLoss": "true",
+            "minPartitions": str(cores),
+            "kafkaConsumer.pollTimeoutMs": str(_POLL),
+        }
+        self._options = options
+        # A producer's time says nothing of when the record was there: no later than it was read.
+        made = F.col("timestampType") == _LOG_APPEND_TIME
+        seen_at = F.when(made, F.col("timestamp")).otherwise(F.least("timestamp", "now"))
+        self._record = Projection(
+            "value",
+            "key",
+            F.col("headers").cast(HEADERS).alias("headers"),
+            (F.col("base") + F.col("partition")).alias("partition"),
+            "offset",
+            "topic",
+            F.col("timestamp").alias("ingested_at"),
+            seen_at.alias("seen_at"),
+        )
+
+    def read(
+        self,
+        partitions: Mapping[int, Partition],
+        position: Offsets,
+        reached: Offsets,
+        now: datetime,
+    ) -> DataFrame:
+        """The records in ``[position, reached)`` of the partitions where those differ."""
+        moved = [p for n, p in partitions.items() if reached[n] > position[n]]
+        reader = self._spark.read.format("kafka").options(**self._options)
+        reader = reader.option("assign", json.dumps(_by_topic({p: p.partition for p in moved})))
+        for name, offsets in (("startingOffsets", position), ("endingOffsets", reached)):
+            wanted = {p: (str(p.partition), offsets[p.number]) for p in moved}
+            reader = reader.option(
+                name, json.dumps({t: dict(pairs) for t, pairs in _by_topic(wanted).items()})
+            )
+        topics = {p.topic: p.number - p.partition for p in moved}
+        # A frame and no literals: what changes with every batch would be compiled every time.
+        known = pa.table(
+            {
+                "topic": list(topics),
+                "base": pa.array(topics.values(), pa.int32()),
+                "now": pa.array([now] * len(topics), pa.timestamp("us", "UTC")),
+            }
+        )
+        rows = reader.load().join(F.broadcast(self._spark.createDataFrame(known)), "topic")
+        return self._record.of(rows)
+
+
+def _by_topic(values: Mapping[Partition, Value]) -> dict[str, list[Value]]:
+    found: defaultdict[str, list[Value]] = defaultdict(list)
+    for partition, value in values.items():
+        found[partition.topic].append(value)
+    return dict(found)

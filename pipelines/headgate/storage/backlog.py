@@ -1,0 +1,49 @@
+"""How far a job is behind: the shape of status documents, for jobs and for those who look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Unit = Literal["files", "records", "batches"]
+
+
+@dataclass(frozen=True)
+class PartitionBacklog:
+    """``records`` are unread; the oldest of them has been there for ``seconds``, as far as this
+    job has seen it."""
+
+    records: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """``count`` files, records or (below bronze) batches; ``size`` in bytes where it is known.
+    ``partitions`` by name (topic/partition), of a log that has them."""
+
+    unit: Unit
+    count: int = 0
+    size: int | None = None
+    partitions: Mapping[str, PartitionBacklog] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """How long the oldest unread record has been there."""
+        return max((p.seconds for p in self.partitions.values()), default=0.0)
+
+    def __str__(self) -> str:
+        if not self.count:
+            return "none"
+        size = "" if self.size is None else f" {self.size / 1_000_000:,.1f} MB"
+        age = f" {self.seconds:,.0f} s" if self.partitions else ""
+        return f"{self.count:,} {self.unit}{size}{age}"
+
+    @staticmethod
+    def from_document(content: Mapping[str, Any]) -> Backlog:
+        parts = {name: PartitionBacklog(**p) for name, p in content["partitions"].items()}
+        return Backlog(content["unit"], content["count"], content["size"], parts)
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
