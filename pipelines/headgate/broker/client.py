@@ -1,0 +1,74 @@
+"""Connecting to a broker, ours or another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from headgate.broker.errors import UnknownTopicError, UnreachableError
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin._metadata import ClusterMetadata
+
+ANSWERS_WITHIN = 10.0  # seconds
+
+Setting = str | int | float | bool
+
+
+def settings(servers: str, **more: Setting) -> dict[str, Setting]:
+    """What every client is made with; ``more`` has underscores where Kafka has dots."""
+    return {
+        "bootstrap.servers": servers,
+        "client.id": "headgate",
+        # An answer comes as an exception; the library would also tell the terminal.
+        "log_level": 0,
+        # A broker that comes back is met soon.
+        "reconnect.backoff.ms": 50,
+        "reconnect.backoff.max.ms": 500,
+        **{name.replace("_", "."): value for name, value in more.items()},
+    }
+
+
+def admin(servers: str, **more: Setting) -> AdminClient:
+    """Does not connect yet."""
+    return AdminClient(settings(servers, **more))
+
+
+def cluster_id(client: AdminClient, timeout: float) -> str | None:
+    """The id of the cluster that answers with a broker within ``timeout`` seconds."""
+    try:
+        answer = client.list_topics(timeout=timeout)
+    except KafkaException:
+        return None
+    return answer.cluster_id if answer.brokers else None
+
+
+def metadata(servers: str, timeout: float = ANSWERS_WITHIN, **more: Setting) -> ClusterMetadata:
+    """Brokers and topics. Raises UnreachableError."""
+    heard: list[str] = []
+
+    def hear(error: KafkaError) -> None:
+        heard.append(error.str())
+
+    client = AdminClient({**settings(servers, **more), "error_cb": hear})  # type: ignore[dict-item]
+    try:
+        return client.list_topics(timeout=timeout)
+    except KafkaException as error:
+        client.poll(0)
+        raise UnreachableError(servers, timeout, heard[-1] if heard else said(error)) from error
+
+
+def partitions(servers: str, topic: str, timeout: float = ANSWERS_WITHIN) -> tuple[int, ...]:
+    """The partitions of a topic. Raises UnreachableError or UnknownTopicError."""
+    topics = metadata(servers, timeout).topics
+    if topic not in topics:
+        raise UnknownTopicError(servers, topic, topics)
+    return tuple(sorted(topics[topic].partitions))
+
+
+def said(error: KafkaException) -> str:
+    """Kafka's own words."""
+    reason = error.args[0] if error.args else error
+    return reason.str() if isinstance(reason, KafkaError) else str(reason)

@@ -1,0 +1,179 @@
+"""Reading a topic, without a group and without a trace."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from confluent_kafka import (
+    TIMESTAMP_NOT_AVAILABLE,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from headgate.broker import client
+from headgate.broker.client import ANSWERS_WITHIN
+from headgate.broker.errors import UnknownTopicError, UnreachableError
+
+Start = int | Literal["earliest", "latest"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_GONE = (
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+)
+
+
+@dataclass(frozen=True)
+class Record:
+    """``timestamp`` is the producer's or the broker's, as the topic is configured."""
+
+    partition: int
+    offset: int
+    timestamp: datetime | None
+    key: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    value: bytes | None
+
+
+def consume(
+    servers: str, topic: str, start: Start = "earliest", *, follow: bool = False
+) -> Generator[Record, None, None]:
+    """The committed records of all partitions; each partition's in order.
+
+    An offset as ``start`` counts in every partition, moved into what that holds. Ends at what was
+    there at the beginning; with ``follow`` never, and then waits while no broker answers. Raises
+    UnreachableError or UnknownTopicError.
+    """
+    numbers = client.partitions(servers, topic)
+    consumer = Consumer(
+        client.settings(
+            servers,
+            group_id="headgate-kafka-consume",
+            enable_auto_commit=False,
+            isolation_level="read_committed",
+            enable_partition_eof=True,
+            auto_offset_reset="earliest",
+        )
+    )
+    try:
+        ends: dict[int, int] = {}
+        starts = []
+        for number in numbers:
+            low, ends[number] = _range(consumer, TopicPartition(topic, number), servers)
+            starts.append(TopicPartition(topic, number, _first(start, low, ends[number])))
+        consumer.assign(starts)
+        if follow:
+            yield from _all(consumer, servers, topic)
+        else:
+            left = {p.partition: ends[p.partition] for p in starts if p.offset < ends[p.partition]}
+            yield from _until(consumer, left, servers, topic)
+    finally:
+        consumer.close()
+
+
+def _range(consumer: Consumer, partition: TopicPartition, servers: str) -> tuple[int, int]:
+    try:
+        found = consumer.get_watermark_offsets(partition, timeout=ANSWERS_WITHIN)
+    except KafkaException as error:
+        raise UnreachableError(servers, ANSWERS_WITHIN, client.said(error)) from error
+    if found is None:
+        raise UnreachableError(servers, ANSWERS_WITHIN, None)
+    return found
+
+
+def _first(start: Start, low: int, high: int) -> int:
+    if isinstance(start, int):
+        return min(max(start, low), high)
+    return low if start == "earliest" else high
+
+
+def _all(consumer: Consumer, servers: str, topic: str) -> Iterator[Record]:
+    while True:
+        message = consumer.poll(0.5)
+        if message is not None and _fault(message, servers, topic) is None:
+            yield _record(message)
+
+
+def _until(consumer: Consumer, left: dict[int, int], servers: str, topic: str) -> Iterator[Record]:
+    """Up to, without, an offset of each partition. A partition may hold no committed record right
+    before that offset: it also ends where the broker says so."""
+    heard, said = time.monotonic(), None
+    while left:
+        message = consumer.poll(0.5)
+        fault = None if message is None else _fault(message, servers, topic)
+        if message is None or (fault is not None and fault.code() != KafkaError._PARTITION_EOF):
+            said = fault.str() if fault else said
+            if time.monotonic() - heard > ANSWERS_WITHIN:
+                raise UnreachableError(servers, ANSWERS_WITHIN, said)
+            continue
+        heard, number = time.monotonic(), message.partition() or 0
+        if fault is not None:
+            left.pop(number, None)
+            continue
+        record, end = _record(message), left.get(number, 0)
+        if record.offset < end:
+            yield record
+        if record.offset + 1 >= end:
+            left.pop(number, None)
+
+
+def _fault(message: Message, servers: str, topic: str) -> KafkaError | None:
+    """What the client tells of instead of a record. Raises UnknownTopicError."""
+    fault = message.error()
+    if fault is not None and fault.code() in _GONE:
+        raise UnknownTopicError(servers, topic, ())
+    return fault
+
+
+def _record(message: Message) -> Record:
+    headers: Any = message.headers() or []
+    return Record(
+        partition=message.partition() or 0,
+        offset=message.offset() or 0,
+        timestamp=_time(*message.timestamp()),
+        key=message.key(),
+        headers=tuple(headers),
+        value=message.value(),
+    )
+
+
+def _time(kind: int, milliseconds: int) -> datetime | None:
+    """None too for a time that no calendar has: producers may send any number."""
+    if kind == TIMESTAMP_NOT_AVAILABLE:
+        return None
+    try:
+        return _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return None
+
+
+def as_document(record: Record) -> dict[str, Any]:
+    """A record as JSON: bytes as text, or in a field of their own, ``…_base64``, where they are
+    not UTF-8."""
+    at = record.timestamp
+    return {
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": at and at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        **_text("key", record.key),
+        "headers": [{"name": name, **_text("value", value)} for name, value in record.headers],
+        **_text("value", record.value),
+    }
+
+
+def _text(name: str, content: bytes | None) -> dict[str, str | None]:
+    if content is None:
+        return {name: None}
+    try:
+        return {name: content.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(content).decode("ascii")}

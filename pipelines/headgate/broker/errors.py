@@ -1,0 +1,118 @@
+"""What can be wrong with a broker, ours or another, each with what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from headgate.spec.errors import HeadgateError
+from headgate.spec.nearest import nearest
+
+
+class BrokerError(HeadgateError):
+    """The development broker did not start, or did not stop."""
+
+    exit_code: ClassVar[int] = 7
+
+
+class NoJavaError(BrokerError):
+    exit_code: ClassVar[int] = 8
+
+
+class FolderError(BrokerError):
+    """The broker's folder cannot be used."""
+
+    exit_code: ClassVar[int] = 8
+
+
+class FolderInUseError(BrokerError):
+    """``pid`` is that of the broker's JVM, or of its guard while there is no JVM yet."""
+
+    exit_code: ClassVar[int] = 6
+
+    def __init__(self, folder: Path, pid: int | None) -> None:
+        self.pid = pid
+        named = f"process {pid}" if pid else "another process"
+        super().__init__(
+            f"{folder} is in use: {named} runs a broker on it",
+            "End that one (headgate kafka down), or choose another folder: --root <folder>",
+        )
+
+
+class PortTakenError(BrokerError):
+    def __init__(self, port: int, said: str = "another process listens there") -> None:
+        self.port = port
+        super().__init__(
+            f"port {port} of 127.0.0.1 cannot be had: {said}",
+            "Choose another port, or let one be chosen: headgate kafka up --port 0",
+        )
+
+
+class NotEnoughMemoryError(BrokerError):
+    exit_code: ClassVar[int] = 8
+
+    def __init__(self, heap_mb: int, said: Sequence[str]) -> None:
+        super().__init__(
+            f"the broker's JVM did not get its memory (a heap of {heap_mb} MB, and about as much "
+            f"beside it). It said last:\n{indented(said)}",
+            "End other programs, or give the machine or the container more memory",
+        )
+
+
+class NotUpError(BrokerError):
+    def __init__(self, how: str, said: Sequence[str], logs: Path) -> None:
+        super().__init__(
+            f"the broker {how}. It said last:\n{indented(said)}", f"Look into its logs: {logs}"
+        )
+
+
+class ClientError(HeadgateError):
+    """A broker, of whomever, did not do what it was asked for."""
+
+
+class UnreachableError(ClientError):
+    exit_code: ClassVar[int] = 3
+
+    def __init__(self, servers: str, seconds: float, said: str | None) -> None:
+        super().__init__(
+            f"no Kafka broker answered at {servers} within {seconds:.0f} s"
+            + (f": {said}" if said else ""),
+            "Start one here: headgate kafka up   (or name one that runs: --servers HOST:PORT)",
+        )
+
+
+class UnknownTopicError(ClientError):
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, servers: str, topic: str, known: Iterable[str]) -> None:
+        near = nearest(topic, known)
+        hint = f' (did you mean "{near}"?)' if near else ""
+        super().__init__(
+            f"{servers} has no topic {topic}{hint}",
+            f"headgate kafka topics, or make it: headgate kafka topics --create {topic}",
+        )
+
+
+class TopicError(ClientError):
+    """A topic could not be made or removed."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class NotDeliveredError(ClientError):
+    """Some records are not in the topic; ``delivered`` counts those that are, per partition."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, topic: str, delivered: dict[int, int], failed: int, said: str) -> None:
+        self.delivered = delivered
+        super().__init__(
+            f"{topic}: {sum(delivered.values())} records were delivered, then {failed} were not: "
+            f"{said}",
+            "Those delivered stay in the topic; send the others again when that is mended",
+        )
+
+
+def indented(lines: Sequence[str]) -> str:
+    return "\n".join(f"  {line}" for line in lines) or "  nothing"

@@ -1,0 +1,113 @@
+"""Sending lines to a topic."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO, ClassVar
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from headgate.broker import client
+from headgate.broker.errors import NotDeliveredError
+from headgate.spec.errors import HeadgateError
+from headgate.spec.nearest import nearest
+
+_SENT_WITHIN_MS = 30_000
+
+
+class LineError(HeadgateError):
+    """A line has no key where one was asked for."""
+
+    exit_code: ClassVar[int] = 2
+
+
+def records(lines: BinaryIO, key: str | None, name: str) -> Iterator[tuple[bytes | None, bytes]]:
+    """(key, value) of each line that is not blank. The value is the line without its end; the key
+    is the text, or else the JSON, of the top-level field ``key``, and none where that is null.
+
+    Raises LineError, naming the line of ``name``, where there is no such field.
+    """
+    for number, line in enumerate(lines, 1):
+        value = line.removesuffix(b"\n").removesuffix(b"\r")
+        if value.strip():
+            yield (None if key is None else _key(value, key, f"{name}, line {number}"), value)
+
+
+def _key(value: bytes, field: str, where: str) -> bytes | None:
+    try:
+        document: Any = json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise _no_key(where, f"is not JSON ({error})") from error
+    if not isinstance(document, dict):
+        raise _no_key(where, "is not a JSON object")
+    if field not in document:
+        near = nearest(field, document)
+        hint = f' (did you mean "{near}"?)' if near else ""
+        raise _no_key(where, f"has no field {field}{hint}")
+    found = document[field]
+    if found is None:
+        return None
+    text = found if isinstance(found, str) else json.dumps(found, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _no_key(where: str, said: str) -> LineError:
+    return LineError(
+        f"{where}: {said}, and the key was to be taken from it; the lines before it are in the "
+        "topic",
+        "Mend the line and send it and those after it, or leave --key out",
+    )
+
+
+def produce(servers: str, topic: str, sent: Iterable[tuple[bytes | None, bytes]]) -> dict[int, int]:
+    """Send records and wait until each is acknowledged (acks=all); the number per partition.
+
+    Keys choose partitions as Java's producer does. Whatever ``sent`` raises is raised after what
+    came before it was delivered. Raises UnreachableError, UnknownTopicError or NotDeliveredError.
+    """
+    client.partitions(servers, topic)
+    producer = Producer(
+        client.settings(
+            servers,
+            acks="all",
+            enable_idempotence=True,
+            partitioner="murmur2_random",
+            linger_ms=5,
+            message_timeout_ms=_SENT_WITHIN_MS,
+        )
+    )
+    delivered: Counter[int] = Counter()
+    refused: list[str] = []
+
+    def told(error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            refused.append(error.str())
+        else:
+            delivered[message.partition() or 0] += 1
+
+    try:
+        for key, value in sent:
+            try:
+                _send(producer, topic, key, value, told)
+            except KafkaException as error:  # too large, say
+                refused.append(client.said(error))
+            if refused:
+                break
+    finally:
+        producer.flush()
+    if refused:
+        raise NotDeliveredError(topic, dict(delivered), len(refused), refused[0])
+    return dict(sorted(delivered.items()))
+
+
+def _send(producer: Producer, topic: str, key: bytes | None, value: bytes, told: Any) -> None:
+    while True:
+        try:
+            producer.produce(topic, value, key, on_delivery=told)
+        except BufferError:  # its queue is full: wait until something was delivered
+            producer.poll(0.5)
+        else:
+            producer.poll(0)
+            return

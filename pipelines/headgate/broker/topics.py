@@ -1,0 +1,118 @@
+"""The topics of a broker: listing, making and removing them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import NewTopic, OffsetSpec  # type: ignore[attr-defined]
+
+from headgate.broker import client
+from headgate.broker.client import ANSWERS_WITHIN
+from headgate.broker.errors import TopicError, UnknownTopicError
+
+_LOOK_EVERY = 0.05  # seconds
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Offsets from ``earliest`` up to, without, ``latest``; both None while it has no leader."""
+
+    topic: str
+    number: int
+    earliest: int | None
+    latest: int | None
+
+
+def listing(servers: str, *, internal: bool = False) -> tuple[Partition, ...]:
+    """Every partition, by topic and number; those of Kafka's own topics if ``internal``.
+
+    Raises UnreachableError.
+    """
+    topics = client.metadata(servers).topics
+    found = [
+        TopicPartition(topic, number)
+        for topic in sorted(topics)
+        for number in sorted(topics[topic].partitions)
+        if internal or not topic.startswith("__")
+    ]
+    earliest = _offsets(servers, found, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+    latest = _offsets(servers, found, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+    return tuple(
+        Partition(p.topic, p.partition, first, last)
+        for p, first, last in zip(found, earliest, latest, strict=True)
+    )
+
+
+def create(
+    servers: str, name: str, partitions: int = 1, config: Mapping[str, str] | None = None
+) -> None:
+    """Make a topic of one copy and wait until it can be written to.
+
+    Raises UnreachableError or TopicError.
+    """
+    client.metadata(servers)
+    new = NewTopic(name, partitions, 1, config=dict(config or {}))
+    admin = client.admin(servers)  # held: its answers end with it
+    try:
+        admin.create_topics([new])[name].result(ANSWERS_WITHIN)
+    except KafkaException as error:
+        raise TopicError(
+            f"{servers} does not make a topic {name}: {client.said(error)}",
+            "See what there is: headgate kafka topics",
+        ) from error
+    every = [TopicPartition(name, number) for number in range(partitions)]
+    _wait(lambda: _serves(servers, every), f"topic {name} did not get its partitions")
+
+
+def delete(servers: str, name: str) -> None:
+    """Remove a topic with all its records, and wait until it is gone.
+
+    Raises UnreachableError, UnknownTopicError or TopicError.
+    """
+    known = client.metadata(servers).topics
+    if name not in known:
+        raise UnknownTopicError(servers, name, known)
+    admin = client.admin(servers)
+    try:
+        admin.delete_topics([name])[name].result(ANSWERS_WITHIN)
+    except KafkaException as error:
+        raise TopicError(
+            f"{servers} does not remove the topic {name}: {client.said(error)}",
+            "See what there is: headgate kafka topics",
+        ) from error
+    _wait(lambda: name not in client.metadata(servers).topics, f"topic {name} is still there")
+
+
+def _offsets(servers: str, found: list[TopicPartition], spec: OffsetSpec) -> list[int | None]:
+    if not found:
+        return []
+    admin = client.admin(servers)
+    answers = admin.list_offsets(dict.fromkeys(found, spec))
+    offsets: list[int | None] = []
+    for partition in found:
+        try:
+            offsets.append(int(answers[partition].result(ANSWERS_WITHIN).offset))
+        except KafkaException:
+            offsets.append(None)
+    return offsets
+
+
+def _serves(servers: str, every: list[TopicPartition]) -> bool:
+    """A partition has a leader in the metadata before that leader answers for it."""
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    return None not in _offsets(servers, every, latest)
+
+
+def _wait(condition: Callable[[], bool], otherwise: str) -> None:
+    """What a broker has promised becomes visible to clients a moment later."""
+    deadline = time.monotonic() + ANSWERS_WITHIN
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TopicError(
+                f"{otherwise} after {ANSWERS_WITHIN:.0f} s",
+                "See what there is: headgate kafka topics",
+            )
+        time.sleep(_LOOK_EVERY)

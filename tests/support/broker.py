@@ -1,0 +1,98 @@
+"""A real broker for tests, and what they do to it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+if TYPE_CHECKING:
+    from headgate.broker.consuming import Record
+    from headgate.broker.running import Broker
+
+PATIENCE = 30.0  # seconds
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """One broker for all tests, on a free port; each test makes topics of its own. A test that
+    stops or kills a broker starts another one with ``running.start``."""
+    from headgate.broker.running import start
+
+    with start(tmp_path_factory.mktemp("kafka")) as started:
+        yield started
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A record to produce. ``partition`` None: by the key; ``at`` None: the producer's clock."""
+
+    value: bytes | None
+    key: bytes | None = None
+    partition: int | None = None
+    at: datetime | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+def create_topic(broker: Broker, partitions: int = 1, **config: str) -> str:
+    """A new topic of a name of its own; ``config`` has underscores where Kafka has dots."""
+    from headgate.broker import topics
+
+    name = f"topic-{uuid.uuid4().hex[:8]}"
+    settings = {key.replace("_", "."): value for key, value in config.items()}
+    topics.create(broker.servers, name, partitions, settings)
+    return name
+
+
+def produce(
+    broker: Broker,
+    topic: str,
+    records: Sequence[Sent | bytes],
+    transaction: Literal["commit", "abort"] | None = None,
+) -> list[tuple[int, int]]:
+    """Send records, wait for all, and return the partition and offset of each."""
+    from confluent_kafka import Producer
+
+    from headgate.broker import client
+
+    settings: dict[str, Any] = client.settings(broker.servers, acks="all", linger_ms=5)
+    if transaction:
+        settings["transactional.id"] = uuid.uuid4().hex
+    producer = Producer(settings)
+    places: dict[int, tuple[int, int]] = {}
+    if transaction:
+        producer.init_transactions(PATIENCE)
+        producer.begin_transaction()
+    for number, record in enumerate(records):
+        sent = record if isinstance(record, Sent) else Sent(record)
+
+        def told(error: Any, message: Any, number: int = number) -> None:
+            assert error is None, error
+            places[number] = (message.partition(), message.offset())
+
+        optional: dict[str, Any] = {}
+        if sent.partition is not None:
+            optional["partition"] = sent.partition
+        if sent.at is not None:
+            optional["timestamp"] = round(sent.at.timestamp() * 1000)
+        producer.produce(
+            topic, sent.value, sent.key, headers=list(sent.headers), on_delivery=told, **optional
+        )
+        producer.poll(0)
+    assert producer.flush(PATIENCE) == 0, "not all were delivered"
+    if transaction == "commit":
+        producer.commit_transaction(PATIENCE)
+    elif transaction == "abort":
+        producer.abort_transaction(PATIENCE)
+    return [places[number] for number in range(len(records))]
+
+
+def consume_all(broker: Broker, topic: str) -> list[Record]:
+    """Every committed record, each partition in order, by partition."""
+    from headgate.broker.consuming import consume
+
+    return sorted(consume(broker.servers, topic), key=lambda r: (r.partition, r.offset))
