@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.broker import broker  # noqa: F401  (a fixture)
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 

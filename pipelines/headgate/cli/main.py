@@ -18,6 +18,7 @@ from headgate.cli.demo import demo
 from headgate.cli.doctor import doctor
 from headgate.cli.files import app as files
 from headgate.cli.init import init
+from headgate.cli.kafka import app as kafka
 from headgate.cli.ledger import ledger
 from headgate.cli.lifecycle import restart, start, stop
 from headgate.cli.log_file import record_crash
@@ -50,6 +51,7 @@ app.command("list")(list_pipelines)
 for verb in ANSWERS:
     app.command()(verb)
 app.add_typer(files, name="files")
+app.add_typer(kafka, name="kafka")
 for verb in MACHINE:
     app.command()(verb)
 

@@ -18,7 +18,7 @@ def test_help_explains_every_exit_code_and_names_every_verb(ask: Ask) -> None:
     assert code == 0
     for number, meaning in exit_codes.MEANINGS.items():
         assert f"{number}  {meaning}" in out
-    verbs = "run start stop restart status logs list plan ledger query files demo doctor init"
+    verbs = "run start stop restart status logs list plan ledger query files kafka demo doctor init"
     assert all(f"\n  {verb} " in out for verb in verbs.split())
     assert not [line for line in out.splitlines()[1:] if line.endswith("...")]
 
