@@ -21,7 +21,7 @@ MEANINGS = {
     SOURCE: "the source changed or cannot be read: a person has to decide",
     TAKEN_OVER: "another driver has taken over; nothing is lost",
     LOG_GAP: "batches are missing from a table's log",
-    LEASE_HELD: "another process runs this pipeline",
+    LEASE_HELD: "another process runs this pipeline, or a broker on this folder",
     NOT_ALIVE: "a job died, went silent, or did not start or stop in time",
     MACHINE: "this machine lacks something: headgate doctor",
     UNEXPECTED: "a fault of Headgate itself; its log is named",
