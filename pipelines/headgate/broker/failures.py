@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -26,7 +27,7 @@ _NO_MEMORY = re.compile(
 _NO_PORT = re.compile(r"failed to bind to \S*?:(?P<port>\d+)|Address already in use")
 _TELLING = re.compile(r" (WARN|ERROR|FATAL) |^Caused by: |^\S*(Exception|Error)\b")
 _NOISE = re.compile(r"\s*$|\s+at ")  # blank, or a frame of a stack
-_KILLED = (-9, 137)
+_KILLED = 128 + signal.SIGKILL
 
 
 def failure(
@@ -53,8 +54,11 @@ def explain(
     text = "\n".join(said)
     if (match := _NO_PORT.search(text)) is not None:
         return PortTakenError(int(match["port"] or settings.port))
-    if _NO_MEMORY.search(text) or code in _KILLED:
-        return NotEnoughMemoryError(heap_mb, said or ["nothing: it was killed"])
+    if _NO_MEMORY.search(text):
+        return NotEnoughMemoryError(heap_mb, said)
+    if code == _KILLED:
+        how = "was killed, by somebody or by the system for lack of memory"
+        return NotUpError(how, said, logs)
     return NotUpError(f"ended with exit code {code}", said, logs)
 
 

@@ -76,7 +76,9 @@ class Guard:
             self.end()
         self._tell(child.pid)
         code = child.wait()
-        return 0 if self._ending.is_set() else code
+        if self._ending.is_set():
+            return 0
+        return code if code >= 0 else 128 - code  # a signal, as shells write it
 
     def _tell(self, jvm: int | None) -> None:
         told = {"schema": 1, **self._order["tell"], "guard": os.getpid(), "jvm": jvm}

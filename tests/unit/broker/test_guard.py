@@ -21,11 +21,11 @@ from headgate.broker.errors import BrokerError
 PATIENCE = 20.0  # seconds
 
 # Its command line has the word by which a broker's JVM is known.
-SERVE = (sys.executable, "-c", "import time; time.sleep(600)", "kafka.Kafka")
+SERVE = (sys.executable, "-c", "import time; time.sleep(60)", "kafka.Kafka")
 STUBBORN = (
     sys.executable,
     "-c",
-    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)",
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)",
     "kafka.Kafka",
 )
 
@@ -176,6 +176,14 @@ def test_the_exit_code_is_that_of_what_ended_by_itself(tmp_path: Path, launch: L
     process = launch(serve=[sys.executable, "-c", "import sys; print('no'); sys.exit(3)"])
     assert process.wait(PATIENCE) == 3
     assert (tmp_path / guard.JVM_LOG).read_text() == "no\n"
+
+
+def test_the_exit_code_of_what_was_killed_tells_the_signal(tmp_path: Path, launch: Launch) -> None:
+    process = launch()
+    pid = served(tmp_path).jvm
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    assert process.wait(PATIENCE) == 128 + signal.SIGKILL
 
 
 @pytest.mark.parametrize(("code", "serves"), [(0, True), (4, False)])
