@@ -15,7 +15,7 @@ def jar(name: str, content: bytes) -> Jar:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty jar cache; Spark's lock has two tiny jars, ``one`` and ``two``, Kafka's ``three``."""
+    """An empty jar cache; Spark's lock has jars ``one`` and ``two``, Kafka's ``three``."""
     pinned = {
         LockSet.SPARK: (jar("one", b"1"), jar("two", b"22")),
         LockSet.KAFKA: (jar("three", b"333"),),
