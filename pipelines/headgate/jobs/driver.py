@@ -20,6 +20,7 @@ from headgate.jobs.feeds.feed import Feed
 from headgate.jobs.feeds.files import FilesFeed
 from headgate.jobs.feeds.kafka import KafkaFeed, Surroundings
 from headgate.jobs.feeds.upstream import UpstreamFeed
+from headgate.jobs.gate import Gate
 from headgate.jobs.lease import Lease
 from headgate.jobs.medallion import Medallion
 from headgate.jobs.operations import Openness, carry_out, intend_closing
@@ -33,6 +34,7 @@ from headgate.spec.model import Pipeline
 from headgate.storage.documents import write_document
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
+from headgate.storage.pausing import paused_since
 from headgate.storage.stopping import stop_requested
 from headgate.tables.errors import FencedError
 
@@ -68,6 +70,7 @@ class Driver:
         self._stop = threading.Event()
         self._finish = threading.Event()
         self._turns = Turns()
+        self._gate = Gate()
         self._failure: BaseException | None = None
         self._position = 0
 
@@ -112,6 +115,7 @@ class Driver:
         self._progress = Progress.begin(
             self._task.pipeline, self._layout, self._name, epoch, medallion
         )
+        self._progress.cores = self._task.cores
         self._bring_level(medallion)
         self._stream(spark, medallion, epoch)
         if self._task.close_windows and "bronze" in self._task.layers and not self._stop.is_set():
@@ -152,6 +156,7 @@ class Driver:
                 self._check, _now, cores=self._task.cores, accept_gap=self._task.accept_gap
             )
             return KafkaFeed(spark, self._task.pipeline, medallion.bronze, around)
+        assert medallion.files_log is not None
         medallion.files_log.load()
         files = FilesIntake(
             self._task.pipeline.source, medallion.files_log, str(self._task.pipeline.file)
@@ -159,9 +164,11 @@ class Driver:
         return FilesFeed(spark, files, medallion.bronze, _now)
 
     def _publish(self, feed: Feed) -> None:
-        write_document(
-            self._layout.storage, ends_path(self._name), {"ends": feed.ends(self._position)}
-        )
+        """Tell the stream how far it may go: nowhere while the pipeline is paused."""
+        if "bronze" in self._task.layers:
+            self._gate.set(paused_since(self._layout))
+        ends = [] if self._gate.is_closed else feed.ends(self._position)
+        write_document(self._layout.storage, ends_path(self._name), {"ends": ends})
 
     def _start(
         self,
@@ -174,7 +181,7 @@ class Driver:
 
         def batch(_: DataFrame, number: int) -> None:
             try:
-                with self._turns.batch():
+                with self._gate.passage(self._check), self._turns.batch():
                     end = planned_end(self._layout.storage, checkpoint, number)
                     if end > self._position:  # a stream's first batch may be empty
                         self._micro_batch(feed, medallion, end)
@@ -239,9 +246,14 @@ class Driver:
                     with self._turns.between_batches():
                         self._bring_level(medallion)
                 with self._turns.if_free() as free:
-                    self._progress.idle(
-                        feed.backlog(self._position), medallion if free else None, feed.trouble
+                    news = self._progress.idle(
+                        feed.backlog(self._position),
+                        medallion if free else None,
+                        feed.trouble,
+                        self._gate.at_rest_since,
                     )
+                if news:
+                    self._report(self._progress)
             self._stop.wait(POLL)
 
     def _raise_failure(self, query: StreamingQuery) -> None:

@@ -26,7 +26,7 @@ class Medallion:
         source, storage, name = pipeline.source, layout.storage, pipeline.name
         self._pipeline = pipeline
         self.layers = tuple(layers)
-        self.files_log = FilesLog(storage, name, source.name)
+        self.files_log = FilesLog(storage, name, source.name) if source.files else None
         self.bronze = BronzeStage(spark, storage, name, source)
         self.silver = SilverStage(spark, storage, name, source, pipeline.silver_of(source.name))
         self.gold = {g.name: GoldStage(spark, storage, name, g) for g in pipeline.gold.values()}
@@ -35,7 +35,8 @@ class Medallion:
         """Make the tables that are missing, of every layer: each is made empty, by whoever comes
         first. Raises DefinitionChangedError if they were made from another declaration."""
         digest = self._pipeline.digest
-        self.files_log.create(digest)
+        if self.files_log is not None:
+            self.files_log.create(digest)
         self.bronze.create(digest)
         self.silver.create(digest)
         for gold in self.gold.values():
@@ -51,7 +52,7 @@ class Medallion:
 
     def owned(self) -> tuple[Table, ...]:
         by_layer = {
-            "bronze": (self.files_log.table, self.bronze.table),
+            "bronze": (*self._logs(), self.bronze.table),
             "silver": self.silver.tables,
             "gold": tuple(t for g in self.gold.values() for t in g.tables),
         }
@@ -59,7 +60,11 @@ class Medallion:
 
     def _all_tables(self) -> tuple[Table, ...]:
         gold = tuple(t for g in self.gold.values() for t in g.tables)
-        return (self.files_log.table, self.bronze.table, *self.silver.tables, *gold)
+        return (*self._logs(), self.bronze.table, *self.silver.tables, *gold)
+
+    def _logs(self) -> tuple[Table, ...]:
+        """The files log; a topic is a log already."""
+        return () if self.files_log is None else (self.files_log.table,)
 
     def upstream(self) -> tuple[Table, ...]:
         """Readers of their own for the tables from which this job's layers are fed."""

@@ -15,6 +15,7 @@ from headgate.jobs.medallion import Medallion
 from headgate.spec.model import Pipeline
 from headgate.storage.backlog import Backlog
 from headgate.storage.documents import write_document
+from headgate.storage.lag import Sample, taken
 from headgate.storage.layout import Layout
 
 IDLE_WRITES = timedelta(seconds=5)
@@ -29,8 +30,10 @@ def _now() -> datetime:
 class Progress:
     """``closing`` is the event clock C; ``seconds`` and ``rows`` are those of the last batch;
     ``trouble`` is what keeps the source from answering, in words; ``totals`` are cumulative
-    counts by table; ``updated`` is when the tables were last level with what there was. Two
-    threads tell it how things are: the stream's after a batch, the supervising one in between."""
+    counts by table; ``updated`` is when the tables were last level with what there was;
+    ``paused`` since when nothing new is absorbed. ``samples`` are of a backlog in records, as
+    ``cores`` took it in. Two threads tell it how things are: the stream's after a batch, the
+    supervising one in between."""
 
     pipeline: str
     job: str
@@ -47,6 +50,9 @@ class Progress:
     closing: datetime | None = None
     updated: datetime = field(default_factory=_now)
     totals: dict[str, dict[str, int]] = field(default_factory=dict)
+    paused: datetime | None = None
+    cores: int | None = None
+    samples: tuple[Sample, ...] = ()
     clock: Callable[[], datetime] = _now
 
     def __post_init__(self) -> None:
@@ -75,23 +81,34 @@ class Progress:
             self.seconds = (now - self.updated).total_seconds()
             self.backlog, self.trouble = backlog, None
             self.updated = now
+            self._sample(now)
             self._write()
 
     def idle(
-        self, backlog: Backlog, medallion: Medallion | None, trouble: str | None = None
-    ) -> None:
+        self,
+        backlog: Backlog,
+        medallion: Medallion | None,
+        trouble: str | None = None,
+        paused: datetime | None = None,
+    ) -> bool:
         """What there is between batches, or while one runs: then ``medallion`` is None, because
-        its tables are the batch's. Cheap, and bounded in writes, however often it is called."""
+        its tables are the batch's. Cheap, and bounded in writes, however often it is called.
+
+        Returns whether trouble or a pause has begun or ended.
+        """
         now = self.clock()
         with self._lock:
-            self.backlog, self.trouble = backlog, trouble
+            moved = (trouble is None, paused) != (self.trouble is None, self.paused)
+            self.backlog, self.trouble, self.paused = backlog, trouble, paused
             if not backlog.count and trouble is None:
                 self.updated = now
-            if now - self._written < IDLE_WRITES:
-                return
+            if now - self._written < IDLE_WRITES and not moved:
+                return False
             if medallion is not None:
                 self._take(medallion)
+                self._sample(now)
             self._write()
+            return moved
 
     def finish(self, medallion: Medallion) -> None:
         with self._lock:
@@ -109,6 +126,15 @@ class Progress:
         for name, gold in medallion.gold.items():
             self.totals[f"gold/{name}"] = dict(gold.gold.refresh().total)
 
+    def _sample(self, now: datetime) -> None:
+        """Called where backlog and totals are of one moment. What was seen before a pause or an
+        outage says nothing of what comes after it."""
+        if self.paused or self.trouble:
+            self.samples = ()
+        elif self.backlog.unit == "records":
+            read = self.totals["bronze"].get("read", 0)
+            self.samples = taken(self.samples, Sample(now, self.backlog.count, read))
+
     def _write(self) -> None:
         self._written = self.clock()
         path = Layout.document(f"status-{self.job}")
@@ -117,6 +143,7 @@ class Progress:
     def document(self) -> dict[str, Any]:
         content = {k: v for k, v in asdict(self).items() if k not in ("layout", "clock")}
         content |= {"pid": os.getpid(), "host": socket.gethostname()}
+        content["samples"] = [sample.document() for sample in self.samples]
         return {k: v.isoformat() if isinstance(v, datetime) else v for k, v in content.items()}
 
 

@@ -95,3 +95,50 @@ def test_a_batch_counts_from_the_one_before_and_lasts_from_when_there_was_work(
     clock.tick(1)
     progress.batch_done(tables.medallion, Backlog("files", 0, 0))
     assert (progress.rows, progress.seconds) == (9, 8.0)
+
+
+def test_trouble_and_a_pause_are_told_at_once(
+    tables: Tables, progress: Progress, clock: Clock
+) -> None:
+    behind = Backlog("records", 5)
+    assert not progress.idle(behind, tables.medallion)
+    assert progress.idle(behind, tables.medallion, "no answer for 1 s")
+    assert not progress.idle(behind, tables.medallion, "no answer for 2 s")
+    assert seen(tables)["trouble"] == "no answer for 1 s"
+    assert progress.idle(behind, tables.medallion)
+    assert progress.idle(behind, tables.medallion, paused=NOON)
+    assert not progress.idle(behind, tables.medallion, paused=NOON)
+    assert seen(tables)["paused"] == NOON.isoformat()
+    assert progress.idle(behind, tables.medallion)
+    assert seen(tables)["paused"] is None
+
+
+def test_a_backlog_in_records_is_sampled_between_batches_and_after_them(
+    tables: Tables, progress: Progress, clock: Clock
+) -> None:
+    for count in (10, 20, 30):
+        clock.tick(5)
+        progress.idle(Backlog("records", count), tables.medallion)
+    clock.tick(5)
+    progress.idle(Backlog("records", 99), None)  # a batch runs: totals are of before it
+    tables.commit("bronze/b", kind="data", n=1, total={"read": 9})
+    clock.tick(5)
+    progress.batch_done(tables.medallion, Backlog("records", 21))
+    samples = seen(tables)["samples"]
+    assert [(s["backlog"], s["read"]) for s in samples] == [(10, 0), (20, 0), (30, 0), (21, 9)]
+
+
+@pytest.mark.parametrize("apart", [{"trouble": "no answer"}, {"paused": NOON}])
+def test_a_pause_and_an_outage_begin_the_samples_anew(
+    tables: Tables, progress: Progress, clock: Clock, apart: dict[str, Any]
+) -> None:
+    for more in ({}, apart, {}):
+        clock.tick(5)
+        progress.idle(Backlog("records", 1), tables.medallion, **more)
+    assert len(progress.samples) == 1
+
+
+def test_files_are_not_sampled(tables: Tables, progress: Progress, clock: Clock) -> None:
+    clock.tick(5)
+    progress.idle(Backlog("files", 1, 10), tables.medallion)
+    assert progress.samples == ()
