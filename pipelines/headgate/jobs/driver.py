@@ -26,6 +26,7 @@ from headgate.jobs.medallion import Medallion
 from headgate.jobs.operations import Openness, carry_out, intend_closing
 from headgate.jobs.planning import ends_path, planned_end
 from headgate.jobs.progress import Progress
+from headgate.jobs.publishing import Publications
 from headgate.jobs.scratch import job_name, remove_left_behind, scratch_folder
 from headgate.jobs.turns import Turns
 from headgate.sources import reference
@@ -116,6 +117,7 @@ class Driver:
             self._task.pipeline, self._layout, self._name, epoch, medallion
         )
         self._progress.cores = self._task.cores
+        self._publications = Publications(medallion.publications, time.monotonic)
         self._bring_level(medallion)
         self._stream(spark, medallion, epoch)
         if self._task.close_windows and "bronze" in self._task.layers and not self._stop.is_set():
@@ -124,6 +126,8 @@ class Driver:
             self._bring_level(medallion)
         self._progress.finish(medallion)
         self._report(self._progress)
+        if self._task.once and not self._stop.is_set():
+            self._publications.require_done(_now())
 
     def _bring_level(self, medallion: Medallion) -> None:
         """Catch up without new data, then finish what an operation left open: no batch may come
@@ -131,6 +135,7 @@ class Driver:
         medallion.catch_up(_now())
         if "gold" in self._task.layers:
             carry_out(medallion, _now)
+        self._publications.catch_up(_now())
 
     def _stream(self, spark: SparkSession, medallion: Medallion, epoch: int) -> None:
         try:
@@ -246,15 +251,21 @@ class Driver:
                     with self._turns.between_batches():
                         self._bring_level(medallion)
                 with self._turns.if_free() as free:
+                    if free:
+                        self._publications.catch_up(_now())
                     news = self._progress.idle(
                         feed.backlog(self._position),
                         medallion if free else None,
-                        feed.trouble,
+                        self._trouble(feed),
                         self._gate.at_rest_since,
                     )
                 if news:
                     self._report(self._progress)
             self._stop.wait(POLL)
+
+    def _trouble(self, feed: Feed) -> str | None:
+        told = [said for said in (feed.trouble, self._publications.trouble) if said]
+        return "; ".join(told) or None
 
     def _raise_failure(self, query: StreamingQuery) -> None:
         if self._failure is not None and not isinstance(self._failure, StopRequested):

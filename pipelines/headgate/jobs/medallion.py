@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from headgate.bronze.stage import BronzeStage
 from headgate.gold.stage import GoldStage
 from headgate.jobs.errors import DefinitionChangedError
+from headgate.publish.stage import PublishStage
 from headgate.silver.stage import SilverStage
 from headgate.sources.files.log import FilesLog
 from headgate.spec.model import Pipeline
@@ -30,6 +31,8 @@ class Medallion:
         self.bronze = BronzeStage(spark, storage, name, source)
         self.silver = SilverStage(spark, storage, name, source, pipeline.silver_of(source.name))
         self.gold = {g.name: GoldStage(spark, storage, name, g) for g in pipeline.gold.values()}
+        published = (PublishStage(spark, storage, pipeline, p) for p in pipeline.publish.values())
+        self.publications = tuple(stage for stage in published if stage.layer in layers)
 
     def create(self) -> None:
         """Make the tables that are missing, of every layer: each is made empty, by whoever comes
@@ -41,6 +44,8 @@ class Medallion:
         self.silver.create(digest)
         for gold in self.gold.values():
             gold.create(digest)
+        for publication in self.publications:
+            publication.create()
         for table in self._all_tables():
             if (found := table.refresh().definition) != digest:
                 raise DefinitionChangedError(self._pipeline, table.name, found)
@@ -56,7 +61,8 @@ class Medallion:
             "silver": self.silver.tables,
             "gold": tuple(t for g in self.gold.values() for t in g.tables),
         }
-        return tuple(t for layer in self.layers for t in by_layer[layer])
+        positions = (publication.table for publication in self.publications)
+        return (*(t for layer in self.layers for t in by_layer[layer]), *positions)
 
     def _all_tables(self) -> tuple[Table, ...]:
         gold = tuple(t for g in self.gold.values() for t in g.tables)

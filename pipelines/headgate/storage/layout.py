@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from headgate.storage.files import Storage
 
 CONTROL = "_headgate"
-TABLE_FOLDERS = ("bronze", "quarantine", "silver", "late", "gold", f"{CONTROL}/files")
+TABLE_FOLDERS = (
+    "bronze",
+    "quarantine",
+    "silver",
+    "late",
+    "gold",
+    f"{CONTROL}/files",
+    f"{CONTROL}/publish",
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,11 @@ class Layout:
     @staticmethod
     def files_log(source: str) -> str:
         return f"{CONTROL}/files/{source}"
+
+    @staticmethod
+    def published(publication: str) -> str:
+        """How far a publication is: a table with commits and no rows."""
+        return f"{CONTROL}/publish/{publication}"
 
     @staticmethod
     def checkpoint(layer: str, epoch: int) -> str:

@@ -1,0 +1,83 @@
+"""What a row looks like as a message: key, value, headers, and an id that is a function of it.
+
+===========  =============================  ====================  ==================================
+from         key                            value                 headers beside ``headgate-id``
+===========  =============================  ====================  ==================================
+gold         JSON: window_start and ``by``  JSON of the row       table, final, revision, batch
+late         the event's id                 JSON of the row       table, reason
+quarantine   the event's id, or null        the bytes as read     table, reason, column, partition,
+                                                                  offset, file or topic
+===========  =============================  ====================  ==================================
+
+Headers begin with ``headgate-`` and hold text. Two messages with one id say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from headgate.spec.model import Publication
+from headgate.tables.projection import Projection
+
+MESSAGE = "key binary, value binary, headers array<struct<key: string, value: binary>>"
+BATCH = "_batch"
+"""The bronze batch of a change, a column of the rows; null for what is final."""
+
+_JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
+
+
+def of_gold(publication: Publication, columns: Sequence[str], by: Sequence[str]) -> Projection:
+    """Messages of gold rows with ``columns`` and ``BATCH``. A compacted topic keeps the last
+    message of a window and key."""
+    key = _json(["window_start", *by])
+    identity = ["window_start", "window_end", *by, "revision", BATCH]
+    headers = {
+        "final": F.col("final").cast("string"),
+        "revision": F.col("revision").cast("string"),
+        "batch": F.col(BATCH).cast("string"),
+    }
+    return _message(publication, key, _json(columns), identity, headers)
+
+
+def of_late(publication: Publication, columns: Sequence[str]) -> Projection:
+    identity = ["_partition", "_offset", "window_start"]
+    headers = {"reason": F.col("reason")}
+    return _message(publication, F.col("_event_id"), _json(columns), identity, headers)
+
+
+def of_quarantine(publication: Publication, place: str) -> Projection:
+    """``place`` is the source's: ``file`` or ``topic``."""
+    named = ("reason", "column", "partition", "offset", place)
+    headers = {name: F.col(f"`{name}`").cast("string") for name in named}
+    identity = ["partition", "offset", "table"]
+    return _message(publication, F.col("event_id"), F.col("value"), identity, headers)
+
+
+def _message(
+    publication: Publication,
+    key: Column,
+    value: Column,
+    identity: Sequence[str],
+    headers: dict[str, Column],
+) -> Projection:
+    table = F.lit(f"{publication.layer}.{publication.table}")
+    told = {"id": F.sha2(F.concat_ws(" ", table, _json(identity)), 256), "table": table, **headers}
+    pairs = (
+        F.when(
+            text.isNotNull(),
+            F.struct(F.lit(f"headgate-{name}").alias("key"), text.cast("binary").alias("value")),
+        )
+        for name, text in told.items()
+    )
+    return Projection(
+        key.cast("binary").alias("key"),
+        value.cast("binary").alias("value"),
+        F.array_compact(F.array(*pairs)).alias("headers"),
+    )
+
+
+def _json(columns: Sequence[str]) -> Column:
+    return F.to_json(F.struct(*(F.col(f"`{name}`") for name in columns)), _JSON)

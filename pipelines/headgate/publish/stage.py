@@ -1,0 +1,162 @@
+"""The stage of one publication: reads what its table's log has new, sends it, commits how far."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import ClassVar
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headgate.failpoints import failpoint
+from headgate.publish.changes import changes, steps
+from headgate.publish.messages import BATCH, of_gold, of_late, of_quarantine
+from headgate.spec.errors import HeadgateError
+from headgate.spec.model import Pipeline, Publication
+from headgate.storage.files import Storage
+from headgate.storage.layout import Layout
+from headgate.tables.frames import Rows, row_type
+from headgate.tables.history import Batch
+from headgate.tables.projection import Projection
+from headgate.tables.state import commit_time
+from headgate.tables.table import DataFile, Table
+
+FINAL = "final"
+STATE = "_state"
+LOOKED_AT_MOST = 1000
+"""Commits without anything to send that a new start looks at again."""
+
+# A broker that is away must not hold up gold for minutes: it is tried again.
+_PRODUCER = {
+    "kafka.acks": "all",
+    "kafka.enable.idempotence": "true",
+    "kafka.max.block.ms": "10000",
+    "kafka.request.timeout.ms": "10000",
+    "kafka.delivery.timeout.ms": "20000",
+}
+
+
+class PublicationChangedError(HeadgateError):
+    exit_code: ClassVar[int] = 2
+
+
+class PublishStage:
+    """The only writer of one publication's position. ``layer`` is the job that it runs in."""
+
+    def __init__(
+        self, spark: SparkSession, storage: Storage, pipeline: Pipeline, publication: Publication
+    ) -> None:
+        self._spark = spark
+        self._pipeline = pipeline
+        self.publication = publication
+        self.layer = "silver" if publication.layer == "quarantine" else "gold"
+        self.source = Table(
+            storage,
+            f"{publication.layer}/{publication.table}",
+            pipeline=pipeline.name,
+            partition_by=[FINAL] if publication.layer == "gold" else [],
+        )
+        self.table = Table(storage, Layout.published(publication.name), pipeline=pipeline.name)
+        self._rows = Rows(spark, self.source)
+        self._messages: Projection | None = None
+        self._looked = 0
+        sink = publication.sink
+        self._options = {
+            **_PRODUCER,
+            **{f"kafka.{name}": value for name, value in sink.options.items()},
+            "kafka.bootstrap.servers": sink.servers,
+            "topic": sink.topic,
+            "includeHeaders": "true",
+        }
+
+    @property
+    def definition(self) -> str:
+        """What the position is a position in: it counts the commits of one table."""
+        meant = f"{self.source.name} {self.publication.when}"
+        return hashlib.sha256(meant.encode()).hexdigest()
+
+    def create(self) -> None:
+        """Make the table of the position, which has commits and no rows. A new publication of a
+        table that is there begins with the table's first commit."""
+        schema = pa.schema([("at", pa.timestamp("us", "UTC"))])
+        self.table.create(schema, self.definition, time_column="at")
+        if self.table.refresh().definition != self.definition:
+            name = self.publication.name
+            raise PublicationChangedError(
+                f"publish {name}: it has published another table, or at other times, before",
+                remedy=f"give it another name than {name}, and it begins with the first row",
+            )
+
+    def catch_up(self, now: datetime) -> None:
+        """Publish everything that the table's log has now.
+
+        Raises PySparkException where the brokers do not take it; CommitRefusedError, FencedError.
+        """
+        self.source.refresh()
+        newest = self.source.handle.version()
+        position = int(self.table.refresh().offsets.get("version", 0))
+        commits = changes(self.source, max(position, self._looked), newest)
+        wanted = (c for c in commits if self._wanted(c))
+        for group in steps(wanted, one_by_one=self.publication.when == "update"):
+            self._send(self._rows_of(group))
+            failpoint("publish.sent")
+            self._commit(group[-1].version, group[-1].state.n, now)
+            position = group[-1].version
+            failpoint("publish.committed")
+        self._looked = newest
+        if newest - position >= LOOKED_AT_MOST:
+            self._commit(newest, self.table.refresh().n, now)
+
+    def _commit(self, version: int, n: int, now: datetime) -> None:
+        held = self.table.refresh()
+        state = replace(held, kind="data", from_n=held.n, n=n, offsets={"version": version})
+        self.table.commit(replace(state, at=commit_time(now), batch={}))
+
+    def _wanted(self, commit: Batch) -> bool:
+        return self.publication.when != "final" or any(map(_is_final, commit.files))
+
+    def _send(self, rows: DataFrame) -> None:
+        if self._messages is None:
+            self._messages = self._message_columns()
+        self._messages.of(rows).write.format("kafka").options(**self._options).save()
+
+    def _rows_of(self, group: Sequence[Batch]) -> DataFrame:
+        files = [f for batch in group for f in batch.files]
+        if self.publication.layer != "gold":
+            return self._rows.of(files)
+        final = self._with(self._rows.of([f for f in files if _is_final(f)]), final=True, n=None)
+        if self.publication.when == "final":
+            return final
+        (batch,) = group
+        opened = [f for f in files if not _is_final(f)]
+        return final.unionByName(self._changed(opened, batch))
+
+    def _changed(self, files: Sequence[DataFile], batch: Batch) -> DataFrame:
+        """The open rows that this commit changed: those that it dates."""
+        at = pa.table({"at": pa.array([batch.state.at], pa.timestamp("us", "UTC"))})
+        moment = F.broadcast(self._spark.createDataFrame(at))
+        rows = self._rows.of(files).join(moment, F.col("updated_at") == F.col("at")).drop("at")
+        return self._with(rows, final=False, n=batch.state.n)
+
+    def _with(self, rows: DataFrame, *, final: bool, n: int | None) -> DataFrame:
+        number = pa.table({BATCH: pa.array([n], pa.int64())})
+        joined = rows.crossJoin(F.broadcast(self._spark.createDataFrame(number)))
+        return joined.withColumn(FINAL, F.lit(final))
+
+    def _message_columns(self) -> Projection:
+        publication = self.publication
+        if publication.layer == "quarantine":
+            return of_quarantine(publication, self._pipeline.source.place)
+        columns = [name for name in row_type(self.source).fieldNames() if name != STATE]
+        if publication.layer == "late":
+            return of_late(publication, columns)
+        by = [b.name for b in self._pipeline.gold[publication.table].by]
+        return of_gold(publication, columns, by)
+
+
+def _is_final(file: DataFile) -> bool:
+    return file.partition[FINAL] == "true"

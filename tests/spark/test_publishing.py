@@ -1,0 +1,246 @@
+"""Publications, read back by a real consumer: nothing missing, and what comes twice has one id."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate import failpoints
+from headgate.broker.consuming import Record
+from headgate.broker.running import Broker
+from headgate.jobs.publishing import NotPublishedError, Publications
+from headgate.publish.stage import PublicationChangedError, PublishStage
+from headgate.spec.load import load
+from headgate.spec.model import Pipeline
+from tests.support.broker import consume_all, create_topic
+from tests.support.engine import Engine
+from tests.support.events import readings
+from tests.support.landing import Landing, split
+from tests.support.readings import declare
+from tests.support.tables import Row, read
+
+pytestmark = pytest.mark.spark
+
+FILES = 4
+
+
+class Shop:
+    """A pipeline over files whose tables are published, and its topics."""
+
+    def __init__(self, spark: SparkSession, folder: Path, broker: Broker, seed: int = 5) -> None:
+        self.spark, self.folder, self.broker = spark, folder, broker
+        self.landing = Landing(folder / "landing")
+        self.landing.write_all(split(readings(300, seed=seed), FILES))
+        self.topics: dict[str, str] = {}
+        declared = declare(folder, self.landing.folder, gold=("sliding",))
+        self.text = declared.file.read_text() + "publish:\n"
+        self.file = declared.file
+
+    def publish(self, name: str, source: str, when: str = "", servers: str = "") -> Shop:
+        topic = create_topic(self.broker, partitions=2)
+        self.topics[name] = topic
+        said = f", when: {when}" if when else ""
+        address = servers or self.broker.servers
+        sink = f"{{servers: '{address}', topic: {topic}}}"
+        self.text += f"  {name}: {{from: {source}{said}, kafka: {sink}}}\n"
+        return self
+
+    def pipeline(self) -> Pipeline:
+        self.file.write_text(self.text)
+        return load(self.file)
+
+    def engine(self) -> Engine:
+        return Engine(self.spark, self.pipeline(), self.folder / "root")
+
+    def rows(self, table: str) -> list[Row]:
+        return read(self.folder / "root", table)
+
+    def messages(self, name: str) -> list[Record]:
+        return consume_all(self.broker, self.topics[name])
+
+
+def publish(engine: Engine) -> None:
+    for stage in engine.medallion.publications:
+        stage.catch_up(engine.clock())
+
+
+def run(engine: Engine) -> None:
+    """A file a batch, published after each."""
+    engine.list_new()
+    for end in range(1, engine.last_sequence + 1):
+        engine.absorb(end)
+        engine.catch_up()
+        publish(engine)
+
+
+def header(record: Record, name: str) -> str | None:
+    return next((v.decode() for k, v in record.headers if k == f"headgate-{name}" and v), None)
+
+
+def parsed(record: Record) -> dict[str, Any]:
+    assert record.value is not None
+    return json.loads(record.value)
+
+
+def plain(row: Row) -> dict[str, Any]:
+    """A gold row as JSON has it."""
+    found = {k: v for k, v in row.items() if k != "_state"}
+    for name, value in found.items():
+        if isinstance(value, datetime):
+            found[name] = value.astimezone(UTC).isoformat(timespec="microseconds")
+    return json.loads(json.dumps(found, default=float))
+
+
+def said(record: Record) -> dict[str, Any]:
+    found = parsed(record)
+    for name, value in found.items():
+        if name.startswith("window_") or name == "updated_at":
+            found[name] = datetime.fromisoformat(value).isoformat(timespec="microseconds")
+    return found
+
+
+def window(row: dict[str, Any]) -> tuple[Any, Any]:
+    return row["window_start"], row["ok"]
+
+
+@pytest.fixture
+def dies_after_sending(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The next publication is sent, and its position is not committed."""
+    monkeypatch.setattr(failpoints, "_NAME", "publish.sent")
+    monkeypatch.setattr(failpoints, "_REST", "1:raise")
+    monkeypatch.setattr(failpoints, "_NTH", "1")
+    monkeypatch.setattr(failpoints, "_ACTION", "raise")
+    monkeypatch.setattr(failpoints, "_passages", 0)
+    return
+
+
+def test_each_final_window_is_sent_once(
+    spark: SparkSession, tmp_path: Path, broker: Broker
+) -> None:
+    shop = Shop(spark, tmp_path, broker).publish("finals", "gold.sliding")
+    engine = shop.engine()
+    run(engine)
+    before = len(shop.messages("finals"))
+    engine.close_windows()
+    publish(engine)
+    publish(engine)
+    messages = shop.messages("finals")
+    rows = {window(row): row for row in map(plain, shop.rows("gold/sliding"))}
+    assert all(row["final"] for row in rows.values())
+    assert 0 < before < len(messages)
+    assert {window(said(m)): said(m) for m in messages} == rows
+    assert len({header(m, "id") for m in messages}) == len(messages) == len(rows)
+    assert {header(m, "table") for m in messages} == {"gold.sliding"}
+    keys = {(k["window_start"], k["ok"]) for m in messages for k in [json.loads(m.key or b"")]}
+    assert keys == {window(parsed(m)) for m in messages}
+
+
+def test_what_is_sent_again_after_a_crash_has_the_same_ids(
+    spark: SparkSession, tmp_path: Path, broker: Broker, dies_after_sending: None
+) -> None:
+    shop = Shop(spark, tmp_path, broker)
+    shop.publish("finals", "gold.sliding").publish("changes", "gold.sliding", "update")
+    shop.publish("lates", "late.sliding").publish("letters", "quarantine.raw")
+    engine = shop.engine()
+    engine.list_new()
+    engine.absorb()
+    engine.catch_up()
+    for stage in engine.medallion.publications:
+        failpoints._passages = 0
+        with pytest.raises(failpoints.FailpointError):
+            stage.catch_up(engine.clock())
+    sent = {name: shop.messages(name) for name in shop.topics}
+    publish(engine.start())
+    for name, first in sent.items():
+        again = shop.messages(name)
+        assert first
+        assert len(again) == 2 * len(first), name
+        by_id = {header(m, "id"): (m.key, m.value) for m in first}
+        assert len(by_id) == len(first)
+        assert all(by_id[header(m, "id")] == (m.key, m.value) for m in again)
+
+
+def test_the_last_change_of_each_window_is_how_it_is(
+    spark: SparkSession, tmp_path: Path, broker: Broker
+) -> None:
+    shop = Shop(spark, tmp_path, broker).publish("changes", "gold.sliding", "update")
+    run(shop.engine())
+    messages = shop.messages("changes")
+    last = {window(said(m)): said(m) for m in messages}
+    rows = {window(row): row for row in map(plain, shop.rows("gold/sliding"))}
+    assert last == rows
+    assert len({header(m, "id") for m in messages}) == len(messages) > len(rows)
+    assert {row["final"] for row in rows.values()} == {True, False}
+    untouched = [m for m in messages if header(m, "batch") == "4" and not said(m)["final"]]
+    assert len(untouched) < sum(not row["final"] for row in rows.values()) or FILES == 1
+
+
+def test_late_and_quarantined_rows_are_dead_letters(
+    spark: SparkSession, tmp_path: Path, broker: Broker
+) -> None:
+    shop = Shop(spark, tmp_path, broker)
+    shop.publish("lates", "late.sliding").publish("letters", "quarantine.raw")
+    run(shop.engine())
+    late = shop.rows("late/sliding")
+    lates = shop.messages("lates")
+    assert len(late) == len(lates) == len({header(m, "id") for m in lates}) > 0
+    assert sorted((parsed(m)["_offset"], parsed(m)["_event_id"]) for m in lates) == sorted(
+        (row["_offset"], row["_event_id"]) for row in late
+    )
+    assert {m.key.decode() for m in lates if m.key} == {row["_event_id"] for row in late}
+    quarantined = shop.rows("quarantine/raw")
+    letters = shop.messages("letters")
+    assert len(letters) == len({header(m, "id") for m in letters}) > 0
+    assert sorted(
+        (int(header(m, "offset") or -1), m.value, header(m, "reason")) for m in letters
+    ) == sorted((row["offset"], row["value"], row["reason"]) for row in quarantined)
+
+
+def test_tables_go_on_while_brokers_are_away(
+    spark: SparkSession, tmp_path: Path, broker: Broker
+) -> None:
+    shop = Shop(spark, tmp_path, broker)
+    shop.publish("away", "gold.sliding", servers="127.0.0.1:1").publish("lates", "late.sliding")
+    engine = shop.engine()
+    now = [0.0]
+    publications = Publications(engine.medallion.publications, lambda: now[0])
+    engine.list_new()
+    engine.absorb()
+    engine.catch_up()
+    publications.catch_up(engine.clock())
+    assert "127.0.0.1:1 does not take records" in (publications.trouble or "")
+    assert shop.messages("lates")
+    with pytest.raises(NotPublishedError, match=shop.topics["away"]):
+        publications.require_done(engine.clock())
+
+
+def test_a_name_stands_for_one_table(spark: SparkSession, tmp_path: Path, broker: Broker) -> None:
+    shop = Shop(spark, tmp_path, broker)
+    text = shop.text
+    shop.publish("finals", "gold.sliding").engine()
+    shop.text = text
+    shop.publish("finals", "late.sliding")
+    with pytest.raises(PublicationChangedError, match="another name than finals"):
+        shop.engine()
+
+
+def test_a_position_moves_past_what_there_is_nothing_to_send_of(
+    spark: SparkSession, tmp_path: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commits without final windows are not looked at again by every start."""
+    monkeypatch.setattr("headgate.publish.stage.LOOKED_AT_MOST", 2)
+    shop = Shop(spark, tmp_path, broker).publish("lates", "late.sliding")
+    engine = shop.engine()
+    for _ in range(3):
+        engine.start()  # each fences the table: a commit without rows
+    publish(engine)
+    (stage,) = engine.medallion.publications
+    assert isinstance(stage, PublishStage)
+    assert stage.table.refresh().offsets == {"version": stage.source.handle.version()}
+    assert shop.messages("lates") == []
