@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.gold.measures import fold, merged, value
+from headgate.gold.measures import fold, merged, state_type, value
 from headgate.gold.schema import gold_type
 from headgate.spec.model import GoldTable, Measure
 from headgate.tables.projection import Projection
@@ -33,6 +33,8 @@ class Folding:
         ]
         new = F.struct(*(_state(m, partial(_flat_column, m)) for m in measures)).alias("new")
         self._new = Projection("_key", new)
+        self._salt = table.salt and _salt(table.salt)
+        self._joined = F.expr(_all_merged(measures, "collect_list(new)")).alias("new")
         open_key = F.struct(*_WINDOW, *(f"`{b.name}`" for b in table.by)).alias("_key")
         self._old = Projection(
             open_key, F.col("_state").alias("old"), F.col("updated_at").alias("old_update")
@@ -56,7 +58,11 @@ class Folding:
 
     def partial_states(self, pairs: DataFrame) -> DataFrame:
         """``_key`` and ``new`` (a state per measure) of every window and key among some pairs."""
-        return self._new.of(self._key.of(pairs).groupBy("_key").agg(*self._partials))
+        keyed = self._key.of(pairs)
+        if self._salt is None:
+            return self._new.of(keyed.groupBy("_key").agg(*self._partials))
+        parts = keyed.groupBy("_key", self._salt).agg(*self._partials)
+        return self._new.of(parts).groupBy("_key").agg(self._joined)
 
     def open_states(self, open_rows: DataFrame) -> DataFrame:
         """``_key``, ``old`` and ``old_update`` of the open rows of the gold table."""
@@ -97,6 +103,29 @@ def _flat_column(measure: Measure, field: str) -> Column:
 def _state(measure: Measure, field: Callable[[str], Column]) -> Column:
     fields = fold(measure).fields
     return F.struct(*(field(name).alias(name) for name in fields)).alias(measure.name)
+
+
+def _salt(parts: int) -> Column:
+    """A hot key's rows in ``parts`` groups of about equal size. Which row is where does not
+    matter: folding has no order."""
+    return F.pmod(F.xxhash64("_partition", "_offset"), F.lit(parts)).alias("_salt")
+
+
+def _all_merged(measures: Sequence[Measure], states: str) -> str:
+    """The SQL that makes one state per measure of an array of them."""
+    type_ = ", ".join(f"`{m.name}`: {state_type(m)}" for m in measures)
+    both = ", ".join(f"'{m.name}', {_merged_sql(m, 'a', 'b')}" for m in measures)
+    merge = f"case when a is null then b else named_struct({both}) end"
+    return f"aggregate({states}, cast(null as struct<{type_}>), (a, b) -> {merge})"
+
+
+def _merged_sql(measure: Measure, old: str, new: str) -> str:
+    pair = f"{old}.`{measure.name}`", f"{new}.`{measure.name}`"
+    fields = (
+        f"'{name}', cast({merged(measure, name, *pair)} as {field.type})"
+        for name, field in fold(measure).fields.items()
+    )
+    return f"named_struct({', '.join(fields)})"
 
 
 def _merge(measure: Measure) -> Column:
