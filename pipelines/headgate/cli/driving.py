@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,6 +17,7 @@ from headgate.spec.errors import HeadgateError
 
 if TYPE_CHECKING:
     from headgate.jobs.driver import Driver
+    from headgate.spec.model import Pipeline
 
 
 ENDING = "ending after the current batch; Ctrl-C again ends at once, and loses nothing"
@@ -23,6 +25,23 @@ ENDING = "ending after the current batch; Ctrl-C again ends at once, and loses n
 
 class NoJavaError(HeadgateError):
     exit_code: ClassVar[int] = exit_codes.MACHINE
+
+
+class NoJarsError(HeadgateError):
+    exit_code: ClassVar[int] = exit_codes.MACHINE
+
+
+def jars_for(pipeline: Pipeline) -> tuple[Path, ...]:
+    """Spark's Kafka connector, where the pipeline reads or writes topics. Raises NoJarsError."""
+    from headgate.jars import cached_jars
+
+    if pipeline.source.kafka is None and not pipeline.publish:
+        return ()
+    try:
+        return cached_jars()
+    except HeadgateError as error:
+        why = f"{pipeline.name} needs Spark's Kafka connector. {error.message}"
+        raise NoJarsError(why, error.remedy) from error
 
 
 def require_java() -> None:

@@ -11,6 +11,7 @@ LOG_GAP = 5
 LEASE_HELD = 6
 NOT_ALIVE = 7
 MACHINE = 8
+PAUSED = 9
 UNEXPECTED = 70
 INTERRUPTED = 130
 
@@ -24,6 +25,7 @@ MEANINGS = {
     LEASE_HELD: "another process runs this pipeline, or a broker on this folder",
     NOT_ALIVE: "a job died, went silent, or did not start or stop in time",
     MACHINE: "this machine lacks something: headgate doctor",
+    PAUSED: "the pipeline is paused, and `run --once` would never end: headgate resume",
     UNEXPECTED: "a fault of Headgate itself; its log is named",
     INTERRUPTED: "interrupted twice: ended at once, nothing is lost",
 }

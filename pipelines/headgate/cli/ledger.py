@@ -9,7 +9,7 @@ import typer
 from headgate.cli import declaration, exit_codes
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import console, grid, print_json
-from headgate.cli.rows import shown
+from headgate.cli.rows import cells, shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,7 +71,12 @@ def show_ledger(account: Ledger, out: Console) -> None:
     for table in (silver, gold):
         if table.row_count:
             out.print(table)
-    for file in account.files:
+    if account.gaps:
+        gaps = grid("", "gaps", "offsets", "reason")
+        for gap in account.gaps:
+            gaps.add_row(*cells(f"{gap.topic}/{gap.partition}", gap.offsets, gap.reason))
+        out.print(gaps)
+    for file in account.files or ():
         said = f"{file.path}: {file.status.replace('_', ' ')}: {file.reason}"
         out.print(f"file {file.sequence} {shown(said)}", markup=False)
     for d in account.differences:

@@ -9,8 +9,9 @@ import typer
 
 from headgate.cli import declaration
 from headgate.cli.folders import look_at_landing, make_root
-from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
+from headgate.cli.options import DEFAULT_ROOT, AcceptGap, Json, PipelineName, Root, command
 from headgate.cli.output import print_json
+from headgate.cli.pausing import look_at_pause
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
@@ -24,12 +25,13 @@ TakeOver = Annotated[bool, typer.Option("--take-over", help="Take it from whoeve
 def start(
     pipeline: PipelineName,
     take_over: TakeOver = False,
+    accept_gap: AcceptGap = False,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
     """Start a pipeline in the background. Returns when its tables are open."""
     declared = declaration.load(pipeline)
-    pid = _start(declared, root, take_over)
+    pid = _start(declared, root, take_over=take_over, accept_gap=accept_gap)
     _started(declared, root, pid, json)
 
 
@@ -49,25 +51,36 @@ def stop(
 
 
 def restart(
-    pipeline: PipelineName, now: Now = False, root: Root = DEFAULT_ROOT, json: Json = False
+    pipeline: PipelineName,
+    now: Now = False,
+    accept_gap: AcceptGap = False,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
 ) -> None:
     """Stop a pipeline and start it again."""
     declared = declaration.load(pipeline)
     _stop(Layout.of(root, declared.name), now)
-    pid = _start(declared, root, take_over=False)
+    pid = _start(declared, root, accept_gap=accept_gap)
     _started(declared, root, pid, json)
 
 
-def _start(declared: Pipeline, root: str, take_over: bool) -> int:
-    from headgate.cli.driving import require_java
+def _start(
+    declared: Pipeline, root: str, *, take_over: bool = False, accept_gap: bool = False
+) -> int:
+    from headgate.cli.driving import jars_for, require_java
+    from headgate.cli.run import look_at_gap
     from headgate.supervision.local import launch
 
     require_java()
+    jars_for(declared)
+    look_at_gap(declared, accept_gap)
     layout = Layout.of(root, declared.name)
     make_root(layout)
+    look_at_pause(declared, layout, root)
     if remark := look_at_landing(declared):
         print(remark, file=sys.stderr)
-    return launch(layout, declared.file, root, ["--take-over"] * take_over)
+    options = ["--take-over"] * take_over + ["--accept-gap"] * accept_gap
+    return launch(layout, declared.file, root, options)
 
 
 def _stop(layout: Layout, now: bool) -> tuple[JobState, ...]:

@@ -25,6 +25,7 @@ from headgate.cli.log_file import record_crash
 from headgate.cli.logs import logs
 from headgate.cli.machine_faults import machine_fault
 from headgate.cli.output import print_json
+from headgate.cli.pausing import pause, resume
 from headgate.cli.plan import plan
 from headgate.cli.query import query
 from headgate.cli.run import run
@@ -41,7 +42,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-LIFE_CYCLE: tuple[Callable[..., None], ...] = (run, start, stop, restart, status, logs)
+LIFE_CYCLE: tuple[Callable[..., None], ...] = (
+    *(run, start, stop, restart),
+    *(pause, resume, status, logs),
+)
 ANSWERS: tuple[Callable[..., None], ...] = (plan, ledger, query)
 MACHINE: tuple[Callable[..., None], ...] = (demo, doctor, init)
 

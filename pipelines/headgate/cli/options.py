@@ -34,6 +34,13 @@ Root = Annotated[
         callback=absolute_root,
     ),
 ]
+AcceptGap = Annotated[
+    bool,
+    typer.Option(
+        "--accept-gap",
+        help="Pass over records that the topic has lost unread; the ledger then shows which.",
+    ),
+]
 Json = Annotated[
     bool, typer.Option("--json", help="End with one JSON object as the last line of stdout.")
 ]

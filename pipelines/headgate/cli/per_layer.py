@@ -38,6 +38,7 @@ def run_layers(
     once: bool,
     close_windows: bool,
     take_over: bool,
+    accept_gap: bool,
 ) -> None:
     """Run the three jobs; with ``once`` one after the other, each over all that is above it.
 
@@ -49,6 +50,7 @@ def run_layers(
     for layer in LAYERS:
         options = ["--once"] * once + ["--take-over"] * take_over
         options += ["--close-windows"] * (close_windows and layer == "bronze")
+        options += ["--accept-gap"] * (accept_gap and layer == "bronze")
         commands[layer] = [
             *HEADGATE,
             "run",

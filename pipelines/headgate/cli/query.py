@@ -47,7 +47,8 @@ def tables(pipeline: Pipeline) -> Iterator[Named]:
     source = pipeline.source.name
     yield Named("bronze", source, source, Layout.bronze(source))
     yield Named("quarantine", source, "quarantine", Layout.quarantine(source))
-    yield Named("_headgate", "files", "files", Layout.files_log(source))
+    if pipeline.source.files:
+        yield Named("_headgate", "files", "files", Layout.files_log(source))
     for silver in pipeline.silver:
         yield Named("silver", silver, silver, Layout.silver(silver))
     for gold in pipeline.gold:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,8 +13,9 @@ import typer
 from headgate.cli import declaration, exit_codes
 from headgate.cli.folders import look_at_landing, make_root
 from headgate.cli.ledger import show_ledger
-from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
+from headgate.cli.options import DEFAULT_ROOT, AcceptGap, Json, PipelineName, Root, command
 from headgate.cli.output import console, print_json
+from headgate.cli.pausing import look_at_pause
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
@@ -33,6 +35,7 @@ def run(
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Take the pipeline from whoever runs it.")
     ] = False,
+    accept_gap: AcceptGap = False,
     layer: Annotated[str | None, typer.Option("--layer", hidden=True)] = None,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
@@ -43,7 +46,9 @@ def run(
     declared = declaration.load(pipeline)
     layout = Layout.of(root, declared.name)
     if layer is None:
+        look_at_gap(declared, accept_gap)
         make_root(layout)
+        look_at_pause(declared, layout, root, once=once)
         if remark := look_at_landing(declared):
             print(remark, file=sys.stderr)
     began, before = time.monotonic(), _batches(layout, declared)
@@ -57,13 +62,22 @@ def run(
             once=once,
             close_windows=close_windows,
             take_over=take_over,
+            accept_gap=accept_gap,
         )
     else:
-        _drive(
-            declared, layout, root, (layer,) if layer else LAYERS, once, close_windows, take_over
-        )
+        layers = (layer,) if layer else LAYERS
+        options = {"once": once, "take_over": take_over, "accept_gap": accept_gap}
+        options["close_windows"] = close_windows and "bronze" in layers
+        _drive(declared, layout, root, layers, options)
     if layer is None:
         _conclude(declared, layout, root, json, began, before)
+
+
+def look_at_gap(declared: Pipeline, accept_gap: bool) -> None:
+    """Raises BadParameter where there can be no gap to accept."""
+    if accept_gap and declared.source.kafka is None:
+        said = f"{declared.name} reads files; one that is gone is passed over with: files skip"
+        raise typer.BadParameter(said, param_hint="--accept-gap")
 
 
 def _drive(
@@ -71,30 +85,22 @@ def _drive(
     layout: Layout,
     root: str,
     layers: tuple[str, ...],
-    once: bool,
-    close_windows: bool,
-    take_over: bool,
+    options: Mapping[str, bool],
 ) -> None:
-    from headgate.cli.driving import drive, require_java
+    from headgate.cli.driving import drive, jars_for, require_java
     from headgate.cli.log_file import divert
     from headgate.cli.screen import screen
     from headgate.supervision.logs import rotate, spark_log
 
     require_java()
+    jars = jars_for(declared)
     log = spark_log(layout, "fused" if layers == LAYERS else layers[0])
     rotate(log)
     divert(log)
     from headgate.jobs.driver import Driver, Task
 
-    task = Task(
-        declared,
-        root,
-        layers=layers,
-        once=once,
-        close_windows=close_windows and "bronze" in layers,
-        take_over=take_over,
-        cores=os.cpu_count() or 2,
-    )
+    cores = os.cpu_count() or 2
+    task = Task(declared, root, layers=layers, cores=cores, jars=jars, **options)
     with screen(console(stderr=True), live=layers == LAYERS) as report:
         drive(Driver(task, report))
 

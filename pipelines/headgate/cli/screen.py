@@ -76,11 +76,14 @@ def line(progress: Progress, now: datetime) -> str:
 
 
 def words(progress: Progress, now: datetime) -> tuple[str, ...]:
-    """Batch, speed, backlog, event clock, late, quarantined and how fresh gold is."""
+    """Batch, speed, backlog, event clock, late, quarantined, how fresh gold is, and whatever
+    keeps it from going on."""
     speed = progress.rows / progress.seconds if progress.seconds > 0 else 0.0
     clock = f"{progress.closing:%F %T}" if progress.closing else "-"
     age = max(0.0, (now - progress.updated).total_seconds())
     told = (progress.trouble,) if progress.trouble else ()
+    if progress.paused:
+        told = (f"paused since {progress.paused:%T}", *told)
     return (
         f"{now:%T}",
         f"batch {progress.n}" if progress.job == "fused" else f"{progress.job} {progress.n}",

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import typer
 
 from headgate.cli import declaration, exit_codes
+from headgate.cli.backlogs import advice_for, partitions_table
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rows import cells
 from headgate.spec.errors import DeclarationError
 from headgate.storage.layout import Layout
+from headgate.storage.pausing import paused_since
 
 if TYPE_CHECKING:
+    from headgate.spec.model import Pipeline
     from headgate.supervision.job_state import JobState
 
-COLOUR = {"running": "green", "stopped": "dim", "stale": "yellow", "dead": "red"}
+COLOUR = {
+    "running": "green",
+    "paused": "yellow",
+    "stopped": "dim",
+    "stale": "yellow",
+    "dead": "red",
+}
 
 
 def status(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
@@ -26,15 +36,22 @@ def status(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
 
     declared = declaration.load(pipeline)
     now = datetime.now(UTC)
-    jobs = probe(Layout.of(root, declared.name), now)
+    layout = Layout.of(root, declared.name)
+    jobs, paused = probe(layout, now), paused_since(layout)
     state = overall(jobs)
     if json:
         print_json(
-            {"pipeline": declared.name, "state": state, "jobs": [job.as_dict() for job in jobs]}
+            {
+                "pipeline": declared.name,
+                "state": state,
+                "paused": paused and paused.isoformat(),
+                "jobs": [_as_dict(job, declared) for job in jobs],
+            }
         )
     else:
         if jobs:
             _show(declared.name, jobs, now)
+            _remark(declared, jobs, paused, root)
         else:
             typer.echo(
                 f"it has never run under {root}: "
@@ -63,6 +80,30 @@ def _show(name: str, jobs: tuple[JobState, ...], now: datetime) -> None:
     console().print(table)
 
 
+def _as_dict(job: JobState, declared: Pipeline) -> dict[str, object]:
+    advice = advice_for(job, declared)
+    return job.as_dict() | {"advice": advice and {**advice.as_dict(), "says": str(advice)}}
+
+
+def _remark(
+    declared: Pipeline, jobs: tuple[JobState, ...], paused: datetime | None, root: str
+) -> None:
+    """What a table of jobs has no room for."""
+    for job in jobs:
+        if job.backlog is not None and job.backlog.partitions:
+            console().print(partitions_table(job.backlog.partitions))
+    for job in jobs:
+        if job.trouble and job.is_alive:
+            console().print(f"{job.job}: {job.trouble}", style="red", markup=False)
+        if (advice := advice_for(job, declared)) is not None:
+            console().print(str(advice), markup=False)
+    if paused is not None:
+        ending = any(job.state == "running" and "bronze" in job.layers for job in jobs)
+        said = "takes in nothing new once its batch has ended" if ending else "takes in nothing new"
+        resume = command("resume", str(declared.file), root)
+        typer.echo(f"paused since {paused:%F %T}Z: it {said}, until:\n{resume}")
+
+
 def _span(span: timedelta) -> str:
     """Roughly how long, in one unit."""
     seconds = max(0.0, span.total_seconds())
@@ -81,20 +122,32 @@ def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     for file in declaration.declarations():
         if file.stem in found:
             continue
+        entry: dict[str, object]
         try:
             declared = load(file)
         except DeclarationError as error:
             entry = {"state": "invalid", "problem": str(error.problems[0])}
         else:
-            state = overall(probe(Layout.of(root, declared.name), datetime.now(UTC)))
+            layout = Layout.of(root, declared.name)
+            state, paused = overall(probe(layout, datetime.now(UTC))), paused_since(layout)
             entry = {"pipeline": declared.name, "state": state}
+            entry["paused"] = paused and paused.isoformat()
         found[file.stem] = {"name": file.stem, "file": str(file), **entry}
     if json:
         print_json({"pipelines": list(found.values())})
         return
     table = grid("", "name", "state", "file")
     for shown in found.values():
-        table.add_row(*cells(shown["name"], shown["state"], shown["file"]))
+        table.add_row(*cells(shown["name"], _in_words(shown), shown["file"]))
         if "problem" in shown:
             table.add_row(*cells("", "", shown["problem"]))
     console().print(table)
+
+
+def _in_words(entry: Mapping[str, object]) -> str:
+    """A pipeline's state, and since when it is paused."""
+    state, since = str(entry["state"]), entry.get("paused")
+    if not since:
+        return state
+    paused = f"{datetime.fromisoformat(str(since)):%F %T}Z"
+    return f"paused since {paused}" if state == "paused" else f"{state}, paused since {paused}"

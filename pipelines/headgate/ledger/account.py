@@ -60,8 +60,27 @@ class UnreadFile:
 
 
 @dataclass(frozen=True)
+class Gap:
+    """Offsets ``[first, end)`` of a topic's partition that were lost before they were read, which
+    a person has accepted. ``end`` is None where nobody knows how far it went."""
+
+    topic: str
+    partition: int
+    first: int
+    end: int | None
+    reason: str
+
+    @property
+    def offsets(self) -> str:
+        if self.end is None:
+            return f"from {self.first:,} on"
+        return f"{self.first:,} to {self.end - 1:,}"
+
+
+@dataclass(frozen=True)
 class Ledger:
-    """The whole account. Lag is shown, never an error; a difference at one n always is one."""
+    """The whole account. Lag and gaps are shown, never an error; a difference at one n always is
+    one. ``files`` is None where the source is no files."""
 
     pipeline: str
     n: int
@@ -70,7 +89,8 @@ class Ledger:
     differing: int
     silver: tuple[SilverAccount, ...]
     gold: tuple[GoldAccount, ...]
-    files: tuple[UnreadFile, ...]
+    files: tuple[UnreadFile, ...] | None
+    gaps: tuple[Gap, ...]
     differences: tuple[Difference, ...]
 
     @property
@@ -88,6 +108,7 @@ class Ledger:
 
     def as_dict(self) -> dict[str, Any]:
         """A document of plain values."""
+        files = {} if self.files is None else {"files": [asdict(f) for f in self.files]}
         return {
             "pipeline": self.pipeline,
             "n": self.n,
@@ -98,7 +119,8 @@ class Ledger:
             "quarantined": self.quarantined,
             "silver": {s.table: _without_name(s) for s in self.silver},
             "gold": {g.table: _without_name(g) for g in self.gold},
-            "files": [asdict(f) for f in self.files],
+            **files,
+            "gaps": [asdict(gap) for gap in self.gaps],
             "differences": [asdict(d) for d in self.differences],
         }
 

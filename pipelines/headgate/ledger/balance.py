@@ -6,7 +6,14 @@ from collections.abc import Iterator
 
 import pyarrow.parquet as pq
 
-from headgate.ledger.account import Difference, GoldAccount, Ledger, SilverAccount, UnreadFile
+from headgate.ledger.account import (
+    Difference,
+    Gap,
+    GoldAccount,
+    Ledger,
+    SilverAccount,
+    UnreadFile,
+)
 from headgate.ledger.position import Position, Positions, as_of, newest
 from headgate.spec.model import GoldTable, Pipeline
 from headgate.storage.layout import Layout
@@ -32,7 +39,8 @@ def balance(layout: Layout, pipeline: Pipeline) -> Ledger:
         differing=bronze.total("differing"),
         silver=tuple(_silver(name, at) for name in pipeline.silver),
         gold=tuple(_gold(g, at) for g in pipeline.gold.values()),
-        files=tuple(_unread_files(layout, pipeline)),
+        files=tuple(_unread_files(layout, pipeline)) if pipeline.source.files else None,
+        gaps=tuple(Gap(**gap) for gap in bronze.state.gaps),
         differences=tuple(_differences(pipeline, at)),
     )
 

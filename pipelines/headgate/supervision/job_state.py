@@ -9,12 +9,14 @@ from typing import Any, Literal
 
 from headgate.storage.backlog import Backlog
 from headgate.storage.documents import Document, read_document
+from headgate.storage.lag import Sample
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import EXPIRES_AFTER, LAYERS, Owner, lease_path
 
-State = Literal["running", "stopped", "stale", "dead"]
-"""``stale``: alive as far as one can tell, but its lease was not renewed in time; ``dead``: its
-process is gone without having let go. Either may be started again: tables go on exactly."""
+State = Literal["running", "paused", "stopped", "stale", "dead"]
+"""``paused``: as running, but bronze absorbs nothing new until it is told to; ``stale``: alive as
+far as one can tell, but its lease was not renewed in time; ``dead``: its process is gone without
+having let go. Either of these may be started again: tables go on exactly."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,13 @@ class JobState:
     closing: datetime | None = None
     updated: datetime | None = None
     totals: dict[str, dict[str, int]] | None = None
+    paused: datetime | None = None
+    cores: int | None = None
+    samples: tuple[Sample, ...] = ()
 
     @property
     def is_alive(self) -> bool:
-        return self.state in ("running", "stale")
+        return self.state in ("running", "paused", "stale")
 
     @property
     def is_open(self) -> bool:
@@ -48,7 +53,8 @@ class JobState:
         return self.n is not None
 
     def as_dict(self) -> dict[str, Any]:
-        return {k: v.isoformat() if isinstance(v, datetime) else v for k, v in asdict(self).items()}
+        content = asdict(self) | {"samples": [s.document() for s in self.samples]}
+        return {k: v.isoformat() if isinstance(v, datetime) else v for k, v in content.items()}
 
 
 def probe(layout: Layout, now: datetime) -> tuple[JobState, ...]:
@@ -67,7 +73,7 @@ def probe(layout: Layout, now: datetime) -> tuple[JobState, ...]:
 def overall(jobs: Sequence[JobState]) -> State:
     """The state of a pipeline: that of the job that needs attention most."""
     states = {job.state for job in jobs}
-    order: tuple[State, ...] = ("dead", "stale", "running")
+    order: tuple[State, ...] = ("dead", "stale", "paused", "running")
     return next((s for s in order if s in states), "stopped")
 
 
@@ -84,10 +90,19 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
         reported["trouble"] = status["trouble"]
         reported["closing"] = _time(status["closing"])
         reported["updated"] = _time(status["updated"])
+        # Not in what a Headgate of before wrote, and a stopped job's document may be old.
+        reported["paused"] = _time(status.get("paused"))
+        reported["cores"] = status.get("cores")
+        reported["samples"] = tuple(map(Sample.from_document, status.get("samples", ())))
     return JobState(
         job=job,
         layers=layers,
-        state=judge(released=lease["released"], dead=owner.is_dead(), silence=now - renewed),
+        state=judge(
+            released=lease["released"],
+            dead=owner.is_dead(),
+            silence=now - renewed,
+            paused=reported.get("paused") is not None,
+        ),
         owner=owner,
         epoch=lease["epoch"],
         since=datetime.fromisoformat(lease["since"]),
@@ -96,12 +111,14 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
     )
 
 
-def judge(*, released: bool, dead: bool, silence: timedelta) -> State:
+def judge(*, released: bool, dead: bool, silence: timedelta, paused: bool = False) -> State:
     if released:
         return "stopped"
     if dead:
         return "dead"
-    return "stale" if silence > EXPIRES_AFTER else "running"
+    if silence > EXPIRES_AFTER:
+        return "stale"
+    return "paused" if paused else "running"
 
 
 def _time(text: str | None) -> datetime | None:

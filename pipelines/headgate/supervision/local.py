@@ -16,6 +16,7 @@ import psutil
 from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
+from headgate.storage.pausing import pause as request_pause
 from headgate.storage.stopping import request_stop
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.logs import rotate, run_log, tail
@@ -109,6 +110,31 @@ def stop(
             request_stop(layout)
         wait(LOOK_EVERY)
     return alive
+
+
+def pause(
+    layout: Layout,
+    *,
+    timeout: float = STOPS_WITHIN,
+    clock: Callable[[], float] = time.monotonic,
+    wait: Callable[[float], None] = time.sleep,
+) -> datetime:
+    """Let bronze absorb nothing new, and wait until the batch that its job runs has ended.
+
+    Returns since when the pipeline is paused. Raises NotAliveError if the job does not heed it in
+    time; the request stands.
+    """
+    since = request_pause(layout, datetime.now(UTC))
+    deadline = clock() + timeout
+    while left := [j for j in _alive(layout) if "bronze" in j.layers and j.paused is None]:
+        if clock() > deadline:
+            raise NotAliveError(
+                f"process {left[0].owner.pid} on {left[0].owner.host} has not paused in "
+                f"{timeout:.0f} s; it will when its batch ends",
+                remedy="headgate status PIPELINE, headgate logs PIPELINE",
+            )
+        wait(LOOK_EVERY)
+    return since
 
 
 def kill(layout: Layout) -> tuple[JobState, ...]:

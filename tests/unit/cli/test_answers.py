@@ -38,7 +38,13 @@ def test_status_of_what_never_ran(ask: Ask, of_lake: OfLake) -> None:
     assert code == 0
     assert out.startswith("it has never run")
     document = last_object(ask("status", *of_lake, "--json")[1])
-    assert document == {"schema": 1, "pipeline": "tiny", "state": "stopped", "jobs": []}
+    assert document == {
+        "schema": 1,
+        "pipeline": "tiny",
+        "state": "stopped",
+        "paused": None,
+        "jobs": [],
+    }
 
 
 def test_ledger_that_balances(ask: Ask, lake: Lake, of_lake: OfLake) -> None:

@@ -1,0 +1,51 @@
+"""What ``headgate status`` says of a backlog: its partitions, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from headgate.cli.output import grid
+from headgate.cli.rows import cells
+
+if TYPE_CHECKING:
+    from headgate.spec.model import Pipeline
+    from headgate.storage.backlog import PartitionBacklog
+    from headgate.supervision.job_state import JobState
+    from headgate.supervision.scaling import Advice
+
+SHOWN = 10
+
+
+def furthest(partitions: Mapping[str, PartitionBacklog]) -> list[tuple[str, PartitionBacklog]]:
+    """The partitions, those furthest behind first; among equals in the order given."""
+    return sorted(partitions.items(), key=lambda item: (-item[1].records, -item[1].seconds))
+
+
+def partitions_table(partitions: Mapping[str, PartitionBacklog]) -> Table:
+    table = grid("", "partition", "unread:", "for:")
+    ordered = furthest(partitions)
+    for name, behind in ordered[:SHOWN]:
+        table.add_row(*cells(name, f"{behind.records:,}", f"{behind.seconds:,.0f} s"))
+    if rest := ordered[SHOWN:]:
+        unread = sum(behind.records for _, behind in rest)
+        table.add_row(*cells(f"{len(rest):,} more", f"{unread:,}", ""))
+    return table
+
+
+def advice_for(job: JobState, declared: Pipeline) -> Advice | None:
+    """What a running job's backlog calls for, where it has samples of one."""
+    from headgate.supervision.scaling import advise
+
+    if job.state != "running" or job.cores is None or declared.source.kafka is None:
+        return None
+    source = declared.source.kafka
+    full = (
+        job.rows is not None
+        and job.seconds is not None
+        and job.rows >= source.max_per_batch
+        and job.seconds < source.batch_target.total_seconds() / 2
+    )
+    return advise(job.samples, job.cores, full=source.max_per_batch if full else None)

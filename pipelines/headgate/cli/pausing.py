@@ -1,0 +1,86 @@
+"""``headgate pause | resume``: a pipeline that keeps its place and takes in nothing new."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, ClassVar
+
+from headgate.cli import declaration, exit_codes
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
+from headgate.cli.output import print_json
+from headgate.spec.errors import HeadgateError
+from headgate.storage.layout import Layout
+from headgate.storage.pausing import paused_since
+from headgate.storage.pausing import resume as end_pause
+
+if TYPE_CHECKING:
+    from headgate.spec.model import Pipeline
+
+
+class PausedError(HeadgateError):
+    exit_code: ClassVar[int] = exit_codes.PAUSED
+
+
+class NeverRanError(HeadgateError):
+    exit_code: ClassVar[int] = 1
+
+
+def pause(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
+    """Take in nothing new until `resume`. Returns when the batch that runs has ended."""
+    from headgate.supervision import local
+
+    declared = declaration.load(pipeline)
+    layout = _known(declared, root)
+    since = local.pause(layout)
+    if json:
+        print_json({"pipeline": declared.name, "paused": since.isoformat()})
+        return
+    print(f"{declared.name}: paused since {_time(since)}, also after a restart, until:")
+    print(command("resume", str(declared.file), root))
+
+
+def resume(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
+    """Go on where `pause` stopped it."""
+    from headgate.supervision.job_state import probe
+
+    declared = declaration.load(pipeline)
+    layout = _known(declared, root)
+    since = end_pause(layout)
+    if json:
+        print_json({"pipeline": declared.name, "was_paused": since and since.isoformat()})
+        return
+    if since is None:
+        print(f"{declared.name}: not paused")
+        return
+    print(f"{declared.name}: goes on; it was paused since {_time(since)}")
+    if not any(job.is_alive for job in probe(layout, datetime.now(UTC))):
+        print(f"it does not run: {command('start', str(declared.file), root)}")
+
+
+def look_at_pause(declared: Pipeline, layout: Layout, root: str, *, once: bool = False) -> None:
+    """Say so where a pipeline that is about to run is paused. Raises PausedError for ``once``."""
+    if (since := paused_since(layout)) is None:
+        return
+    said = f"{declared.name} is PAUSED since {_time(since)}: it takes in nothing new until:"
+    remedy = command("resume", str(declared.file), root)
+    if once:
+        raise PausedError(said, remedy)
+    print(f"{said}\n{remedy}", file=sys.stderr)
+
+
+def _known(declared: Pipeline, root: str) -> Layout:
+    """Raises NeverRanError where there is no such pipeline to pause: a root may be mistyped."""
+    from headgate.supervision.job_state import probe
+
+    layout = Layout.of(root, declared.name)
+    if not probe(layout, datetime.now(UTC)):
+        raise NeverRanError(
+            f"{declared.name} has never run under {root}",
+            remedy=f"{command('start', str(declared.file), root)}, or name its folder with --root",
+        )
+    return layout
+
+
+def _time(at: datetime) -> str:
+    return f"{at:%F %T}Z"
