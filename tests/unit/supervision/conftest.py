@@ -35,9 +35,18 @@ def lease(
         write_document(layout.storage, lease_path(layer), content)
 
 
-def report(layout: Layout, job: str, *, epoch: int, n: int) -> None:
+def report(
+    layout: Layout,
+    job: str,
+    *,
+    epoch: int,
+    n: int,
+    backlog: Backlog = Backlog("files", 2, 1000),
+    **more: Any,
+) -> None:
     """Write what a job says of itself after a batch."""
     content = {"epoch": epoch, "n": n, "rows": 5, "seconds": 1.5, "trouble": None}
-    content |= {"backlog": Backlog("files", 2, 1000).document()}
+    content |= {"backlog": backlog.document()}
     content |= {"closing": NOW.isoformat(), "updated": NOW.isoformat(), "totals": {}}
+    content |= {k: v.isoformat() if isinstance(v, datetime) else v for k, v in more.items()}
     write_document(layout.storage, Layout.document(f"status-{job}"), content)

@@ -79,6 +79,25 @@ def test_released_wins_over_all_else() -> None:
     assert judge(released=True, dead=True, silence=timedelta(days=1)) == "stopped"
 
 
+def test_a_pause_is_a_state_of_jobs_that_are_alive() -> None:
+    soon = timedelta(seconds=3)
+    assert judge(released=False, dead=False, silence=soon, paused=True) == "paused"
+    assert judge(released=False, dead=True, silence=soon, paused=True) == "dead"
+    assert judge(released=True, dead=False, silence=soon, paused=True) == "stopped"
+    assert judge(released=False, dead=False, silence=timedelta(hours=1), paused=True) == "stale"
+
+
+def test_a_pipeline_is_paused_while_the_jobs_below_bronze_go_on(layout: Layout) -> None:
+    for epoch, layer in enumerate(LAYERS, start=1):
+        lease(layout, Owner.here(), epoch=epoch, layers=(layer,))
+    report(layout, "bronze", epoch=1, n=1, paused=NOW)
+    jobs = probe(layout, NOW)
+    assert [job.state for job in jobs] == ["paused", "running", "running"]
+    assert all(job.is_alive for job in jobs)
+    assert overall(jobs) == "paused"
+    assert jobs[0].paused == NOW
+
+
 def test_the_job_that_needs_attention_decides(layout: Layout) -> None:
     lease(layout, Owner.here(), epoch=1, layers=("bronze",))
     lease(layout, GONE, epoch=2, layers=("silver",))

@@ -13,10 +13,11 @@ import pytest
 
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
+from headgate.storage.pausing import paused_since
 from headgate.storage.stopping import stop_requested
 from headgate.supervision import local
-from headgate.supervision.local import NotAliveError, kill, launch, stop
-from tests.unit.supervision.conftest import lease
+from headgate.supervision.local import NotAliveError, kill, launch, pause, stop
+from tests.unit.supervision.conftest import lease, report
 
 
 @pytest.fixture
@@ -122,3 +123,33 @@ def test_a_start_that_fails_says_what_the_job_said(
         launch(layout, Path("tiny.yml"), "lake")
     assert refused.value.exit_code == 6
     assert "run.log" in refused.value.remedy
+
+
+def test_a_pause_is_one_when_the_batch_that_ran_has_ended(layout: Layout) -> None:
+    lease(layout, Owner.here(), renewed=now())
+    report(layout, "fused", epoch=1, n=1)
+    clock = Clock()
+
+    def wait(seconds: float) -> None:
+        clock.wait(seconds)
+        if clock.time > 2:
+            report(layout, "fused", epoch=1, n=2, paused=paused_since(layout))
+
+    assert pause(layout, clock=clock, wait=wait) == paused_since(layout)
+    assert clock.time > 2
+
+
+def test_only_the_job_of_bronze_is_waited_for(layout: Layout) -> None:
+    lease(layout, Owner.here(), renewed=now(), layers=("silver",), epoch=1)
+    lease(layout, Owner.here(), renewed=now(), layers=("gold",), epoch=2)
+    clock = Clock()
+    pause(layout, timeout=10, clock=clock, wait=clock.wait)
+    assert clock.time == 0
+
+
+def test_a_pause_that_is_not_heeded_says_so_and_stands(layout: Layout) -> None:
+    lease(layout, Owner.here(), renewed=now())
+    clock = Clock()
+    with pytest.raises(NotAliveError, match="has not paused in 10 s"):
+        pause(layout, timeout=10, clock=clock, wait=clock.wait)
+    assert paused_since(layout) is not None
