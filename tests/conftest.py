@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session of a driver, shared by all tests: a JVM takes seconds to start."""
+    from headgate.jars import cached_jars
     from headgate.jobs import session
 
-    started = session.start("tests", cores=2, scratch=tmp_path_factory.mktemp("spark"))
+    scratch = tmp_path_factory.mktemp("spark")
+    started = session.start("tests", cores=2, scratch=scratch, jars=cached_jars())
     yield started
     started.stop()
 

@@ -44,8 +44,10 @@ def read_files(files: Iterable[tuple[bytes, datetime]]) -> list[SourceRecord]:
     return records
 
 
-def parse_document(value: bytes) -> Any:
+def parse_document(value: bytes | None) -> Any:
     """The one JSON document in ``value``; numbers as Number. Raises ValueError on any other."""
+    if value is None:
+        raise ValueError("a record of a broker that has no value")
     text = value.decode("utf-8")
     if depth(text) > MAX_DEPTH:
         raise ValueError("nested too deep")

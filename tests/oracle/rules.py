@@ -17,11 +17,12 @@ Expression = Callable[[Row], Any]
 
 @dataclass(frozen=True)
 class SourceRecord:
-    """One record as the source has it. ``offset`` is a total order within ``partition``."""
+    """One record as the source has it. ``offset`` is a total order within ``partition``;
+    ``ingested_at`` is when it was there at the latest: what "future" is measured from."""
 
     partition: int
     offset: int
-    value: bytes
+    value: bytes | None
     ingested_at: datetime
 
 

@@ -4,7 +4,7 @@ oracle."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
@@ -22,7 +22,7 @@ DECLARATION = """
 pipeline: readings
 sources:
   raw:
-    files: {{path: "{landing}", format: {format}, order: name, settle: "{settle}", {more}}}
+    {source}
     record:
       event_id: [id]
       event_time: {{column: at}}
@@ -114,16 +114,37 @@ def declare(
 ) -> Pipeline:
     """Write the declaration into ``folder`` and load it. ``gold`` are the gold tables to keep,
     ``more`` other keys of ``files``."""
+    place = f'path: "{landing}", format: {format}, order: name, settle: "{settle}"'
+    source = f"files: {{{_keys(place, more)}}}"
+    return _declare(folder, source, differing, unknown, gold)
+
+
+def declare_kafka(
+    folder: Path,
+    servers: str,
+    *,
+    differing: str = "warn",
+    unknown: str = "ignore",
+    gold: Collection[str] = GOLD_KEYS,
+    **keys: object,
+) -> Pipeline:
+    """As ``declare``, over a broker; ``keys`` are those of ``kafka`` beside ``servers``, such as
+    ``topic``."""
+    place = f'servers: "{servers}"'
+    source = f"kafka: {{{_keys(place, keys)}}}"
+    return _declare(folder, source, differing, unknown, gold)
+
+
+def _keys(first: str, more: Mapping[str, object]) -> str:
+    return ", ".join([first, *(f"{name}: {value}" for name, value in more.items())])
+
+
+def _declare(
+    folder: Path, source: str, differing: str, unknown: str, gold: Collection[str]
+) -> Pipeline:
     head, *tables = re.split(r"(?m)^  (?=(?:per_minute|sliding|bands):)", DECLARATION)
     kept = [table for table in tables if table.partition(":")[0] in gold]
-    text = "  ".join([head, *kept]).format(
-        landing=landing,
-        format=format,
-        differing=differing,
-        unknown=unknown,
-        settle=settle,
-        more=", ".join(f"{k}: {v}" for k, v in more.items()),
-    )
+    text = "  ".join([head, *kept]).format(source=source, differing=differing, unknown=unknown)
     file = folder / "readings.yml"
     folder.mkdir(parents=True, exist_ok=True)
     file.write_text(text)

@@ -140,10 +140,10 @@ class Driver:
     def _stream(self, spark: SparkSession, medallion: Medallion, epoch: int) -> None:
         try:
             feed = self._feed(spark, medallion)
+            self._position = feed.position
+            feed.poll(final=self._task.once)
         except StopRequested:
             return
-        self._position = feed.position
-        feed.poll(final=self._task.once)
         self._publish(feed)
         query = self._start(spark, feed, medallion, epoch)
         try:

@@ -11,32 +11,29 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headgate.bronze.stage import BronzeStage, Reached
-from headgate.sources.errors import SourceError
+from headgate.jobs.feeds.patience import Patience
 from headgate.sources.kafka.arrivals import Arrivals
 from headgate.sources.kafka.cluster import Cluster
-from headgate.sources.kafka.errors import BrokersUnreachableError, OffsetsLostError
+from headgate.sources.kafka.errors import BrokersUnreachableError, UnknownTopicError
 from headgate.sources.kafka.idling import Idling, waited_for
 from headgate.sources.kafka.listing import Listing, decoded, encoded
-from headgate.sources.kafka.losses import Loss, losses
+from headgate.sources.kafka.losses import Loss, losses, lost_error
 from headgate.sources.kafka.ranges import Offsets, next_limit, next_range, unread
 from headgate.sources.kafka.reading import KafkaReader
-from headgate.sources.kafka.topics import enrolled, partitions
+from headgate.sources.kafka.starting import check_offsets
+from headgate.sources.kafka.topics import Topic, enrolled, partitions
 from headgate.spec.model import KafkaSource, Pipeline
 from headgate.storage.backlog import Backlog, PartitionBacklog
 
 LIST_EVERY = 1.0  # seconds between looks at the ends of the logs
-ASK_AGAIN = 1.0  # seconds between attempts to reach the brokers
 READ_ATTEMPTS = 3
 MOST_ENDS = 1000
-
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,8 @@ class Surroundings:
 
 class KafkaFeed:
     """Listing and reading happen on different threads; ``_lock`` guards what they share, and
-    ``_listing_lock`` keeps listings in their order."""
+    ``_listing_lock`` keeps listings in their order. A listing is shared only when nothing is lost
+    by it: a commit from one that lacks a topic would forget where that was read to."""
 
     every = LIST_EVERY
 
@@ -74,12 +72,18 @@ class KafkaFeed:
         self._taken = 0
         self._lock = threading.Lock()
         self._listing_lock = threading.Lock()
-        self._silent_since: float | None = None
+        self._patience = Patience(
+            self._source.unreachable_after, around.monotonic, around.check, self._source.servers
+        )
         self._goal: dict[int, int] | None = None
         state = bronze.table.refresh()
         self._topics = tuple(state.topics)
         self._offsets = decoded(state.offsets)
-        self._listing = self._begin(begun=state.n > 0)
+        try:
+            self._share(self._begin(begun=state.n > 0))
+        except BaseException:
+            self._cluster.close()
+            raise
 
     @property
     def position(self) -> int:
@@ -88,19 +92,16 @@ class KafkaFeed:
     def poll(self, *, final: bool) -> None:
         """Look how far the logs reach. Raises OffsetsLostError where what was not read is gone,
         BrokersUnreachableError after a while without an answer."""
-        try:
-            listing = self._list()
-        except BrokersUnreachableError as error:
-            self._bear(error)
+        if final:
+            # Nobody looks again: without an answer now there would never be an end.
+            self._goal = dict(self._patience.persist(self._list).ends)
             return
-        self._silent_since = None
-        with self._lock:
-            position = listing.position(self._offsets)
-            now = self._around.monotonic()
-            self._idling.observe(now, listing.ends)
-            self._arrivals.observe(now, position, listing.ends)
-            if final:
-                self._goal = dict(listing.ends)
+        try:
+            self._list()
+        except BrokersUnreachableError as error:
+            self._patience.bear(error)
+        else:
+            self._patience.answered()
 
     def ends(self, after: int) -> list[int]:
         waiting = sum(self._unread().values())
@@ -131,7 +132,7 @@ class KafkaFeed:
             with self._lock:
                 listing, offsets = self._listing, dict(self._offsets)
             position = listing.position(offsets)
-            reached = next_range(position, self._goal or listing.ends, self._limit)
+            reached = next_range(position, self._wanted(listing), self._limit)
             if reached == position:
                 return False
             try:
@@ -157,10 +158,7 @@ class KafkaFeed:
 
     @property
     def trouble(self) -> str | None:
-        if self._silent_since is None:
-            return None
-        silent = self._around.monotonic() - self._silent_since
-        return f"no answer from the brokers {self._source.servers} for {silent:.0f} s"
+        return self._patience.trouble
 
     def close(self) -> None:
         self._cluster.close()
@@ -175,65 +173,64 @@ class KafkaFeed:
         )
         self._bronze.absorb(rows, stops, now, self._verify(listing))
         self._taken = sum(reached.values()) - sum(position.values())
-        self._moved(listing, reached)
+        self._moved(reached)
 
     def _verify(self, listing: Listing) -> Callable[[], None]:
         """A topic that was made anew while it was read has other records at the same offsets."""
 
         def verify() -> None:
-            if enrolled(listing.topics, self._cluster.topics()) != tuple(listing.topics):
-                self._list()
+            there = self._patience.persist(self._topics_there)
+            if {topic.label for topic in there} != listing.labels:
+                self._patience.persist(self._list)
 
         return verify
 
-    def _moved(self, listing: Listing, reached: dict[int, int]) -> None:
+    def _moved(self, reached: dict[int, int]) -> None:
         with self._lock:
             self._offsets = dict(reached)
-            self._topics = tuple(listing.topics)
 
     def _unread(self) -> dict[int, int]:
         with self._lock:
             listing = self._listing
-            return unread(listing.position(self._offsets), self._goal or listing.ends)
+            return unread(listing.position(self._offsets), self._wanted(listing))
+
+    def _wanted(self, listing: Listing) -> Offsets:
+        """Where the logs end, or ended at the final poll."""
+        if self._goal is None:
+            return listing.ends
+        return {number: end for number, end in self._goal.items() if number in listing.ends}
 
     def _begin(self, *, begun: bool) -> Listing:
         """The first listing, and where it takes a commit to begin: at the declared start, or
         behind a gap that was accepted."""
-        listing = self._persist(self._list_raw)
+        listing = self._patience.persist(self._list_raw)
         if not begun:
             self._start(listing)
-        lost = self._losses(listing) if begun else ()
-        if lost:
-            listing = self._accept(listing, lost)
-        self._listing = listing
-        return listing
+            return listing
+        lost = self._losses(listing)
+        return self._accept(listing, lost) if lost else listing
 
     def _start(self, listing: Listing) -> None:
         """Committed before anything is read: "latest" must not be another place after a crash."""
         parts = listing.partitions.values()
         start = self._source.start
         if isinstance(start, datetime | str):
-            offsets = self._persist(lambda: self._cluster.offsets(parts, start))
+            offsets = self._patience.persist(lambda: self._cluster.offsets(parts, start))
         else:
-            first = self._persist(lambda: self._cluster.offsets(parts, "earliest"))
+            first = self._patience.persist(lambda: self._cluster.offsets(parts, "earliest"))
             offsets = {p.number: start.get(p.partition, first[p.number]) for p in parts}
-            self._check_start(listing, first, offsets)
+            check_offsets(start, listing, first, self._file)
         self._commit_nothing(Reached(encoded(offsets), tuple(offsets), tuple(listing.topics)))
-        self._moved(listing, offsets)
-
-    def _check_start(self, listing: Listing, first: Offsets, offsets: Offsets) -> None:
-        for number, partition in listing.partitions.items():
-            if not first[number] <= offsets[number] <= listing.ends[number]:
-                raise SourceError(
-                    f"{self._file}: start: {partition} has no offset {offsets[number]:,}; it has "
-                    f"{first[number]:,} to {listing.ends[number]:,}",
-                    remedy="change start, or say earliest, latest or a time",
-                )
+        self._moved(offsets)
 
     def _accept(self, listing: Listing, lost: tuple[Loss, ...]) -> Listing:
         if not self._around.accept_gap or not all(loss.acceptable for loss in lost):
-            raise self._lost(lost)
-        earliest = self._persist(
+            raise lost_error(lost, self._file)
+        if not listing.partitions:
+            # Nothing to go on with: who says which topics there are?
+            self._patience.persist(self._cluster.topics)
+            raise lost_error(lost, self._file)
+        earliest = self._patience.persist(
             lambda: self._cluster.offsets(listing.partitions.values(), "earliest")
         )
         position = listing.position(self._offsets)
@@ -241,7 +238,7 @@ class KafkaFeed:
         gaps = tuple(loss.as_dict() for loss in lost)
         reached = Reached(encoded(offsets), tuple(offsets), tuple(listing.topics), gaps)
         self._commit_nothing(reached)
-        self._moved(listing, offsets)
+        self._moved(offsets)
         return replace(listing, first={})
 
     def _commit_nothing(self, reached: Reached) -> None:
@@ -249,71 +246,54 @@ class KafkaFeed:
 
     def _look_for_losses(self) -> None:
         """After a failed read: list again, however long that takes, and see what is gone."""
-        listing = self._persist(self._list)
+        listing = self._patience.persist(self._list)
         if lost := self._losses(listing):
-            raise self._lost(lost)
+            raise lost_error(lost, self._file)
 
     def _losses(self, listing: Listing) -> tuple[Loss, ...]:
-        earliest = self._persist(
+        earliest = self._patience.persist(
             lambda: self._cluster.offsets(listing.partitions.values(), "earliest")
         )
         with self._lock:
-            topics, offsets = self._topics, dict(self._offsets)
-        return losses(topics, offsets, listing.partitions, earliest, listing.ends)
-
-    def _lost(self, lost: tuple[Loss, ...]) -> OffsetsLostError:
-        told = "\n".join(f"  {loss}" for loss in lost)
-        remedy = (
-            f"pass over it, which the ledger then tells: headgate run {self._file} --accept-gap"
-        )
-        if not all(loss.acceptable for loss in lost):
-            remedy = "offsets would be given twice: read the topic into a root of its own: "
-            remedy += f"headgate run {self._file} --root ANOTHER_FOLDER"
-        return OffsetsLostError(f"records that were not read are gone:\n{told}", remedy=remedy)
+            offsets = dict(self._offsets)
+        return losses(listing.topics, offsets, listing.partitions, earliest, listing.ends)
 
     def _list(self) -> Listing:
         """List, and compare with what was read. Raises OffsetsLostError."""
         with self._listing_lock:
             listing = self._list_raw()
             with self._lock:
-                topics, offsets = self._topics, dict(self._offsets)
-                self._listing = listing
-        # Expiry shows when reading fails; this costs nothing and comes before anything is read.
-        if lost := losses(topics, offsets, listing.partitions, offsets, listing.ends):
-            raise self._lost(lost)
+                offsets = dict(self._offsets)
+            # Expiry shows when reading fails; this costs nothing and comes before any reading.
+            if lost := losses(listing.topics, offsets, listing.partitions, offsets, listing.ends):
+                raise lost_error(lost, self._file)
+            self._share(listing)
         return listing
+
+    def _share(self, listing: Listing) -> None:
+        """What is read next, and what is idle, follow from one and the same listing. The places
+        that it gave to topics stay theirs, though no commit names them yet."""
+        with self._lock:
+            now = self._around.monotonic()
+            self._listing, self._topics = listing, tuple(listing.topics)
+            self._idling.observe(now, listing.ends)
+            self._arrivals.observe(now, listing.position(self._offsets), listing.ends)
 
     def _list_raw(self) -> Listing:
         with self._lock:
             known, offsets = self._topics, dict(self._offsets)
-        topics = self._cluster.topics()
+        topics = self._topics_there()
         names = enrolled(known, topics)
         parts = partitions(names, topics)
         ends = self._cluster.offsets(parts.values(), "latest")
         new = [p for number, p in parts.items() if number not in offsets]
         return Listing(names, parts, ends, self._cluster.offsets(new, "earliest"))
 
-    def _persist(self, ask: Callable[[], Answer]) -> Answer:
-        """Ask until there is an answer, as long as the declaration allows."""
-        while True:
-            try:
-                answer = ask()
-            except BrokersUnreachableError as error:
-                self._bear(error)
-                self._around.check()
-                time.sleep(ASK_AGAIN)
-            else:
-                self._silent_since = None
-                return answer
-
-    def _bear(self, error: BrokersUnreachableError) -> None:
-        now = self._around.monotonic()
-        if self._silent_since is None:
-            self._silent_since = now
-        silent = timedelta(seconds=now - self._silent_since)
-        if silent >= self._source.unreachable_after:
-            raise BrokersUnreachableError(
-                f"{error.message}; asked for {silent.total_seconds():.0f} s "
-                "(unreachable_after in the declaration)",
-                remedy=error.remedy,
-            ) from None
+    def _topics_there(self) -> tuple[Topic, ...]:
+        """None at all is a loss where something was read, and a wrong name where nothing was."""
+        try:
+            return self._cluster.topics()
+        except UnknownTopicError:
+            if not self._offsets:
+                raise
+            return ()

@@ -28,6 +28,7 @@ class Idling:
     def observe(self, now: float, ends: Offsets) -> None:
         """Take in how the logs have grown since the last time."""
         grown = {p for p, end in ends.items() if end > self._ends.get(p, end)}
+        new = ends.keys() - self._ends.keys()
         self._ends = dict(ends)
         self._silent = {p: self._silent.get(p, 0.0) for p in ends}
         if not grown:
@@ -36,7 +37,7 @@ class Idling:
         self._arrived = now
         flows = passed is not None and passed <= self._after / PAUSE
         for partition in ends:
-            if partition in grown or not flows or passed is None:
+            if partition in grown or partition in new or not flows or passed is None:
                 self._silent[partition] = 0.0
             else:
                 self._silent[partition] += passed

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headgate.sources.kafka.ranges import Offsets
-from headgate.sources.kafka.topics import Partition
+from headgate.sources.kafka.topics import Partition, label_of
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,11 @@ class Listing:
     partitions: Mapping[int, Partition]
     ends: Offsets
     first: Offsets
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The topics that are listed now, as ``topics`` names them."""
+        return frozenset(label_of(self.topics, number) for number in self.partitions)
 
     def position(self, offsets: Offsets) -> dict[int, int]:
         """Where reading continues in every listed partition, after a commit at ``offsets``."""

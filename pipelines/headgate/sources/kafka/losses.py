@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from headgate.sources.kafka.errors import OffsetsLostError
 from headgate.sources.kafka.ranges import Offsets
 from headgate.sources.kafka.topics import Partition, partition_of
 
@@ -61,3 +62,13 @@ def losses(
                 Loss(partition.topic, partition.partition, latest[number], offset, reason, False)
             )
     return tuple(found)
+
+
+def lost_error(lost: Sequence[Loss], file: str) -> OffsetsLostError:
+    """The error that tells of ``lost``; ``file`` is the declaration."""
+    told = "\n".join(f"  {loss}" for loss in lost)
+    remedy = f"pass over it, which the ledger then tells: headgate run {file} --accept-gap"
+    if not all(loss.acceptable for loss in lost):
+        remedy = "offsets would be given twice: read the topic into a root of its own: "
+        remedy += f"headgate run {file} --root ANOTHER_FOLDER"
+    return OffsetsLostError(f"records that were not read are gone:\n{told}", remedy=remedy)

@@ -20,6 +20,9 @@ from headgate.tables.projection import Projection
 from headgate.tables.record_shape import HEADERS
 
 _POLL = 30_000  # milliseconds without an answer until a task fails
+# Milliseconds, unless the declaration's options say otherwise. Spark asks for offsets before it
+# reads, once a minute by default and three times: the feed asks again itself, and can be stopped.
+_ASKING = {"kafka.default.api.timeout.ms": "15000", "kafka.request.timeout.ms": "15000"}
 _LOG_APPEND_TIME = 1
 
 Value = TypeVar("Value")
@@ -32,7 +35,10 @@ class KafkaReader:
     def __init__(self, spark: SparkSession, source: KafkaSource, group: str, cores: int) -> None:
         self._spark = spark
         options = {f"kafka.{k}": v for k, v in client_properties(source).items()}
+        if not options.keys() & _ASKING.keys():
+            options |= _ASKING
         options |= {
+            "fetchOffset.numRetries": "1",
             "kafka.group.id": group,
             "kafka.isolation.level": source.isolation,
             "includeHeaders": "true",

@@ -60,7 +60,12 @@ def base_of(enrolled: Sequence[str], label: str) -> int:
     return enrolled.index(label) << _BITS
 
 
+def label_of(enrolled: Sequence[str], number: int) -> str:
+    """The topic of the partition with a number."""
+    return enrolled[number >> _BITS]
+
+
 def partition_of(enrolled: Sequence[str], number: int) -> Partition:
     """The partition with a number, listed or not."""
-    name = enrolled[number >> _BITS].rpartition("@")[0]
+    name = label_of(enrolled, number).rpartition("@")[0]
     return Partition(name, number & ((1 << _BITS) - 1), number)

@@ -1,0 +1,71 @@
+"""How long brokers that do not answer are borne with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TypeVar
+
+from headgate.sources.kafka.errors import BrokersUnreachableError
+
+ASK_AGAIN = 1.0  # seconds between attempts
+
+Answer = TypeVar("Answer")
+
+
+class Patience:
+    """Counts the time since an answer was first missed. Used by several threads: an answer that
+    any of them gets counts for all. ``monotonic`` is in seconds, ``check`` raises where the driver
+    shall end."""
+
+    def __init__(
+        self,
+        limit: timedelta,
+        monotonic: Callable[[], float],
+        check: Callable[[], None],
+        servers: str,
+    ) -> None:
+        self._limit = limit
+        self._monotonic = monotonic
+        self._check = check
+        self._servers = servers
+        self._silent_since: float | None = None
+
+    @property
+    def trouble(self) -> str | None:
+        """What keeps the brokers from answering, in words; None where they answer."""
+        since = self._silent_since
+        if since is None:
+            return None
+        silent = self._monotonic() - since
+        return f"no answer from the brokers {self._servers} for {silent:.0f} s"
+
+    def answered(self) -> None:
+        self._silent_since = None
+
+    def bear(self, error: BrokersUnreachableError) -> None:
+        """Take in that there was no answer. Raises BrokersUnreachableError after too long."""
+        now = self._monotonic()
+        since = now if self._silent_since is None else self._silent_since
+        self._silent_since = since
+        silent = timedelta(seconds=now - since)
+        if silent >= self._limit:
+            raise BrokersUnreachableError(
+                f"{error.message}; asked for {silent.total_seconds():.0f} s "
+                "(unreachable_after in the declaration)",
+                remedy=error.remedy,
+            ) from None
+
+    def persist(self, ask: Callable[[], Answer]) -> Answer:
+        """Ask until there is an answer. Blocks; raises as ``bear`` and ``check`` do."""
+        while True:
+            try:
+                answer = ask()
+            except BrokersUnreachableError as error:
+                self.bear(error)
+                self._check()
+                time.sleep(ASK_AGAIN)
+            else:
+                self.answered()
+                return answer

@@ -1,0 +1,105 @@
+"""Brokers, a reader and a bronze of nothing but numbers: what the feed of Kafka decides by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from types import SimpleNamespace
+from typing import Any
+
+from headgate.bronze.stage import Reached
+from headgate.sources.kafka.errors import BrokersUnreachableError, UnknownTopicError
+from headgate.sources.kafka.topics import Partition, Topic
+from headgate.tables.state import State
+
+
+@dataclass
+class Log:
+    """Offsets ``[first, end)`` are there."""
+
+    end: int = 0
+    first: int = 0
+
+
+@dataclass
+class Brokers:
+    """In the place of ``Cluster``: topics by name, each with an id and logs."""
+
+    ids: dict[str, str] = field(default_factory=dict)
+    logs: dict[str, list[Log]] = field(default_factory=dict)
+    silent: int = 0
+    """How many questions from now stay without an answer."""
+    closed: bool = False
+
+    def make(self, topic: str, *ends: int) -> None:
+        """A topic with logs that end there; one that is there already is made anew."""
+        self.ids[topic] = f"id{len(self.ids)}{self.ids.get(topic, '')}"
+        self.logs[topic] = [Log(end) for end in ends]
+
+    def remove(self, topic: str) -> None:
+        del self.logs[topic]
+
+    def topics(self) -> tuple[Topic, ...]:
+        self._answer()
+        if not self.logs:
+            raise UnknownTopicError("no topic", remedy="topics that exist: none")
+        return tuple(Topic(t, self.ids[t], len(self.logs[t])) for t in sorted(self.logs))
+
+    def offsets(self, partitions: Collection[Partition], at: str | datetime) -> Mapping[int, int]:
+        self._answer()
+        logs = {p.number: self.logs[p.topic][p.partition] for p in partitions}
+        return {n: log.first if at == "earliest" else log.end for n, log in logs.items()}
+
+    def close(self) -> None:
+        self.closed = True
+
+    def _answer(self) -> None:
+        if self.silent:
+            self.silent -= 1
+            raise BrokersUnreachableError("no answer", remedy="see whether a broker listens")
+
+
+@dataclass
+class Reading:
+    """In the place of ``KafkaReader``: ``meanwhile`` happens while it reads, once."""
+
+    meanwhile: Callable[[], None] = lambda: None
+
+    def read(self, *_: object) -> None:
+        happening, self.meanwhile = self.meanwhile, lambda: None
+        happening()
+
+
+@dataclass
+class Bronze:
+    """In the place of ``BronzeStage``: keeps what was committed."""
+
+    state: State = field(default_factory=State)
+    commits: list[Reached] = field(default_factory=list)
+    verified: int = 0
+
+    @property
+    def table(self) -> Any:
+        return SimpleNamespace(epoch=1, refresh=lambda: self.state)
+
+    def no_records(self) -> None:
+        return None
+
+    def absorb(
+        self,
+        _: object,
+        reached: Reached,
+        now: datetime,
+        verify: Callable[[], None] = lambda: None,
+    ) -> None:
+        verify()
+        gaps = (*self.state.gaps, *reached.gaps)
+        self.state = replace(
+            self.state,
+            n=self.state.n + 1,
+            offsets=dict(reached.offsets),
+            topics=tuple(reached.topics),
+            gaps=gaps,
+        )
+        self.commits.append(reached)

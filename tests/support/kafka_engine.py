@@ -1,0 +1,82 @@
+"""The engine over a real broker, in this process and without streaming: the test chooses when to
+list and to absorb, and what both clocks say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from headgate.broker.running import Broker
+from headgate.jobs.feeds.kafka import KafkaFeed, Surroundings
+from headgate.jobs.medallion import Medallion
+from headgate.storage.ownership import LAYERS
+from tests.oracle import SourceRecord
+from tests.support.broker import consume_all
+from tests.support.engine import Engine
+
+
+@dataclass
+class KafkaEngine(Engine):
+    """``moment`` is the monotonic clock in seconds; ``now`` goes with it in :meth:`wait`."""
+
+    accept_gap: bool = False
+    moment: float = 0.0
+
+    def start(self, layers: Sequence[str] = LAYERS) -> KafkaEngine:
+        """A new driver: nothing in memory, a fence over every table, the brokers listed."""
+        self.close()
+        self.epoch += 1
+        self.medallion = Medallion(self.spark, self.pipeline, self.layout, layers)
+        self.medallion.create()
+        self.medallion.fence(self.epoch)
+        around = Surroundings(
+            check=lambda: None,
+            clock=self.clock,
+            accept_gap=self.accept_gap,
+            monotonic=lambda: self.moment,
+        )
+        self.feed = KafkaFeed(self.spark, self.pipeline, self.medallion.bronze, around)
+        return self
+
+    def close(self) -> None:
+        if hasattr(self, "feed"):
+            self.feed.close()
+
+    def wait(self, seconds: float) -> None:
+        self.moment += seconds
+        self.now += timedelta(seconds=seconds)
+
+    def list_new(self) -> bool:
+        self.feed.poll(final=False)
+        return bool(self.feed.ends(0))
+
+    def absorb(self, end: int | None = None) -> None:
+        """One bronze batch of what was listed last, up to the declared limit."""
+        assert end is None, "a batch of Kafka is bounded by the declaration"
+        assert self.feed.absorb(0, 1), "nothing was listed that is not read"
+
+    def drain(self, catch_up_every: int = 1) -> int:
+        """All there is now, batch by batch; silver and gold follow after every so many. Returns
+        the number of batches."""
+        batches = 0
+        while self.list_new():
+            self.absorb()
+            batches += 1
+            if batches % catch_up_every == 0:
+                self.catch_up()
+        self.catch_up()
+        return batches
+
+
+def records_of(
+    broker: Broker, topic: str, base: int = 0, read_at: datetime | None = None
+) -> list[SourceRecord]:
+    """The oracle's view of a topic: every committed record, as an independent client reads it.
+    ``base`` is the number of its partition 0; ``read_at`` bounds the times that producers gave."""
+    found = []
+    for record in consume_all(broker, topic):
+        assert record.timestamp is not None
+        seen = min(record.timestamp, read_at) if read_at else record.timestamp
+        found.append(SourceRecord(base + record.partition, record.offset, record.value, seen))
+    return found

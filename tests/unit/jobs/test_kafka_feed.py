@@ -1,0 +1,342 @@
+"""The feed of Kafka over brokers of nothing but numbers: what it lists, decides and commits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JError
+
+from headgate.jobs.errors import StopRequested
+from headgate.jobs.feeds import kafka, patience
+from headgate.jobs.feeds.kafka import KafkaFeed, Surroundings
+from headgate.sources.errors import SourceError
+from headgate.sources.kafka.errors import (
+    BrokersUnreachableError,
+    OffsetsLostError,
+    UnknownTopicError,
+)
+from headgate.spec.model import Pipeline
+from tests.support.brokers import Brokers, Bronze, Reading
+from tests.support.readings import declare_kafka
+
+A_MINUTE = {"unreachable_after": "1 minute"}
+
+
+@dataclass
+class Place:
+    """One pipeline, its brokers and its bronze; ``start`` is a new driver."""
+
+    folder: Path
+    brokers: Brokers = field(default_factory=Brokers)
+    reading: Reading = field(default_factory=Reading)
+    bronze: Bronze = field(default_factory=Bronze)
+    now: float = 0.0
+    check: Callable[[], None] = lambda: None
+
+    def declare(self, **keys: object) -> Pipeline:
+        which = {} if "topic" in keys or "pattern" in keys else {"pattern": '".*"'}
+        return declare_kafka(self.folder, "localhost:1", **(which | keys))
+
+    def start(self, *, accept_gap: bool = False, **keys: object) -> KafkaFeed:
+        around = Surroundings(
+            check=lambda: self.check(),  # noqa: PLW0108  (it may change)
+            clock=lambda: datetime(2026, 3, 1, tzinfo=UTC),
+            monotonic=lambda: self.now,
+            accept_gap=accept_gap,
+        )
+        fakes: Any = self.bronze
+        return KafkaFeed(None, self.declare(**keys), fakes, around)  # type: ignore[arg-type]
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    place = Place(tmp_path)
+    monkeypatch.setattr(kafka, "Cluster", lambda *_: place.brokers)
+    monkeypatch.setattr(kafka, "KafkaReader", lambda *_: place.reading)
+    monkeypatch.setattr(patience.time, "sleep", place.sleep)
+    return place
+
+
+def drain(feed: KafkaFeed) -> None:
+    while feed.ends(0):
+        assert feed.absorb(0, 1)
+
+
+def test_the_start_is_committed_before_anything_is_read(place: Place) -> None:
+    place.brokers.make("a", 7, 9)
+    feed = place.start(start="latest")
+    assert [c.offsets for c in place.bronze.commits] == [{"0": 7, "1": 9}]
+    place.brokers.logs["a"][0].end = 10
+    again = place.start(start="latest")
+    assert len(place.bronze.commits) == 1
+    assert again.ends(0) == [1]
+    assert feed.ends(0) == []
+
+
+def test_an_end_that_moved_while_it_was_listed_is_no_harm(place: Place) -> None:
+    """``latest`` is asked for after the listing, and may be further."""
+    place.brokers.make("a", 7)
+    offsets, asked = place.brokers.offsets, []
+
+    def growing(partitions: Any, at: Any) -> Any:
+        asked.append(at)
+        if len(asked) == 3:
+            place.brokers.logs["a"][0].end = 8
+        return offsets(partitions, at)
+
+    place.brokers.offsets = growing  # type: ignore[method-assign]
+    feed = place.start(start="latest")
+    assert place.bronze.state.offsets == {"0": 8}
+    assert not feed.absorb(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("start", "told"),
+    [
+        ("{0: 8}", "a/0 has no offset 8; it has 2 to 7"),
+        ("{0: 1}", "a/0 has no offset 1; it has 2 to 7"),
+        ("{4: 0}", "no partition 4; the topic has 2"),
+    ],
+)
+def test_a_start_that_is_not_there(place: Place, start: str, told: str) -> None:
+    place.brokers.make("a", 7, 9)
+    place.brokers.logs["a"][0].first = 2
+    with pytest.raises(SourceError, match=told):
+        place.start(topic="a", start=start)
+    assert place.bronze.commits == []
+    assert place.brokers.closed
+
+
+def test_a_topic_that_vanished_is_in_no_commit_forgotten(place: Place) -> None:
+    """The listing without it reaches the stream's thread only through an error."""
+    place.brokers.make("a", 5)
+    place.brokers.make("b", 5)
+    feed = place.start(max_per_batch=2)
+    assert feed.absorb(0, 1)
+    place.brokers.remove("a")
+    with pytest.raises(OffsetsLostError, match=r"a/0: offsets 1 to the end \(the topic is gone\)"):
+        feed.poll(final=False)
+    with pytest.raises(OffsetsLostError):
+        feed.absorb(0, 2)
+    assert all(set(c.offsets) == {"0", str(1 << 16)} for c in place.bronze.commits)
+    with pytest.raises(OffsetsLostError, match="a/0"):
+        place.start()
+
+
+def test_topics_keep_the_places_they_were_given(place: Place) -> None:
+    """One appears, and while its first batch is read another that sorts before it."""
+    place.brokers.make("b", 5)
+    feed = place.start()
+    drain(feed)
+    place.brokers.make("z", 3)
+    feed.poll(final=False)
+
+    def meanwhile() -> None:
+        place.brokers.make("m", 4)
+        feed.poll(final=False)
+
+    place.reading.meanwhile = meanwhile
+    drain(feed)
+    names = [tuple(label.partition("@")[0] for label in c.topics) for c in place.bronze.commits]
+    assert names[-1] == ("b", "z", "m")
+    assert all(names[-1][: len(name)] == name for name in names)
+    assert place.bronze.state.offsets == {"0": 5, str(1 << 16): 3, str(2 << 16): 4}
+
+
+def test_a_topic_made_anew_while_it_is_read_is_not_committed(place: Place) -> None:
+    place.brokers.make("a", 5)
+    feed = place.start()
+    place.reading.meanwhile = lambda: place.brokers.make("a", 900)
+    with pytest.raises(OffsetsLostError, match=r"a/0: offsets 0 to the end \(.* made anew\)"):
+        feed.absorb(0, 1)
+    assert len(place.bronze.commits) == 1
+
+
+def test_a_topic_removed_while_it_is_read_is_not_committed(place: Place) -> None:
+    place.brokers.make("a", 5)
+    feed = place.start(topic="a")
+    place.reading.meanwhile = lambda: place.brokers.remove("a")
+    with pytest.raises(OffsetsLostError, match="the topic is gone"):
+        feed.absorb(0, 1)
+    assert len(place.bronze.commits) == 1
+
+
+def test_a_gap_is_accepted_at_the_start_and_said(place: Place) -> None:
+    place.brokers.make("a", 5, 5)
+    drain(place.start())
+    place.brokers.logs["a"] = [type(log)(9, 7) for log in place.brokers.logs["a"]]
+    with pytest.raises(OffsetsLostError) as error:
+        place.start()
+    assert "a/0: offsets 5 to 6" in str(error.value)
+    assert "a/1: offsets 5 to 6" in str(error.value)
+    assert "--accept-gap" in error.value.remedy
+    feed = place.start(accept_gap=True)
+    assert [
+        (g["topic"], g["partition"], g["first"], g["end"]) for g in place.bronze.state.gaps
+    ] == [
+        ("a", 0, 5, 7),
+        ("a", 1, 5, 7),
+    ]
+    drain(feed)
+    assert place.bronze.state.offsets == {"0": 9, "1": 9}
+    place.start()
+    assert len(place.bronze.state.gaps) == 2
+
+
+def test_a_log_that_was_cut_off_is_never_passed_over(place: Place) -> None:
+    place.brokers.make("a", 5)
+    drain(place.start())
+    place.brokers.logs["a"][0].end = 3
+    with pytest.raises(OffsetsLostError, match="offsets 3 to 4") as error:
+        place.start(accept_gap=True)
+    assert "--root" in error.value.remedy
+
+
+def test_a_removed_topic_is_a_loss_and_then_nothing_to_go_on_with(place: Place) -> None:
+    place.brokers.make("a", 5)
+    drain(place.start(topic="a"))
+    place.brokers.remove("a")
+    with pytest.raises(OffsetsLostError, match="a/0: offsets 5 to the end"):
+        place.start(topic="a")
+    with pytest.raises(UnknownTopicError):
+        place.start(topic="a", accept_gap=True)
+    place.brokers.make("a", 2)
+    drain(place.start(topic="a", accept_gap=True))
+    assert place.bronze.state.offsets == {str(1 << 16): 2}
+
+
+def test_what_expired_shows_when_reading_fails(place: Place) -> None:
+    place.brokers.make("a", 5)
+    feed = place.start()
+
+    def expire() -> None:
+        place.brokers.logs["a"][0].first = 2
+        raise Py4JError("offset out of range")
+
+    place.reading.meanwhile = expire
+    with pytest.raises(OffsetsLostError, match="a/0: offsets 0 to 1 .expired"):
+        feed.absorb(0, 1)
+
+
+def test_a_read_that_fails_is_tried_again_and_not_for_ever(place: Place) -> None:
+    place.brokers.make("a", 5)
+    feed = place.start()
+    failures = 0
+
+    def fail() -> None:
+        nonlocal failures
+        failures += 1
+        place.reading.meanwhile = fail
+        raise Py4JError("no reason")
+
+    place.reading.meanwhile = fail
+    with pytest.raises(Py4JError):
+        feed.absorb(0, 1)
+    assert failures == kafka.READ_ATTEMPTS
+
+
+def test_brokers_are_borne_with_for_as_long_as_declared(place: Place) -> None:
+    place.brokers.make("a", 5)
+    feed = place.start(**A_MINUTE)
+    place.brokers.silent = 1000
+    feed.poll(final=False)
+    place.now += 59
+    feed.poll(final=False)
+    assert "no answer from the brokers localhost:1 for 59 s" in (feed.trouble or "")
+    place.now += 1
+    with pytest.raises(BrokersUnreachableError, match="asked for 60 s"):
+        feed.poll(final=False)
+    place.brokers.silent = 0
+    feed.poll(final=False)
+    assert feed.trouble is None
+
+
+def test_a_final_poll_waits_for_an_answer(place: Place) -> None:
+    place.brokers.make("a", 5)
+    feed = place.start()
+    drain(feed)
+    place.brokers.logs["a"][0].end = 6
+    place.brokers.silent = 3
+    feed.poll(final=True)
+    assert not feed.has_absorbed_all(0)
+    drain(feed)
+    assert feed.has_absorbed_all(0)
+
+
+def test_a_stop_is_heard_while_brokers_do_not_answer(place: Place) -> None:
+    place.brokers.make("a", 5)
+    feed = place.start()
+    place.brokers.silent = 1000
+
+    def stop() -> None:
+        raise StopRequested
+
+    place.check = stop
+    with pytest.raises(StopRequested):
+        feed.poll(final=True)
+
+
+def test_brokers_that_are_silent_at_the_commit_do_not_end_the_driver(place: Place) -> None:
+    place.brokers.make("a", 5)
+    feed = place.start()
+
+    def fall_silent() -> None:
+        place.brokers.silent = 3
+
+    place.reading.meanwhile = fall_silent
+    assert feed.absorb(0, 1)
+    assert place.bronze.state.offsets == {"0": 5}
+
+
+def test_a_topic_that_came_and_went_unread_is_not_waited_for(place: Place) -> None:
+    place.brokers.make("a", 5)
+    feed = place.start(max_per_batch=3)
+    place.brokers.make("b", 5)
+    feed.poll(final=True)
+    place.brokers.remove("b")
+    # Another one appears: the next commit looks again.
+    place.brokers.make("c", 5)
+    place.reading.meanwhile = lambda: feed._share(feed._list_raw())
+    drain(feed)
+    assert feed.has_absorbed_all(0)
+    assert place.bronze.state.offsets["0"] == 5
+
+
+def test_idle_partitions_are_not_waited_for(place: Place) -> None:
+    place.brokers.make("a", 5, 5)
+    feed = place.start(idle_after="10 seconds")
+    drain(feed)
+    for _ in range(12):
+        place.now += 1
+        place.brokers.logs["a"][0].end += 1
+        feed.poll(final=False)
+    drain(feed)
+    assert set(place.bronze.commits[-1].partitions) == {0}
+    place.brokers.logs["a"][1].end += 1
+    feed.poll(final=False)
+    drain(feed)
+    assert set(place.bronze.commits[-1].partitions) == {0, 1}
+
+
+def test_batches_shrink_to_what_fits_and_backlog_says_the_rest(place: Place) -> None:
+    place.brokers.make("a", 1000, 0)
+    feed = place.start(max_per_batch=400, min_per_batch=10, batch_target="10 s")
+    assert feed.ends(0) == [1, 2, 3]
+    assert feed.absorb(0, 1)
+    feed.batch_took(timedelta(seconds=20))
+    place.now += 30
+    backlog = feed.backlog(1)
+    assert (backlog.count, backlog.seconds) == (600, 30)
+    assert {name: part.records for name, part in backlog.partitions.items()} == {
+        "a/0": 600,
+        "a/1": 0,
+    }
+    assert feed.ends(1) == [2, 3, 4]
