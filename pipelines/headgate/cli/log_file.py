@@ -7,12 +7,26 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from headgate.spec.secrets import without
+
 _current: Path | None = None
+_hidden: frozenset[str] = frozenset()
+
+
+def hide(secrets: Iterable[str]) -> None:
+    """From now on, these are in nothing that :func:`shown` returns or :func:`record_crash` writes:
+    an error of Spark or a client may quote what it was given."""
+    global _hidden
+    _hidden = frozenset(secrets)
+
+
+def shown(text: str) -> str:
+    return without(_hidden, text)
 
 
 def divert(path: Path) -> None:
@@ -51,7 +65,7 @@ def record_crash(error: BaseException) -> Path | None:
 
     Returns where it is; None where nothing can be written.
     """
-    text = "".join(traceback.format_exception(error))
+    text = shown("".join(traceback.format_exception(error)))
     for path in (*([_current] if _current else []), *_fallbacks()):
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)

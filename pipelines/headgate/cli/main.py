@@ -21,7 +21,7 @@ from headgate.cli.init import init
 from headgate.cli.kafka import app as kafka
 from headgate.cli.ledger import ledger
 from headgate.cli.lifecycle import restart, start, stop
-from headgate.cli.log_file import record_crash
+from headgate.cli.log_file import record_crash, shown
 from headgate.cli.logs import logs
 from headgate.cli.machine_faults import machine_fault
 from headgate.cli.output import print_json
@@ -107,6 +107,7 @@ def answer(arguments: Sequence[str]) -> int:
 
 
 def _refuse(arguments: Sequence[str], message: str, remedy: str, code: int) -> int:
+    message, remedy = shown(message), shown(remedy)
     with suppress(OSError):  # whoever was to read it has gone
         print(f"{message}\n{remedy}", file=sys.stderr)
         if "--json" in arguments:

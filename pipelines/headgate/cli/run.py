@@ -88,12 +88,14 @@ def _drive(
     options: Mapping[str, bool],
 ) -> None:
     from headgate.cli.driving import drive, jars_for, require_java
-    from headgate.cli.log_file import divert
+    from headgate.cli.log_file import divert, hide
     from headgate.cli.screen import screen
+    from headgate.spec.secrets import secrets_of
     from headgate.supervision.logs import rotate, spark_log
 
     require_java()
     jars = jars_for(declared)
+    hide(secrets_of(declared))
     log = spark_log(layout, "fused" if layers == LAYERS else layers[0])
     rotate(log)
     divert(log)

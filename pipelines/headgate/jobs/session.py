@@ -21,6 +21,10 @@ _JVM = "-XX:+UseParallelGC" + (" -XX:+UseTransparentHugePages" if sys.platform =
 _UNIQUE = ("value", "offset", "event_id", "_offset", "_event_id")
 
 
+# What Spark must not show of its options, wherever it prints a plan or a configuration.
+_SECRET = r"(?i)secret|password|passphrase|token|access[.]?key|credential|jaas|keystore[.]key"
+
+
 def start(name: str, *, cores: int, scratch: Path, jars: Sequence[Path] = ()) -> SparkSession:
     """A local session that listens on loopback only and writes nothing outside ``scratch``.
 
@@ -54,6 +58,8 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": os.environ.get("HEADGATE_DRIVER_MEMORY", "2g"),
         "spark.driver.extraJavaOptions": f"{_JVM} -Dderby.system.home={scratch}",
+        "spark.redaction.regex": _SECRET,
+        "spark.sql.redaction.options.regex": f"{_SECRET}|url",
         "spark.ui.enabled": "false",
         # Kept even without the UI: a thousand finished queries with their plans fill the heap.
         "spark.sql.ui.retainedExecutions": "20",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli import exit_codes, plan
+from headgate.cli import exit_codes, log_file, plan
 from headgate.spec.errors import HeadgateError
 from tests.unit.cli.conftest import Ask, last_object
 
@@ -67,6 +67,24 @@ def test_a_fault_of_ours_is_one_line_and_a_log(ask: Ask, monkeypatch: pytest.Mon
     assert first == "ZeroDivisionError: first line"
     log = second.removeprefix("details: ")
     assert "Traceback" in Path(log).read_text()
+
+
+@pytest.mark.parametrize("kind", [ValueError, HeadgateError])
+def test_no_secret_is_in_an_answer_or_a_log(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: type[Exception]
+) -> None:
+    def fail(_: str) -> None:
+        raise kind("given open sesame", "not open sesame") from OSError("open sesame")
+
+    monkeypatch.setattr(log_file, "_hidden", frozenset())
+    log_file.hide(["open sesame"])
+    monkeypatch.setattr(plan.declaration, "load", fail)
+    _, out, err = ask("plan", "auctions", "--json")
+    assert "given ***" in out
+    assert "given ***" in err
+    logs = [log.read_text() for log in tmp_path.rglob("*.log")]
+    assert len(logs) == (kind is ValueError)
+    assert not any("sesame" in text for text in [out, err, *logs])
 
 
 def test_start_up_loads_nothing_heavy() -> None:

@@ -12,6 +12,7 @@ from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, Owner, lease_path
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
+TWO_FILES = Backlog("files", 2, 1000)
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def report(
     *,
     epoch: int,
     n: int,
-    backlog: Backlog = Backlog("files", 2, 1000),
+    backlog: Backlog = TWO_FILES,
     **more: Any,
 ) -> None:
     """Write what a job says of itself after a batch."""

@@ -21,6 +21,7 @@ from headgate.sources.kafka.errors import (
 )
 from headgate.sources.kafka.topics import Partition, Topic
 from headgate.spec.model import KafkaSource
+from headgate.spec.secrets import secrets_in, without
 
 _PATIENCE = 10_000  # milliseconds for one question: the caller decides whether to ask again
 _ADMIN = "org.apache.kafka.clients.admin"
@@ -168,26 +169,23 @@ class Cluster:
         cause = error.java_exception
         while cause is not None:
             names.add(str(cause.getClass().getSimpleName()))
-            retriable |= bool(_is_retriable(self._jvm, cause))
+            retriable |= _is_retriable(cause)
             said = str(cause.getMessage() or cause.getClass().getSimpleName())
             cause = cause.getCause()
         refused = names & {"SslAuthenticationException", "SaslAuthenticationException"}
-        return names, without(self._source.options.values(), said), retriable and not refused
+        return names, without(secrets_in(self._source.options), said), retriable and not refused
 
 
-def _is_retriable(jvm: Any, cause: Any) -> bool:
-    name = "org.apache.kafka.common.errors.RetriableException"
-    return bool(jvm.java.lang.Class.forName(name).isInstance(cause))
+def _is_retriable(cause: Any) -> bool:
+    # By name: Class.forName looks where Spark's own jars are, not where these were added.
+    kind = cause.getClass()
+    while kind is not None:
+        if kind.getName() == "org.apache.kafka.common.errors.RetriableException":
+            return True
+        kind = kind.getSuperclass()
+    return False
 
 
 def client_properties(source: KafkaSource) -> Mapping[str, str]:
     """The Kafka client properties of a source, secrets among them: never to be shown."""
     return {**source.options, "bootstrap.servers": source.servers}
-
-
-def without(secrets: Iterable[str], text: str) -> str:
-    """``text`` with every secret replaced. Short values are words, not secrets."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) > 7:
-            text = text.replace(secret, "***")
-    return text
