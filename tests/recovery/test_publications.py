@@ -1,0 +1,99 @@
+"""Drivers are killed while they publish; a consumer that drops known ids gets every row once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.broker.consuming import Record
+from headgate.broker.running import Broker
+from tests.support.broker import consume_all, create_topic
+from tests.support.drivers import PATIENCE, REPOSITORY
+from tests.support.events import readings
+from tests.support.landing import Landing, split
+from tests.support.readings import declare
+from tests.support.tables import read
+
+pytestmark = pytest.mark.recovery
+
+KILLS = ("publish.sent", "gold.committed:3", "publish.committed:2")
+
+
+def run(declaration: Path, root: Path, *options: str, failpoint: str = "") -> int:
+    """``headgate run --once``, as a person would start it."""
+    paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "pipelines")])
+    settings = {
+        "PYTHONPATH": paths,
+        "HEADGATE_FAILPOINT": failpoint,
+        "HEADGATE_DRIVER_MEMORY": "1g",
+    }
+    command = [sys.executable, "-m", "headgate.cli", "run", str(declaration), "--once"]
+    process = subprocess.Popen(
+        [*command, "--root", str(root), *options],
+        env=os.environ | settings,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=PATIENCE)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # the JVM of a driver that was killed
+    print(output)
+    return process.returncode
+
+
+def once(records: list[Record]) -> dict[str, dict[str, Any]]:
+    """What a consumer makes of a topic: the first message of each id, all others equal to it."""
+    seen: dict[str, Record] = {}
+    for record in records:
+        identity = dict(record.headers)["headgate-id"]
+        assert identity
+        first = seen.setdefault(identity.decode(), record)
+        assert (first.key, first.value) == (record.key, record.value)
+    return {name: json.loads(record.value or b"") for name, record in seen.items()}
+
+
+def test_no_final_window_is_missing_and_no_late_row(tmp_path: Path, broker: Broker) -> None:
+    landing = Landing(tmp_path / "landing")
+    files = split(readings(400, seed=8), 2 * len(KILLS) + 1)
+    declared = declare(tmp_path, landing.folder, gold=("sliding",), max_files_per_batch=1)
+    finals, lates = create_topic(broker, 2), create_topic(broker, 2)
+    servers = f"servers: '{broker.servers}'"
+    with declared.file.open("a") as text:
+        text.write("publish:\n")
+        text.write(f"  finals: {{from: gold.sliding, kafka: {{{servers}, topic: {finals}}}}}\n")
+        text.write(f"  lates: {{from: late.sliding, kafka: {{{servers}, topic: {lates}}}}}\n")
+    root = tmp_path / "root"
+    for number, failpoint in enumerate(KILLS):
+        landing.write_all(files[2 * number : 2 * number + 2], first=2 * number + 1)
+        assert run(declared.file, root, failpoint=failpoint) == -signal.SIGKILL, failpoint
+    landing.write_all(files[-1:], first=len(files))
+    assert run(declared.file, root, "--close-windows") == 0
+    messages = consume_all(broker, finals)
+    found = {(w["window_start"], w["ok"]): w for w in once(messages).values()}
+    assert len(found) == len(once(messages)) < len(messages)
+    rows = {(row["window_start"], row["ok"]): row for row in read(root, "gold/sliding")}
+    assert {(datetime.fromisoformat(start), ok) for start, ok in found} == set(rows)
+    for (start, ok), window in found.items():
+        row = rows[datetime.fromisoformat(start), ok]
+        assert (window["events"], window["final"]) == (row["events"], True)
+        assert window["total"] == (None if row["total"] is None else float(row["total"]))
+    late = {(row["_offset"], row["window_start"]) for row in read(root, "late/sliding")}
+    told = [
+        (m["_offset"], datetime.fromisoformat(m["window_start"]))
+        for m in once(consume_all(broker, lates)).values()
+    ]
+    assert late
+    assert sorted(told) == sorted(late)
