@@ -6,7 +6,9 @@ from collections import deque
 
 from headgate.sources.kafka.ranges import Offsets
 
-_MOST = 512  # remembered moments of a partition; beyond, every second one is forgotten
+_EXACT_TO = 64
+"""Ages are exact to this part of the oldest one, and never too low. A partition remembers so many
+moments, and as many again for each time the backlog gets two or three times as old."""
 
 
 class Arrivals:
@@ -22,12 +24,18 @@ class Arrivals:
         for partition, moments in self._moments.items():
             while moments and moments[0][1] <= position.get(partition, 0):
                 moments.popleft()
-            if not moments or moments[-1][1] < ends[partition]:
-                moments.append((now, ends[partition]))
-            if len(moments) > _MOST:
-                self._moments[partition] = deque(list(moments)[::2])
+            _remember(moments, now, ends[partition])
 
     def waiting(self, now: float, partition: int, position: int) -> float:
         """Seconds since the log first went beyond ``position``; 0 where it does not."""
         moments = self._moments.get(partition, ())
         return next((now - at for at, end in moments if end > position), 0.0)
+
+
+def _remember(moments: deque[tuple[float, int]], now: float, end: int) -> None:
+    if moments and moments[-1][1] >= end:
+        return
+    at = now
+    if moments and now - moments[-1][0] < (now - moments[0][0]) / _EXACT_TO:
+        at, _ = moments.pop()
+    moments.append((at, end))
