@@ -5,9 +5,8 @@ It takes the same client properties as Spark's reader does, so there is one voca
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -21,10 +20,15 @@ from headgate.sources.kafka.errors import (
 )
 from headgate.sources.kafka.topics import Partition, Topic
 from headgate.spec.model import KafkaSource
+from headgate.spec.nearest import nearest
 from headgate.spec.secrets import secrets_in, without
 
 _PATIENCE = 10_000  # milliseconds for one question: the caller decides whether to ask again
 _ADMIN = "org.apache.kafka.clients.admin"
+
+_NO_NODE = "Timed out waiting for a node assignment"
+_NO_HOST = "No resolvable bootstrap urls"
+_LISTED = 8  # names
 
 At = Literal["earliest", "latest"] | datetime
 
@@ -70,7 +74,7 @@ class Cluster:
         if not names:
             raise UnknownTopicError(
                 f"no topic of {self._source.servers} matches {pattern.pattern}",
-                remedy=self._known(""),
+                remedy=_listed(self._names()),
             )
         return names
 
@@ -78,11 +82,22 @@ class Cluster:
         listed = self._ask("listTopics", None, "ListTopics")
         return sorted(str(name) for name in self._answer(listed.names()))
 
-    def _known(self, near: str) -> str:
+    def _unknown(self, topic: str) -> UnknownTopicError:
         names = self._names()
-        close = difflib.get_close_matches(near, names, 1)
-        listed = ", ".join(close or names[:8]) or "none"
-        return f"topics that exist: {listed}; see: headgate kafka topics"
+        near = nearest(topic, names)
+        hint = f' (did you mean "{near}"?)' if near else ""
+        message = f"{self._source.servers} has no topic {topic}{hint}"
+        return UnknownTopicError(message, remedy=_listed(names))
+
+    def _look(self) -> str:
+        """How to find out why nobody answers."""
+        servers = self._source.servers
+        if "security.protocol" in self._source.options:
+            return f"see whether brokers listen at {servers}, and speak this security.protocol"
+        return (
+            f"see whether a broker listens there: headgate kafka topics --servers {servers}; "
+            "one that wants a password or TLS answers only with security.protocol in options"
+        )
 
     def _list_offsets(self, partitions: Iterable[Partition], at: At) -> dict[int, int]:
         specs = self._jvm.java.util.HashMap()
@@ -147,15 +162,15 @@ class Cluster:
         names, said, retriable = self._causes(error)
         servers = self._source.servers
         if "UnknownTopicOrPartitionException" in names and self._source.topic:
-            return UnknownTopicError(
-                f"{servers} has no topic {self._source.topic}",
-                remedy=self._known(self._source.topic),
-            )
+            return self._unknown(self._source.topic)
         if "UnknownTopicOrPartitionException" in names or retriable:
+            why = "" if _NO_NODE in said else f": {said.partition(' Call: ')[0]}"
             return BrokersUnreachableError(
-                f"no answer from the brokers {servers}: {said}",
-                remedy="see whether a broker listens there: "
-                f"headgate kafka topics --servers {servers}",
+                f"no answer from the brokers {servers}{why}", remedy=self._look()
+            )
+        if _NO_HOST in said:
+            return BrokersRefuseError(
+                f"no host of {servers} has an address", remedy="mend servers in the declaration"
             )
         return BrokersRefuseError(
             f"the brokers {servers} refuse: {said}",
@@ -174,6 +189,12 @@ class Cluster:
             cause = cause.getCause()
         refused = names & {"SslAuthenticationException", "SaslAuthenticationException"}
         return names, without(secrets_in(self._source.options), said), retriable and not refused
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_LISTED]) or "none"
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"mend the topic in the declaration, or make it first; there are: {shown}{more}"
 
 
 def _is_retriable(cause: Any) -> bool:
