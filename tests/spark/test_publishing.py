@@ -220,7 +220,9 @@ def test_tables_go_on_while_brokers_are_away(
     engine.absorb()
     engine.catch_up()
     publications.catch_up(engine.clock())
-    assert "127.0.0.1:1 does not take records" in (publications.trouble or "")
+    trouble = publications.trouble or ""
+    assert f"127.0.0.1:1 does not take records for {shop.topics['away']}" in trouble
+    assert "(TimeoutException)" in trouble
     assert shop.messages("lates")
     with pytest.raises(NotPublishedError, match=shop.topics["away"]):
         publications.require_done(engine.clock())

@@ -1,7 +1,8 @@
-"""The publications of a job: they follow their tables, and never hold them up."""
+"""The publications of a job: they follow their tables, which do not wait for them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import ClassVar
@@ -12,7 +13,9 @@ from pyspark.errors import PySparkException
 from headgate.publish.stage import PublishStage
 from headgate.spec.errors import HeadgateError
 
-TRY_AGAIN = 15.0  # seconds after brokers did not take what was sent
+_KAFKAS_ERROR = re.compile(r"org\.apache\.kafka\.common\.errors\.(\w+)")
+
+TRY_AGAIN = 60.0  # seconds after brokers did not take what was sent
 
 
 class NotPublishedError(HeadgateError):
@@ -44,9 +47,8 @@ class Publications:
                 continue
             try:
                 stage.catch_up(now)
-            except (PySparkException, Py4JError):
-                # What Spark says of it may show the client's properties, secrets among them.
-                self._failed[name] = self._monotonic(), _told(stage)
+            except (PySparkException, Py4JError) as error:
+                self._failed[name] = self._monotonic(), _told(stage, error)
             else:
                 self._failed.pop(name, None)
 
@@ -62,7 +64,11 @@ class Publications:
             )
 
 
-def _told(stage: PublishStage) -> str:
+def _told(stage: PublishStage, error: Exception) -> str:
+    """Without what Spark says of it: that may show the client's properties, secrets among them.
+    The names of Kafka's errors are telling enough."""
     sink = stage.publication.sink
     servers = sink.written.get("servers", sink.servers)
-    return f"publish {stage.publication.name}: {servers} does not take records for {sink.topic}"
+    causes = ", ".join(dict.fromkeys(_KAFKAS_ERROR.findall(str(error))))
+    told = f"publish {stage.publication.name}: {servers} does not take records for {sink.topic}"
+    return f"{told} ({causes})" if causes else told
