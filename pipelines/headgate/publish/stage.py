@@ -13,12 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headgate.failpoints import failpoint
-from headgate.publish.changes import changes, steps
+from headgate.publish.changes import changes
 from headgate.publish.messages import BATCH, of_gold, of_late, of_quarantine
 from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline, Publication
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
+from headgate.tables.catching_up import grouped
 from headgate.tables.frames import Rows, row_type
 from headgate.tables.history import Batch
 from headgate.tables.projection import Projection
@@ -27,6 +28,8 @@ from headgate.tables.table import DataFile, Table
 
 FINAL = "final"
 STATE = "_state"
+ROWS_PER_STEP = 100_000
+"""Commits are published together up to this many rows, so a long backlog takes few steps."""
 LOOKED_AT_MOST = 1000
 """Commits without anything to send that a new start looks at again."""
 
@@ -101,7 +104,9 @@ class PublishStage:
         position = int(self.table.refresh().offsets.get("version", 0))
         commits = changes(self.source, max(position, self._looked), newest)
         wanted = (c for c in commits if self._wanted(c))
-        for group in steps(wanted, one_by_one=self.publication.when == "update"):
+        # A change has its batch's number: one batch at a time.
+        together = 0 if self.publication.when == "update" else ROWS_PER_STEP
+        for group in grouped(wanted, together):
             self._send(self._rows_of(group))
             failpoint("publish.sent")
             self._commit(group[-1].version, group[-1].state.n, now)

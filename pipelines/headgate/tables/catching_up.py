@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from headgate.tables.history import Batch, batches
 from headgate.tables.table import DataFile, Table
@@ -16,11 +16,16 @@ def steps(upstream: Table, after: int, upto: int) -> Iterator[tuple[Batch, ...]]
 
     Raises LogGapError if a batch is missing from the upstream's log.
     """
+    return grouped(batches(upstream, after, upto), ROWS_PER_STEP)
+
+
+def grouped(found: Iterable[Batch], most_rows: int) -> Iterator[tuple[Batch, ...]]:
+    """Batches in their order, together as long as they have no more than ``most_rows`` rows."""
     group: list[Batch] = []
     rows = 0
-    for batch in batches(upstream, after, upto):
+    for batch in found:
         size = sum(f.rows for f in batch.files)
-        if group and rows + size > ROWS_PER_STEP:
+        if group and rows + size > most_rows:
             yield tuple(group)
             group, rows = [], 0
         group.append(batch)
