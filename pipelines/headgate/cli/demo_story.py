@@ -59,7 +59,8 @@ def tell(
         out.print(f"{reason}{at}:", markup=False)
         out.print(value, markup=False, soft_wrap=True)
     out.print("\n[bold]what to type next[/]")
-    for command in next_commands(folder, declared.file):
+    kafka = declared.source.kafka
+    for command in next_commands(folder, declared.file, kafka.servers if kafka else None):
         out.print(command, markup=False, soft_wrap=True)
 
 
@@ -75,14 +76,25 @@ def why_late(row: tuple[Any, ...], allowed: timedelta) -> str:
     )
 
 
-def next_commands(folder: Path, file: Path) -> tuple[str, ...]:
-    """Lines that can be pasted as they are."""
+def next_commands(folder: Path, file: Path, servers: str | None = None) -> tuple[str, ...]:
+    """Lines that can be pasted as they are. ``servers`` are those of a demo with a broker, which
+    has ended."""
     headgate, declared, where = program(), quote(str(file)), f"--root {quote(str(folder))}"
+    hint = f"    # and move more files into {folder}/landing/bids"
+    more = [f"{headgate} run {declared} {where}{hint}"]
+    if servers is not None:
+        port = servers.rpartition(":")[2]
+        more = [
+            f"{headgate} kafka up --port {port} {where}",
+            f"{headgate} kafka produce bids FILE --key auction {where}",
+            f"{headgate} run {declared} {where}    # until Ctrl-C",
+            f"{headgate} kafka down {where}",
+        ]
     sql = "SELECT reason, count(*) FROM quarantine GROUP BY reason"
     return (
         f"{headgate} ledger {declared} --by-id {where}",
         f'{headgate} query {declared} "{sql}" {where}',
         f"{headgate} plan {declared}",
-        f"{headgate} run {declared} {where}    # and move more files into {folder}/landing/bids",
+        *more,
         f"{headgate} init shop    # a project of your own",
     )

@@ -1,14 +1,13 @@
-"""A producer beside the running pipeline: it puts slices of bids into the landing folder."""
+"""A producer beside the running pipeline: it delivers slices of bids to where that reads."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from headgate.demo.generator import Slice, bids
-from headgate.demo.landing import write_slice
+from headgate.demo.landing import Deliver
 
 SPAN = timedelta(minutes=10)
 """How much event time the demo's bids cover, however many they are. They end now."""
@@ -18,24 +17,36 @@ _GRAIN = 500
 
 
 class Feeder(threading.Thread):
-    """Stays one file ahead of the pipeline, which says by :meth:`absorbed` where it is."""
+    """Stays one slice ahead of the pipeline, which says by :meth:`absorbed` where it is. Where a
+    slice cannot be delivered, ``failure`` is why, and ``gave_up`` is called."""
 
-    def __init__(self, folder: Path, events: int, seed: int) -> None:
+    def __init__(
+        self, deliver: Deliver, events: int, seed: int, gave_up: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__(name="feeder", daemon=True)
         self.events = events
-        self._folder = folder
+        self.failure: Exception | None = None
+        self._deliver = deliver
+        self._gave_up = gave_up
         self._slices = slices(events, seed, datetime.now(UTC) - SPAN)
         self._read = 0
         self._moved = threading.Condition()
 
     def run(self) -> None:
+        try:
+            self._feed()
+        except Exception as error:
+            self.failure = error
+            self._gave_up()
+
+    def _feed(self) -> None:
         sizes: list[int] = []
         for number, part in enumerate(self._slices):
-            # The first, small file alone: gold has its first row before the rest is looked at.
+            # The first, small slice alone: gold has its first row before the rest is looked at.
             needed = sum(sizes[: max(1, number - 1)])
             with self._moved:
                 self._moved.wait_for(lambda read=needed: self._read >= read)  # type: ignore[misc]
-            write_slice(self._folder, number, part.lines, modified=part.now)
+            self._deliver(number, part)
             sizes.append(len(part.lines))
 
     def absorbed(self, read: int) -> bool:

@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
+
+from headgate.demo.generator import Slice
+
+Deliver = Callable[[int, Slice], None]
+"""Takes the number of a slice, and the slice."""
+
+
+def into_folder(folder: Path) -> Deliver:
+    """Each slice becomes a file as old as its bids."""
+
+    def deliver(number: int, part: Slice) -> None:
+        write_slice(folder, number, part.lines, modified=part.now)
+
+    return deliver
 
 
 def write_slice(

@@ -7,30 +7,41 @@ from pathlib import Path
 from headgate.spec.errors import HeadgateError
 
 _FILES = "files: {path: landing/bids, format: json, order: name}"
+_SERVERS = "kafka: {servers: 127.0.0.1:9092,"
 # The demo's producer renames whole files into place, so nothing has to settle.
 _DEMO_FILES = "files: {path: landing/bids, format: json, order: name, settle: 0 seconds}"
 
 
-def make(folder: Path, example: Path) -> Path:
-    """Write ``pipelines/auctions.yml`` under ``folder`` and return its path.
+def make(folder: Path, example: Path, servers: str | None = None) -> Path:
+    """Write the example as ``pipelines/`` under ``folder`` has it, and return its path: with
+    ``servers`` that of a topic, which those have.
 
     Raises HeadgateError where a demo has been before: its tables hold other events.
     """
+    require_new(folder)
     file = folder / "pipelines" / example.name
-    if file.exists():
-        raise HeadgateError(
-            f"{folder} holds a demo already", remedy=f"choose another folder, or: rm -r {folder}"
-        )
     text = example.read_text(encoding="utf-8")
-    if _FILES not in text:
+    there, here = (_FILES, _DEMO_FILES)
+    if servers is not None:
+        there, here = _SERVERS, f"kafka: {{servers: {servers},"
+    if there not in text:
         raise HeadgateError(
             f"{example} is not the example that the demo knows",
             remedy="restore it: git checkout -- pipelines/examples, or install Headgate again",
         )
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text.replace(_FILES, _DEMO_FILES), encoding="utf-8")
-    landing(folder).mkdir(parents=True, exist_ok=True)
+    file.write_text(text.replace(there, here), encoding="utf-8")
+    if servers is None:
+        landing(folder).mkdir(parents=True, exist_ok=True)
     return file
+
+
+def require_new(folder: Path) -> None:
+    """Raises HeadgateError where a demo has been before."""
+    if (folder / "pipelines").exists():
+        raise HeadgateError(
+            f"{folder} holds a demo already", remedy=f"choose another folder, or: rm -r {folder}"
+        )
 
 
 def landing(folder: Path) -> Path:

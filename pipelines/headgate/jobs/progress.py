@@ -100,7 +100,8 @@ class Progress:
         with self._lock:
             moved = (trouble is None, paused) != (self.trouble is None, self.paused)
             self.backlog, self.trouble, self.paused = backlog, trouble, paused
-            if not backlog.count and trouble is None:
+            # While a batch runs its records are read already, and not in gold yet.
+            if medallion is not None and not backlog.count and trouble is None:
                 self.updated = now
             if now - self._written < IDLE_WRITES and not moved:
                 return False

@@ -12,6 +12,8 @@ from headgate.cli.declaration import example
 from headgate.cli.demo_story import next_commands, why_late
 from headgate.demo import project
 from headgate.demo.feeding import FIRST, SPAN, Feeder, slices
+from headgate.demo.landing import into_folder
+from headgate.demo.topic import TOPIC, key_of
 from headgate.spec.errors import HeadgateError
 from headgate.spec.load import load
 
@@ -36,7 +38,7 @@ def wait_for(folder: Path, files: int) -> int:
 
 
 def test_the_producer_stays_one_file_ahead(tmp_path: Path) -> None:
-    feeder = Feeder(tmp_path, 12_000, 7)
+    feeder = Feeder(into_folder(tmp_path), 12_000, 7)
     feeder.start()
     assert wait_for(tmp_path, 1) == 1
     assert not feeder.absorbed(FIRST)
@@ -48,11 +50,46 @@ def test_the_producer_stays_one_file_ahead(tmp_path: Path) -> None:
 
 
 def test_files_are_as_old_as_their_bids(tmp_path: Path) -> None:
-    feeder = Feeder(tmp_path, 100, 7)
+    feeder = Feeder(into_folder(tmp_path), 100, 7)
     feeder.run()
     (file,) = tmp_path.glob("*.json")
     written = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     assert abs(datetime.now(UTC) - written) < timedelta(seconds=30)
+
+
+def test_a_slice_that_cannot_be_delivered_ends_the_demo() -> None:
+    gave_up: list[str] = []
+
+    def deliver(_: int, __: object) -> None:
+        raise OSError("full")
+
+    feeder = Feeder(deliver, 100, 7, lambda: gave_up.append("gave up"))
+    feeder.run()
+    assert str(feeder.failure) == "full"
+    assert gave_up == ["gave up"]
+
+
+def test_bids_of_an_auction_have_its_key() -> None:
+    (part,) = slices(2000, 7, START)
+    keys = {line: key_of(line) for line in part.lines}
+    whole = [line for line in part.lines if line.startswith(b'{"event_id"')]
+    assert all(b'"auction":%b,' % key in line for line, key in keys.items() if key)
+    assert sum(key is None for key in keys.values()) < 20
+    assert len(set(keys.values())) > 100
+    assert len(whole) > 1900
+
+
+def test_the_project_of_a_topic_reads_its_own_broker(tmp_path: Path) -> None:
+    declared = load(project.make(tmp_path, example("auctions_kafka"), "127.0.0.1:7"))
+    assert declared.source.kafka is not None
+    assert (declared.source.kafka.servers, declared.source.kafka.topic) == ("127.0.0.1:7", TOPIC)
+    assert not project.landing(tmp_path).exists()
+
+
+def test_both_examples_are_the_same_pipeline() -> None:
+    files, kafka = load(example("auctions")), load(example("auctions_kafka"))
+    assert (kafka.silver, kafka.gold) == (files.silver, files.gold)
+    assert kafka.source.record == files.source.record
 
 
 def test_the_project_reads_its_own_landing_folder_only(tmp_path: Path) -> None:
@@ -82,6 +119,14 @@ def test_what_to_type_next_is_about_this_demo(tmp_path: Path) -> None:
     assert sum(f"--root {tmp_path}" in command for command in commands) == 3
     spaced = next_commands(Path("/a b"), Path("/a b/c.yml"))
     assert all("'/a b/c.yml'" in command for command in spaced[:-1])
+
+
+def test_after_a_demo_with_a_broker_one_can_have_it_again(tmp_path: Path) -> None:
+    file = tmp_path / "pipelines" / "auctions_kafka.yml"
+    commands = next_commands(tmp_path, file, "127.0.0.1:4711")
+    again, *_ = [c for c in commands if "kafka up" in c]
+    assert again.endswith(f"kafka up --port 4711 --root {tmp_path}")
+    assert not any("landing" in command for command in commands)
 
 
 def test_the_screen_shows_a_bar_then_a_line_then_gold(tmp_path: Path) -> None:

@@ -97,6 +97,17 @@ def test_a_batch_counts_from_the_one_before_and_lasts_from_when_there_was_work(
     assert (progress.rows, progress.seconds) == (9, 8.0)
 
 
+def test_records_that_are_read_are_not_in_gold_before_the_batch_ends(
+    tables: Tables, progress: Progress, clock: Clock
+) -> None:
+    clock.tick(6)
+    progress.idle(Backlog("records", 0), None)
+    assert progress.updated == NOON
+    clock.tick(1)
+    progress.batch_done(tables.medallion, Backlog("records", 0))
+    assert progress.seconds == 7.0
+
+
 def test_trouble_and_a_pause_are_told_at_once(
     tables: Tables, progress: Progress, clock: Clock
 ) -> None:

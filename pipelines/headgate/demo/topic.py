@@ -1,0 +1,28 @@
+"""Sends slices of records to a topic, each under its auction: bids of one are in order."""
+
+from __future__ import annotations
+
+import re
+
+from headgate.broker.producing import produce
+from headgate.demo.generator import Slice
+from headgate.demo.landing import Deliver
+
+TOPIC = "bids"
+PARTITIONS = 4
+_AUCTION = re.compile(rb'"auction":(\d+)')
+
+
+def into_topic(servers: str) -> Deliver:
+    """Waits until all of a slice is acknowledged. Raises HeadgateError."""
+
+    def deliver(_: int, part: Slice) -> None:
+        produce(servers, TOPIC, ((key_of(line), line) for line in part.lines))
+
+    return deliver
+
+
+def key_of(line: bytes) -> bytes | None:
+    """The auction of a bid, however broken the rest of it is; None where it has none."""
+    found = _AUCTION.search(line)
+    return found[1] if found else None
