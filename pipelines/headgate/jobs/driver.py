@@ -113,10 +113,17 @@ class Driver:
         medallion.fence(epoch)
         remove_left_behind(self._layout, self._task.layers, epoch)
         self._openness = Openness(medallion)
+        if "bronze" in self._task.layers:
+            self._gate.set(paused_since(self._layout))
         self._progress = Progress.begin(
-            self._task.pipeline, self._layout, self._name, epoch, medallion
+            self._task.pipeline,
+            self._layout,
+            self._name,
+            epoch,
+            medallion,
+            cores=self._task.cores,
+            paused=self._gate.at_rest_since,
         )
-        self._progress.cores = self._task.cores
         self._publications = Publications(medallion.publications, time.monotonic)
         self._bring_level(medallion)
         self._stream(spark, medallion, epoch)

@@ -62,10 +62,15 @@ class Progress:
 
     @staticmethod
     def begin(
-        pipeline: Pipeline, layout: Layout, job: str, epoch: int, medallion: Medallion
+        pipeline: Pipeline,
+        layout: Layout,
+        job: str,
+        epoch: int,
+        medallion: Medallion,
+        **more: Any,
     ) -> Progress:
         """The progress of a job that is about to go on where the tables stand."""
-        progress = Progress(pipeline.name, job, epoch, datetime.now(UTC), layout)
+        progress = Progress(pipeline.name, job, epoch, datetime.now(UTC), layout, **more)
         progress._take(medallion)
         progress._read = progress.totals["bronze"].get("read", 0)
         progress._write()
