@@ -1,14 +1,23 @@
-"""Quarantine: the records no silver table takes, with their bytes and the reason."""
+"""Quarantine: the records no silver table takes, with their bytes and the reason.
+
+Read and written by Arrow, on the driver: they are few, and a Spark job costs more than all of them.
+"""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql.types import StructType
 
 from headgate.spec.model import Source
-from headgate.tables.frames import struct_type
-from headgate.tables.projection import Projection
+from headgate.storage.files import Storage
+from headgate.tables.frames import arrow_schema, struct_type
+from headgate.tables.table import DataFile
+
+_ROWS = 65_536  # read at once: memory is bounded by these, not by a batch
 
 
 def quarantine_type(source: Source) -> StructType:
@@ -20,18 +29,42 @@ def quarantine_type(source: Source) -> StructType:
 
 
 class Quarantining:
-    """Which bronze rows go to quarantine, and as what. Its expressions are made once."""
+    """Which bronze rows go to quarantine, and as what."""
 
     def __init__(self, source: Source) -> None:
-        computed = {
-            "column": F.col("reason_column"),
-            "table": F.lit(None).cast("string"),
+        self._schema = arrow_schema(quarantine_type(source))
+        renamed = {"column": "reason_column"}
+        self._bronze = {
+            name: renamed.get(name, name) for name in self._schema.names if name != "table"
         }
-        self._wrong = ~F.col("duplicate") & F.col("reason").isNotNull()
-        names = quarantine_type(source).fieldNames()
-        self._columns = Projection(*(computed.get(name, F.col(name)).alias(name) for name in names))
 
-    def quarantined(self, bronze: DataFrame) -> DataFrame:
-        """The rows of ``quarantine_type`` among some bronze rows. A duplicate is never among
-        them: its first copy already tells the story."""
-        return self._columns.of(bronze.where(self._wrong))
+    def quarantined(self, bronze: Storage, files: Sequence[DataFile]) -> pa.Table:
+        """The rows of ``quarantine_type`` among some files of bronze. A duplicate is never among
+        them: its first copy already tells the story.
+
+        Raises OSError where a file is damaged.
+        """
+        found = [self._rows(part) for file in files for part in _failed(bronze, file, self._bronze)]
+        return pa.concat_tables([self._schema.empty_table(), *found])
+
+    def _rows(self, bronze: pa.Table) -> pa.Table:
+        nothing = pa.nulls(len(bronze), pa.string())
+        columns = {name: bronze.column(theirs) for name, theirs in self._bronze.items()}
+        columns["table"] = nothing
+        return pa.table({name: columns[name] for name in self._schema.names}).cast(self._schema)
+
+
+def _failed(bronze: Storage, file: DataFile, columns: dict[str, str]) -> Iterator[pa.Table]:
+    with bronze.open(file.path) as source:
+        parquet = pq.ParquetFile(source, page_checksum_verification=True)
+        thin = parquet.read(columns=["reason", "duplicate"])
+        if not pc.any(_is_failed(thin)).as_py():
+            return
+        wanted = [*columns.values(), "duplicate"]
+        for batch in parquet.iter_batches(_ROWS, columns=wanted):
+            part = pa.Table.from_batches([batch])
+            yield part.filter(_is_failed(part))
+
+
+def _is_failed(rows: pa.Table) -> pa.ChunkedArray:
+    return pc.and_(pc.is_valid(rows.column("reason")), pc.invert(rows.column("duplicate")))

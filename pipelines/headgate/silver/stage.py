@@ -14,6 +14,7 @@ from headgate.silver.quarantine import Quarantining, quarantine_type
 from headgate.spec.model import SilverTable, Source
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
+from headgate.tables.arrow import stage_arrow
 from headgate.tables.catching_up import files_of, steps
 from headgate.tables.frames import Rows, arrow_schema
 from headgate.tables.history import Batch
@@ -78,8 +79,8 @@ class SilverStage:
         if not files:
             return None
         state = replace(held, kind="data", from_n=held.n, n=group[-1].state.n, at=at)
-        rows = self._quarantining.quarantined(self._bronze_rows.of(files))
-        staged = stage(self.quarantine, state, rows, time_column="ingested_at", most_files=1)
+        rows = self._quarantining.quarantined(self.bronze.storage, files)
+        staged = stage_arrow(self.quarantine, state, rows, time_column="ingested_at")
         if not staged:
             return None
         counted = state.counting({"quarantined": sum(f.rows for f in staged)})

@@ -9,6 +9,7 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headgate.failpoints import failpoint
 from headgate.storage.files import Storage
 from headgate.tables.state import State
 from headgate.tables.table import DataFile, Table
@@ -27,9 +28,11 @@ def stage_arrow(
         return ()
     folder = attempt_folder(state)
     sink = pa.BufferOutputStream()
-    pq.write_table(rows, sink)
+    pq.write_table(rows, sink, write_page_checksum=True)
     table.storage.write(f"{folder}/part-0.parquet", sink.getvalue().to_pybytes())
-    return describe(table.storage, folder, time_column)
+    files = describe(table.storage, folder, time_column)
+    failpoint(f"{table.name.partition('/')[0]}.staged")
+    return files
 
 
 def describe(storage: Storage, folder: str, time_column: str) -> tuple[DataFile, ...]:
