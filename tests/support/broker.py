@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,12 +29,13 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 @dataclass(frozen=True)
 class Sent:
-    """A record to produce. ``partition`` None: by the key; ``at`` None: the producer's clock."""
+    """A record to produce. ``partition`` None: by the key; ``at`` None: the producer's clock, or
+    any number in the place of milliseconds."""
 
     value: bytes | None
     key: bytes | None = None
     partition: int | None = None
-    at: datetime | None = None
+    at: datetime | int | None = None
     headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
@@ -77,8 +78,10 @@ def produce(
         optional: dict[str, Any] = {}
         if sent.partition is not None:
             optional["partition"] = sent.partition
-        if sent.at is not None:
+        if isinstance(sent.at, datetime):
             optional["timestamp"] = round(sent.at.timestamp() * 1000)
+        elif sent.at is not None:
+            optional["timestamp"] = sent.at
         producer.produce(
             topic, sent.value, sent.key, headers=list(sent.headers), on_delivery=told, **optional
         )
@@ -89,6 +92,74 @@ def produce(
     elif transaction == "abort":
         producer.abort_transaction(PATIENCE)
     return [places[number] for number in range(len(records))]
+
+
+def place_of(value: bytes, partitions: int) -> tuple[bytes, int]:
+    """A key and a partition for a reading, by its id: copies of one id share a partition, even
+    where their bytes differ. The partitions get uneven shares."""
+    _, told, rest = value.partition(b'"id": "')
+    id_ = rest.partition(b'"')[0] if told else value
+    return id_, (sum(id_) % 8) * (sum(id_) % 7) % partitions
+
+
+class Transaction:
+    """Records that no committed reader sees until :meth:`commit`; nor does it see any behind them
+    in their partitions."""
+
+    def __init__(self, broker: Broker, topic: str) -> None:
+        from confluent_kafka import Producer
+
+        from headgate.broker import client
+
+        settings: dict[str, Any] = client.settings(broker.servers, acks="all", linger_ms=5)
+        self._producer = Producer(settings | {"transactional.id": uuid.uuid4().hex})
+        self._topic = topic
+        self._producer.init_transactions(PATIENCE)
+        self._producer.begin_transaction()
+
+    def send(self, *values: bytes, partition: int = 0) -> None:
+        for value in values:
+            self._producer.produce(self._topic, value, partition=partition)
+        assert self._producer.flush(PATIENCE) == 0, "not all were delivered"
+
+    def commit(self) -> None:
+        self._producer.commit_transaction(PATIENCE)
+
+    def abort(self) -> None:
+        self._producer.abort_transaction(PATIENCE)
+
+
+def add_partitions(broker: Broker, topic: str, count: int) -> None:
+    """Let the topic have ``count`` partitions, and wait until all can be written to."""
+    from confluent_kafka import TopicPartition
+    from confluent_kafka.admin import NewPartitions
+
+    from headgate.broker import client, topics
+
+    admin = client.admin(broker.servers)
+    admin.create_partitions([NewPartitions(topic, count)])[topic].result(PATIENCE)
+    every = [TopicPartition(topic, number) for number in range(count)]
+    topics._wait(lambda: topics._serves(broker.servers, every), "the partitions did not come")
+
+
+def expire(broker: Broker, topic: str, first: Mapping[int, int]) -> None:
+    """Let each partition begin at an offset, as if what comes before had passed its retention."""
+    from confluent_kafka import TopicPartition
+
+    from headgate.broker import client
+
+    admin = client.admin(broker.servers)
+    wanted = [TopicPartition(topic, number, offset) for number, offset in first.items()]
+    for done in admin.delete_records(wanted).values():
+        done.result(PATIENCE)
+
+
+def make_anew(broker: Broker, topic: str, partitions: int = 1) -> None:
+    """Remove the topic and make another one of its name."""
+    from headgate.broker import topics
+
+    topics.delete(broker.servers, topic)
+    topics.create(broker.servers, topic, partitions)
 
 
 def consume_all(broker: Broker, topic: str) -> list[Record]:

@@ -28,6 +28,7 @@ from headgate.sources.kafka.ranges import Offsets, next_limit, next_range, unrea
 from headgate.sources.kafka.reading import KafkaReader
 from headgate.sources.kafka.starting import check_offsets
 from headgate.sources.kafka.topics import Topic, enrolled, partitions
+from headgate.sources.kafka.unreadable import readable_before
 from headgate.spec.model import KafkaSource, Pipeline
 from headgate.storage.backlog import Backlog, PartitionBacklog
 
@@ -72,9 +73,7 @@ class KafkaFeed:
         self._taken = 0
         self._lock = threading.Lock()
         self._listing_lock = threading.Lock()
-        self._patience = Patience(
-            self._source.unreachable_after, around.monotonic, around.check, self._source.servers
-        )
+        self._patience = Patience(self._source, around.monotonic, around.check)
         self._goal: dict[int, int] | None = None
         state = bronze.table.refresh()
         self._topics = tuple(state.topics)
@@ -127,18 +126,22 @@ class KafkaFeed:
         return self._goal is not None and not self._unread()
 
     def absorb(self, start: int, end: int) -> bool:
-        attempt = 1
+        attempt, readable = 1, dict[int, int]()
         while True:
             with self._lock:
                 listing, offsets = self._listing, dict(self._offsets)
             position = listing.position(offsets)
-            reached = next_range(position, self._wanted(listing), self._limit)
+            ends = {p: min(end, readable.get(p, end)) for p, end in self._wanted(listing).items()}
+            reached = next_range(position, ends, self._limit)
             if reached == position:
                 return False
             try:
                 self._commit(listing, position, reached)
                 return True
-            except (PySparkException, Py4JError):  # toArrow lets the JVM's own through
+            except (PySparkException, Py4JError) as error:  # toArrow lets the JVM's own through
+                if before := readable_before(error, listing, position, self._file):
+                    readable |= before
+                    continue
                 self._look_for_losses()
                 attempt += 1
                 if attempt > READ_ATTEMPTS:
@@ -217,7 +220,7 @@ class KafkaFeed:
         if isinstance(start, datetime | str):
             offsets = self._patience.persist(lambda: self._cluster.offsets(parts, start))
         else:
-            first = self._patience.persist(lambda: self._cluster.offsets(parts, "earliest"))
+            first = self._earliest(listing)
             offsets = {p.number: start.get(p.partition, first[p.number]) for p in parts}
             check_offsets(start, listing, first, self._file)
         self._commit_nothing(Reached(encoded(offsets), tuple(offsets), tuple(listing.topics)))
@@ -230,9 +233,7 @@ class KafkaFeed:
             # Nothing to go on with: who says which topics there are?
             self._patience.persist(self._cluster.topics)
             raise lost_error(lost, self._file)
-        earliest = self._patience.persist(
-            lambda: self._cluster.offsets(listing.partitions.values(), "earliest")
-        )
+        earliest = self._earliest(listing)
         position = listing.position(self._offsets)
         offsets = {number: max(offset, earliest[number]) for number, offset in position.items()}
         gaps = tuple(loss.as_dict() for loss in lost)
@@ -251,19 +252,18 @@ class KafkaFeed:
             raise lost_error(lost, self._file)
 
     def _losses(self, listing: Listing) -> tuple[Loss, ...]:
-        earliest = self._patience.persist(
-            lambda: self._cluster.offsets(listing.partitions.values(), "earliest")
-        )
-        with self._lock:
-            offsets = dict(self._offsets)
-        return losses(listing.topics, offsets, listing.partitions, earliest, listing.ends)
+        earliest = self._earliest(listing)
+        return losses(listing.topics, self._offsets, listing.partitions, earliest, listing.ends)
+
+    def _earliest(self, listing: Listing) -> Offsets:
+        parts = listing.partitions.values()
+        return self._patience.persist(lambda: self._cluster.offsets(parts, "earliest"))
 
     def _list(self) -> Listing:
         """List, and compare with what was read. Raises OffsetsLostError."""
         with self._listing_lock:
             listing = self._list_raw()
-            with self._lock:
-                offsets = dict(self._offsets)
+            offsets = self._offsets
             # Expiry shows when reading fails; this costs nothing and comes before any reading.
             if lost := losses(listing.topics, offsets, listing.partitions, offsets, listing.ends):
                 raise lost_error(lost, self._file)
@@ -281,7 +281,7 @@ class KafkaFeed:
 
     def _list_raw(self) -> Listing:
         with self._lock:
-            known, offsets = self._topics, dict(self._offsets)
+            known, offsets = self._topics, self._offsets
         topics = self._topics_there()
         names = enrolled(known, topics)
         parts = partitions(names, topics)

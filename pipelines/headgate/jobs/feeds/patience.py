@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TypeVar
 
 from headgate.sources.kafka.errors import BrokersUnreachableError
+from headgate.spec.model import KafkaSource
 
 ASK_AGAIN = 1.0  # seconds between attempts
 
@@ -20,16 +21,12 @@ class Patience:
     shall end."""
 
     def __init__(
-        self,
-        limit: timedelta,
-        monotonic: Callable[[], float],
-        check: Callable[[], None],
-        servers: str,
+        self, source: KafkaSource, monotonic: Callable[[], float], check: Callable[[], None]
     ) -> None:
-        self._limit = limit
+        self._limit = source.unreachable_after
+        self._servers = source.servers
         self._monotonic = monotonic
         self._check = check
-        self._servers = servers
         self._silent_since: float | None = None
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TypeVar
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ _POLL = 30_000  # milliseconds without an answer until a task fails
 # reads, once a minute by default and three times: the feed asks again itself, and can be stopped.
 _ASKING = {"kafka.default.api.timeout.ms": "15000", "kafka.request.timeout.ms": "15000"}
 _LOG_APPEND_TIME = 1
+_LAST = datetime(9999, 12, 31, tzinfo=UTC)
 
 Value = TypeVar("Value")
 
@@ -49,7 +50,9 @@ class KafkaReader:
         self._options = options
         # A producer's time says nothing of when the record was there: no later than it was read.
         made = F.col("timestampType") == _LOG_APPEND_TIME
-        seen_at = F.when(made, F.col("timestamp")).otherwise(F.least("timestamp", "now"))
+        # Microseconds where milliseconds belong are a year that hardly any reader can show.
+        sent_at = F.when(F.col("timestamp") <= F.lit(_LAST), F.col("timestamp"))
+        seen_at = F.when(made, sent_at).otherwise(F.least(sent_at, F.col("now")))
         self._record = Projection(
             "value",
             "key",
@@ -57,7 +60,7 @@ class KafkaReader:
             (F.col("base") + F.col("partition")).alias("partition"),
             "offset",
             "topic",
-            F.col("timestamp").alias("ingested_at"),
+            sent_at.alias("ingested_at"),
             seen_at.alias("seen_at"),
         )
 

@@ -1,0 +1,36 @@
+"""Records that Spark cannot read at all: their timestamp is beyond what it can hold, as
+nanoseconds in the place of milliseconds are."""
+
+from __future__ import annotations
+
+import re
+
+from headgate.sources.errors import SourceError
+from headgate.sources.kafka.listing import Listing
+from headgate.sources.kafka.ranges import Offsets
+
+_OVERFLOW = re.compile(r"Record at topic (\S+) partition (\d+) offset (\d+) has timestamp value")
+
+
+def readable_before(
+    error: Exception, listing: Listing, position: Offsets, file: str
+) -> dict[int, int]:
+    """Where the next batch has to end because of such a record: what lies before it is read first.
+
+    Empty where ``error`` is about something else. Raises SourceError where the record is next.
+    ``file`` is the declaration.
+    """
+    found = _OVERFLOW.search(str(error))
+    if found is None:
+        return {}
+    topic, partition, offset = found[1], int(found[2]), int(found[3])
+    numbers = {(p.topic, p.partition): number for number, p in listing.partitions.items()}
+    number = numbers[topic, partition]
+    if position[number] < offset:
+        return {number: offset}
+    raise SourceError(
+        f"{topic}/{partition}: the record at offset {offset:,} has a timestamp that no calendar "
+        "has; Kafka's are in milliseconds",
+        remedy=f"mend its producer, remove the topic's records up to {offset:,} "
+        f"(kafka-delete-records), and pass over the gap: headgate run {file} --accept-gap",
+    ) from None
