@@ -19,6 +19,7 @@ from headgate.spec.model import Pipeline
 from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
+from headgate.supervision.logs import run_log
 from headgate.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import DECLARATION, Lake
@@ -193,6 +194,7 @@ def test_a_start_without_jars_is_8(
     code, _, err = ask(verb, *of_lake)
     assert code == 8
     assert "headgate doctor --fetch-jars" in err
+    assert not run_log(topic.layout).exists(), "a process was started to find that out"
 
 
 @pytest.mark.parametrize("verb", ["run", "start", "restart"])
