@@ -1,15 +1,18 @@
 """A driver as a process of its own: ``python -m tests.support.runner DECLARATION ROOT [OPTION…]``.
 
-Options: --close-windows, --take-over, --layers bronze,silver. What ended it is the last line of
-its output: ``done``, or the name of the error.
+Options: --close-windows, --take-over, --accept-gap, --layers bronze,silver, and --on, with which it
+runs until it is stopped. What ended it is the last line of its output: ``done``, or the name of the
+error. SIGTERM stops it.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
+from headgate.jars import cached_jars
 from headgate.jobs.driver import Driver, Task
 from headgate.spec.errors import HeadgateError
 from headgate.spec.load import load
@@ -20,16 +23,21 @@ def main(declaration: str, root: str, *options: str) -> int:
     layers = LAYERS
     if "--layers" in options:
         layers = tuple(options[options.index("--layers") + 1].split(","))
+    pipeline = load(Path(declaration))
     task = Task(
-        load(Path(declaration)),
+        pipeline,
         root,
         layers=layers,
-        once=True,
+        once="--on" not in options,
         close_windows="--close-windows" in options,
         take_over="--take-over" in options,
+        accept_gap="--accept-gap" in options,
+        jars=cached_jars() if pipeline.source.kafka else (),
     )
+    driver = Driver(task)
+    signal.signal(signal.SIGTERM, lambda *_: driver.stop())
     try:
-        Driver(task).run()
+        driver.run()
     except HeadgateError as error:
         print(error, type(error).__name__, sep="\n", flush=True)
         return error.exit_code
