@@ -179,6 +179,7 @@ def test_a_gap_is_accepted_at_the_start_and_said(place: Place) -> None:
     assert "a/1: offsets 5 to 6" in str(error.value)
     assert "--accept-gap" in error.value.remedy
     feed = place.start(accept_gap=True)
+    assert place.bronze.commits[-1].offsets == {"0": 7, "1": 7}
     assert [
         (g["topic"], g["partition"], g["first"], g["end"]) for g in place.bronze.state.gaps
     ] == [
