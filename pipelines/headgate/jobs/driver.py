@@ -258,7 +258,8 @@ class Driver:
                     with self._turns.between_batches():
                         self._bring_level(medallion)
                 with self._turns.if_free() as free:
-                    if free:
+                    # The other jobs have just done so above.
+                    if free and "bronze" in self._task.layers:
                         self._publications.catch_up(_now())
                     news = self._progress.idle(
                         feed.backlog(self._position),

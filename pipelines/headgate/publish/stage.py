@@ -26,6 +26,7 @@ from headgate.tables.projection import Projection
 from headgate.tables.state import commit_time
 from headgate.tables.table import DataFile, Table
 
+_PATH = {"gold": Layout.gold, "late": Layout.late, "quarantine": Layout.quarantine}
 FINAL = "final"
 STATE = "_state"
 ROWS_PER_STEP = 100_000
@@ -59,7 +60,7 @@ class PublishStage:
         self.layer = "silver" if publication.layer == "quarantine" else "gold"
         self.source = Table(
             storage,
-            f"{publication.layer}/{publication.table}",
+            _PATH[publication.layer](publication.table),
             pipeline=pipeline.name,
             partition_by=[FINAL] if publication.layer == "gold" else [],
         )

@@ -34,14 +34,18 @@ class Feed(Protocol):
         False where there turned out to be nothing."""
 
     def batch_took(self, took: timedelta) -> None:
-        """How long the last batch took, down to gold."""
+        """How long the last batch took, down to gold. Of no matter where the declaration alone
+        bounds batches."""
+        return
 
     @property
     def trouble(self) -> str | None:
         """What keeps the source from answering, if anything, in words."""
+        return None
 
     def has_absorbed_all(self, position: int) -> bool:
         """Whether everything of the final poll was absorbed."""
 
     def close(self) -> None:
         """Let go of what it holds."""
+        return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headgate.bronze.stage import BronzeStage, Reached
 from headgate.jobs.errors import PlanError
+from headgate.jobs.feeds.feed import Feed
 from headgate.jobs.planning import batch_ends
 from headgate.sources.files.intake import FilesIntake
 from headgate.sources.files.log import LoggedFile
@@ -25,7 +26,7 @@ READ_ATTEMPTS = 3
 """A file that cannot be read is tried this often before it is set aside."""
 
 
-class FilesFeed:
+class FilesFeed(Feed):
     """Feeds bronze from the files log. Positions are sequences. Listing and reading happen on
     different threads, so everything that touches the log holds one lock."""
 
@@ -80,16 +81,6 @@ class FilesFeed:
 
     def has_absorbed_all(self, position: int) -> bool:
         return not self.ends(position)
-
-    def batch_took(self, took: timedelta) -> None:
-        """Batches are bounded by the declaration alone."""
-
-    @property
-    def trouble(self) -> None:
-        return None
-
-    def close(self) -> None:
-        pass
 
     def absorb(self, start: int, end: int) -> bool:
         """Commit the files in ``(start, end]`` as bronze's next batch.

@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headgate.bronze.stage import BronzeStage, Reached
+from headgate.jobs.feeds.feed import Feed
 from headgate.jobs.feeds.patience import Patience
 from headgate.sources.kafka.arrivals import Arrivals
 from headgate.sources.kafka.cluster import Cluster
@@ -49,7 +50,7 @@ class Surroundings:
     monotonic: Callable[[], float] = time.monotonic
 
 
-class KafkaFeed:
+class KafkaFeed(Feed):
     """Listing and reading happen on different threads; ``_lock`` guards what they share, and
     ``_listing_lock`` keeps listings in their order. A listing is shared only when nothing is lost
     by it: a commit from one that lacks a topic would forget where that was read to."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 
+from headgate.jobs.feeds.feed import Feed
 from headgate.storage.backlog import Backlog
 from headgate.tables.table import Table
 
 POLL = 0.25  # seconds between looks at the tables above
 
 
-class UpstreamFeed:
+class UpstreamFeed(Feed):
     """``upstream`` are readers of its own: tables are not shared between threads."""
 
     every = POLL
@@ -38,13 +38,3 @@ class UpstreamFeed:
 
     def has_absorbed_all(self, position: int) -> bool:
         return position >= self._n
-
-    def batch_took(self, took: timedelta) -> None:
-        """Batches are bounded by the declaration alone."""
-
-    @property
-    def trouble(self) -> None:
-        return None
-
-    def close(self) -> None:
-        pass

@@ -24,7 +24,6 @@ from headgate.spec.nearest import nearest
 from headgate.spec.secrets import secrets_in, without
 
 _PATIENCE = 10_000  # milliseconds for one question: the caller decides whether to ask again
-_ADMIN = "org.apache.kafka.clients.admin"
 
 _NO_NODE = "Timed out waiting for a node assignment"
 _NO_HOST = "No resolvable bootstrap urls"
@@ -70,11 +69,12 @@ class Cluster:
         if self._source.topic is not None:
             return [self._source.topic]
         pattern = re.compile(self._source.pattern or "")
-        names = [name for name in self._names() if pattern.fullmatch(name)]
+        there = self._names()
+        names = [name for name in there if pattern.fullmatch(name)]
         if not names:
             raise UnknownTopicError(
                 f"no topic of {self._source.servers} matches {pattern.pattern}",
-                remedy=_listed(self._names()),
+                remedy=_listed(there),
             )
         return names
 
