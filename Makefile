@@ -9,7 +9,9 @@ PYTHON ?= python3
 PY := .venv/bin/python
 # A uv that is on PATH but cannot run (a shim of another Python) is as good as none.
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/uv/bin/uv)
-QUICK := not spark and not recovery and not e2e and not bench
+QUICK := not spark and not recovery and not e2e and not bench and not long
+# About half of the quick tests' time.
+TABLES := tests/property $(addprefix tests/unit/,jobs maintenance repair savepoints)
 ROUNDS ?= 200
 
 .PHONY: help
@@ -22,17 +24,28 @@ demo: jars ## Watch events flow into gold; ARGS="--events 200000 --json"
 
 .PHONY: test
 test: jars lint ## Everything: set-up, lint and all tests; ARGS="-k late"
+	@$(PY) -m tests.support.class_archive
 	@$(PY) -m pytest -m "not bench" $(ARGS)
 
 .PHONY: check
 check: lint ## The quick half: lint, types, imports, tests without Spark
-	@$(PY) -m pytest -q -m "$(QUICK)" $(wildcard tests/unit tests/property) $(ARGS)
+	@$(MAKE) -j2 $(if $(filter output-sync,$(.FEATURES)),-Otarget) check-tables check-rest
+
+# Two halves at once, each on a core. Code 5 is: ARGS select nothing of this half.
+.PHONY: check-tables
+check-tables:
+	@$(PY) -m pytest -q -m "$(QUICK)" $(TABLES) $(ARGS) || [ $$? -eq 5 ]
+
+.PHONY: check-rest
+check-rest:
+	@$(PY) -m pytest -q -m "$(QUICK)" tests/unit \
+		$(addprefix --ignore=,$(TABLES)) $(ARGS) || [ $$? -eq 5 ]
 
 .PHONY: lint
 lint: sync ## Style, types and import contracts
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
-	@.venv/bin/mypy --strict pipelines/headgate
+	@.venv/bin/mypy --strict pipelines/headgate tests
 	@.venv/bin/lint-imports
 
 .PHONY: format
@@ -41,8 +54,8 @@ format: sync ## Rewrite the code in the house style
 	@.venv/bin/ruff format .
 
 .PHONY: chaos
-chaos: jars ## Kill, pause and take over drivers; ROUNDS=200
-	@HEADGATE_CHAOS_ROUNDS=$(ROUNDS) $(PY) -m pytest -m recovery $(ARGS)
+chaos: jars ## Kill, pause and take over drivers, and every long proof in full; ROUNDS=200
+	@HEADGATE_CHAOS_ROUNDS=$(ROUNDS) $(PY) -m pytest -m "recovery or long" $(ARGS)
 
 .PHONY: bench
 bench: jars ## Measure speed on this machine, with its noise
@@ -63,7 +76,7 @@ clean: ## Remove caches and build results; keeps .venv, landing/ and lake/
 
 # Only when the lock changed: everything after the first time works offline.
 .venv/.synced: pyproject.toml uv.lock | preflight $(filter .tools/%,$(UV))
-	@$(UV) sync --locked
+	@$(UV) sync --locked --extra airflow
 	@touch $@
 
 .PHONY: preflight

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support import class_archive
 from tests.support.broker import broker  # noqa: F401  (a fixture)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+os.environ.setdefault("JDK_JAVA_OPTIONS", class_archive.options())
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from headgate.jobs.driver import Driver, Task
 from headgate.jobs.progress import Progress
 from headgate.spec.load import load
 from tests.benchmarks.measuring import Meter
+from tests.support.driver_jvm import jvm
 
 DECLARATION = """
 pipeline: bench
@@ -60,14 +61,19 @@ def main(folder: Path) -> None:
 
 
 def _compilations() -> int:
-    spark = SparkSession.getActiveSession() or SparkSession._instantiatedSession
-    codegen = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics
+    codegen = jvm(_session()).org.apache.spark.metrics.source.CodegenMetrics
     return int(codegen.METRIC_COMPILATION_TIME().getCount())
 
 
 def _persisted() -> int:
+    return int(_session().sparkContext._jsc.getPersistentRDDs().size())
+
+
+def _session() -> SparkSession:
+    """The driver's; the active one is a thread's own."""
     spark = SparkSession.getActiveSession() or SparkSession._instantiatedSession
-    return int(spark.sparkContext._jsc.getPersistentRDDs().size())
+    assert spark is not None
+    return spark
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.jars import cached_jars
 from headgate.jobs import session
@@ -29,19 +30,17 @@ def main(folder: Path) -> None:
     spark = _session(folder)
     inbox = folder / "inbox"
     inbox.mkdir()
-    queries = [_bronze(spark, folder, inbox), None, None]
+    queries = [_bronze(spark, folder, inbox)]
     meter = Meter()
     meter.start()
     for number, piece in enumerate(sorted((folder / "landing").glob("*.json"))):
         shutil.copy(piece, inbox / f".{piece.name}")
         (inbox / f".{piece.name}").rename(inbox / piece.name)
         queries[0].processAllAvailable()
-        if number == 0:
-            queries[1] = _silver(spark, folder)
-        queries[1].processAllAvailable()
-        if number == 0:
-            queries[2] = _gold(spark, folder)
-        queries[2].processAllAvailable()
+        for place, start in enumerate((_silver, _gold), 1):
+            if number == 0:
+                queries.append(start(spark, folder))
+            queries[place].processAllAvailable()
         meter.lap()
     for query in queries:
         query.stop()
@@ -63,12 +62,12 @@ def _session(folder: Path) -> SparkSession:
     return session.start("plain", cores=2, scratch=folder / "scratch", jars=cached_jars())
 
 
-def _bronze(spark: SparkSession, folder: Path, inbox: Path):
+def _bronze(spark: SparkSession, folder: Path, inbox: Path) -> StreamingQuery:
     lines = spark.readStream.schema("value string").option("maxFilesPerTrigger", 1)
     return _start(lines.text(str(inbox)), folder, "bronze")
 
 
-def _silver(spark: SparkSession, folder: Path):
+def _silver(spark: SparkSession, folder: Path) -> StreamingQuery:
     raw = spark.readStream.format("delta").load(str(folder / "tables/bronze"))
     rows = raw.select(F.from_json("value", SCHEMA).alias("r")).select("r.*")
     rows = rows.withColumn("channel", F.lower("channel")).where("auction is not null")
@@ -78,7 +77,7 @@ def _silver(spark: SparkSession, folder: Path):
     return _start(unique, folder, "silver")
 
 
-def _gold(spark: SparkSession, folder: Path):
+def _gold(spark: SparkSession, folder: Path) -> StreamingQuery:
     rows = spark.readStream.format("delta").load(str(folder / "tables/silver"))
     windows = rows.withWatermark("event_time", "10 seconds").groupBy(
         F.window("event_time", "1 minute"), "auction"
@@ -89,7 +88,7 @@ def _gold(spark: SparkSession, folder: Path):
     return _start(totals, folder, "gold")
 
 
-def _start(rows: DataFrame, folder: Path, name: str):
+def _start(rows: DataFrame, folder: Path, name: str) -> StreamingQuery:
     writer = rows.writeStream.format("delta").outputMode("append")
     writer = writer.option("checkpointLocation", str(folder / "checkpoints" / name))
     return writer.queryName(name).start(str(folder / "tables" / name))

@@ -23,8 +23,11 @@ MEASURED = int(os.environ.get("HEADGATE_BENCH_SLICES", "20"))
 
 
 def _laps(module: str, folder: Path) -> list[dict[str, float]]:
+    # Tests have a JVM of their own kind (tests/conftest.py); this is one as users have it.
+    environment = {k: v for k, v in os.environ.items() if k != "JDK_JAVA_OPTIONS"}
     done = subprocess.run(
         [sys.executable, "-m", f"tests.benchmarks.{module}", str(folder)],
+        env=environment,
         capture_output=True,
         text=True,
         check=False,

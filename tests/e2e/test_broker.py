@@ -102,7 +102,7 @@ def test_a_user_with_the_right_password_gets_in_and_no_other(own: Broker) -> Non
     assert own.sasl_servers is not None
     login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
     ann = {**login, "sasl_username": "ann", "sasl_password": USERS["ann"]}
-    assert client.metadata(own.sasl_servers, **ann).brokers
+    assert client.metadata(own.sasl_servers, client.ANSWERS_WITHIN, **ann).brokers
     for wrong in ({"sasl_username": "bob"}, {"sasl_password": "wrong"}):
         with pytest.raises(UnreachableError, match=r"(?i)authentication failed"):
             client.metadata(own.sasl_servers, 1.5, **ann | wrong)

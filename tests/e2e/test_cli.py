@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,10 +19,16 @@ RUN = ("run", "shop", "--once", "--close-windows", "--json")
 
 
 def headgate_in(folder: Path) -> Headgate:
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "headgate.cli", *arguments]
         return subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=280, check=False
+            command,
+            cwd=folder,
+            env=os.environ | environment,
+            capture_output=True,
+            text=True,
+            timeout=280,
+            check=False,
         )
 
     return run

@@ -233,7 +233,7 @@ class Shell:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{line}\n")
-        said = []
+        said: list[str] = []
         for answer in self._process.stdout:
             if answer.startswith("exit code "):
                 return int(answer.split()[-1]), "".join(said)

@@ -115,11 +115,11 @@ def told_apart(one: Path, other: Path) -> dict[str, list[str]]:
     unlike = {"updated_at", "_state", "about"}  # when, and sketches
     found = {}
     for table, key in keys.items():
-        rows = [
+        expected, actual = (
             [{k: v for k, v in row.items() if k not in unlike} for row in read(root, table)]
             for root in (one, other)
-        ]
-        found[table] = compare(*rows, key)
+        )
+        found[table] = compare(expected, actual, key)
     return {table: lines for table, lines in found.items() if lines}
 
 

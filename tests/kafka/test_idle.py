@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pytest
 from pyspark.sql import SparkSession
@@ -22,7 +22,7 @@ from tests.support.broker import Sent, add_partitions, create_topic, produce
 from tests.support.events import reading
 from tests.support.kafka_engine import KafkaEngine, records_of
 from tests.support.landing import ARRIVED
-from tests.support.readings import GOLD_KEYS, NOON, declare_kafka, rules
+from tests.support.readings import GOLD_KEYS, NOON, KafkaKeys, declare_kafka, rules
 from tests.support.tables import Row, differences, read, state
 
 pytestmark = pytest.mark.spark
@@ -56,15 +56,11 @@ def sensors(broker: Broker) -> Sensors:
     return Sensors(broker, create_topic(broker, 2))
 
 
-def engine_of(spark: SparkSession, folder: Path, sensors: Sensors, **keys: object) -> KafkaEngine:
-    pipeline = declare_kafka(
-        folder,
-        sensors.broker.servers,
-        topic=sensors.topic,
-        idle_after=f"{IDLE} seconds",
-        gold=GOLD,
-        **keys,
-    )
+def engine_of(
+    spark: SparkSession, folder: Path, sensors: Sensors, **more: Unpack[KafkaKeys]
+) -> KafkaEngine:
+    keys: KafkaKeys = {"topic": sensors.topic, "idle_after": f"{IDLE} seconds", **more}
+    pipeline = declare_kafka(folder, sensors.broker.servers, gold=GOLD, **keys)
     return KafkaEngine(spark, pipeline, folder / "root", now=ARRIVED + timedelta(minutes=1))
 
 
@@ -165,8 +161,7 @@ def built_again(spark: SparkSession, folder: Path, engine: KafkaEngine) -> None:
     shutil.copytree(engine.root / "readings/bronze", other / "bronze")
     layout = Layout.of(str(folder), engine.pipeline.name)
     again = Medallion(spark, engine.pipeline, layout, ("silver", "gold"))
-    again.create()
-    again.fence(engine.epoch + 1)
+    again.open(engine.epoch + 1, engine.clock())
     again.catch_up(engine.clock())
     assert everything(folder) == everything(engine.root)
 

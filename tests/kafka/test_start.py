@@ -20,7 +20,7 @@ from tests.support.tables import read, state
 pytestmark = pytest.mark.spark
 
 TEN_PAST = ARRIVED + timedelta(minutes=10)
-STARTS = {
+STARTS: dict[str, list[set[int]]] = {
     "earliest": [{0, 1, 2, 3}, {0, 1, 2, 3}],
     "latest": [set(), set()],
     # The first record at or after it; nothing is as late in partition 1.

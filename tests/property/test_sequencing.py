@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
-import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headgate.bronze.seen import SEEN, Seen, Span
 from headgate.bronze.sequencing import FIT, sequence
+from headgate.spec.model import OnDiffering
 from tests.oracle import Rules, SourceRecord
 from tests.oracle.stamps import Stamped, closing_clock, stamp
 from tests.support.events import reading
 from tests.support.landing import ARRIVED
+from tests.support.rounds import IN_FULL
 
 PARTITIONS = 3
 WITHIN = 4  # seconds
-EXAMPLES = 5000 if "HEADGATE_CHAOS_ROUNDS" in os.environ else 300
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EXAMPLES = 5000 if IN_FULL else 300
 
 Micros = int | None
 
@@ -62,7 +64,7 @@ def logs(draw: st.DrawFn) -> list[list[Sent]]:
 class Log:
     """Bronze without Spark: stamps batches, keeps what it was given, forgets when restarted."""
 
-    def __init__(self, differing: str, rows_in_memory: int) -> None:
+    def __init__(self, differing: OnDiffering, rows_in_memory: int) -> None:
         self._differing = differing
         self._rows_in_memory = rows_in_memory
         self._kept: list[pa.Table] = []
@@ -116,8 +118,8 @@ def _thin(one: Stamped) -> dict[str, object]:
     }
 
 
-def _micros(time: object) -> Micros:
-    return None if time is None else int(np.datetime64(time.replace(tzinfo=None), "us").astype(int))  # type: ignore[attr-defined]
+def _micros(time: datetime | None) -> Micros:
+    return None if time is None else (time - EPOCH) // timedelta(microseconds=1)
 
 
 def _rules(differing: str) -> Rules:
@@ -133,10 +135,11 @@ def _rules(differing: str) -> Rules:
     )
 
 
+@pytest.mark.long
 @settings(
     max_examples=EXAMPLES,
     deadline=None,
-    derandomize="HEADGATE_CHAOS_ROUNDS" not in os.environ,
+    derandomize=not IN_FULL,
     suppress_health_check=[HealthCheck.too_slow],
 )
 @given(
@@ -146,7 +149,7 @@ def _rules(differing: str) -> Rules:
     st.sampled_from([0, 3, 1_000_000]),
 )
 def test_stamps_equal_the_oracle(
-    batches: list[list[Sent]], differing: str, restarts: set[int], rows_in_memory: int
+    batches: list[list[Sent]], differing: OnDiffering, restarts: set[int], rows_in_memory: int
 ) -> None:
     sent = [(number, one) for number, batch in enumerate(batches) for one in batch]
     records = [one.record(offset) for offset, (_, one) in enumerate(sent)]

@@ -34,7 +34,7 @@ def engine_over(spark: SparkSession, folder: Path, landing: Landing, **options: 
 
 def logged(engine: Engine) -> dict[str, tuple[str, str | None]]:
     """What the files log of a new reader says of each path."""
-    log = engine.start().medallion.files_log
+    log = engine.start().files_log
     return {file.path: (file.status, file.reason) for file in log.files}
 
 
@@ -227,7 +227,7 @@ def test_hidden_and_unsettled_files_wait(spark: SparkSession, tmp_path: Path) ->
     landing.write("6.json", lines([reading("new", NOON)]), modified=now)
     engine = engine_over(spark, tmp_path, landing, settle="1 hour")
     assert engine.list_new()
-    assert [f.path for f in engine.medallion.files_log.files] == ["5.json"]
+    assert [f.path for f in engine.files_log.files] == ["5.json"]
     engine.now = now + timedelta(hours=1)
     assert not engine.list_new()
-    assert [f.path for f in engine.medallion.files_log.files] == ["5.json", "6.json"]
+    assert [f.path for f in engine.files_log.files] == ["5.json", "6.json"]

@@ -47,7 +47,7 @@ def test_each_partition_has_its_clock_and_its_ids(spark: SparkSession, tmp_path:
 
     records = deal()
     bronze = stage()
-    bronze.create(pipeline.digest)
+    bronze.shape.create(pipeline.digest)
     bronze.table.fence(1)
     for number, start in enumerate(range(0, len(records), 50), 1):
         if number == 3:  # a restart

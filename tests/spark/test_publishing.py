@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -85,7 +84,8 @@ def header(record: Record, name: str) -> str | None:
 
 def parsed(record: Record) -> dict[str, Any]:
     assert record.value is not None
-    return json.loads(record.value)
+    found: dict[str, Any] = json.loads(record.value)
+    return found
 
 
 def plain(row: Row) -> dict[str, Any]:
@@ -94,7 +94,8 @@ def plain(row: Row) -> dict[str, Any]:
     for name, value in found.items():
         if isinstance(value, datetime):
             found[name] = value.astimezone(UTC).isoformat(timespec="microseconds")
-    return json.loads(json.dumps(found, default=float))
+    written: dict[str, Any] = json.loads(json.dumps(found, default=float))
+    return written
 
 
 def said(record: Record) -> dict[str, Any]:
@@ -110,14 +111,13 @@ def window(row: dict[str, Any]) -> tuple[Any, Any]:
 
 
 @pytest.fixture
-def dies_after_sending(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def dies_after_sending(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next publication is sent, and its position is not committed."""
     monkeypatch.setattr(failpoints, "_NAME", "publish.sent")
     monkeypatch.setattr(failpoints, "_REST", "1:raise")
     monkeypatch.setattr(failpoints, "_NTH", "1")
     monkeypatch.setattr(failpoints, "_ACTION", "raise")
     monkeypatch.setattr(failpoints, "_passages", 0)
-    return
 
 
 def test_each_final_window_is_sent_once(

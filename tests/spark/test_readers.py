@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,17 +9,16 @@ from typing import Any
 import duckdb
 import polars
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from tests.oracle import compare, judge
-from tests.support.drivers import REPOSITORY
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
 from tests.support.readings import APPROXIMATE, GOLD_KEYS, declare, rules
+from tests.support.spark_reader import with_spark
 from tests.support.tables import differences
 
 pytestmark = pytest.mark.spark
@@ -46,21 +42,6 @@ def with_duckdb(table: Path, folder: Path) -> Rows:
 
 def with_polars(table: Path, folder: Path) -> Rows:
     return polars.read_delta(str(table)).drop("_state").to_dicts()
-
-
-def with_spark(table: Path, folder: Path) -> Rows:
-    target = folder / f"{table.name}.parquet"
-    paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "pipelines")])
-    subprocess.run(
-        [sys.executable, "-m", "tests.support.spark_reader", str(table), str(target)],
-        env=os.environ | {"PYTHONPATH": paths},
-        cwd=REPOSITORY,
-        check=True,
-        timeout=240,
-        capture_output=True,
-    )
-    rows: Rows = pq.read_table(target).to_pylist()
-    return rows
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +77,7 @@ def test_gold_is_the_same_for_every_reader(
 def test_the_oracle_has_the_same_gold_through_duckdb(engine: Engine, tmp_path: Path) -> None:
     landing = Landing(engine.pipeline.file.parent / "landing")
     landing.written = [
-        (path.read_bytes(), engine.medallion.files_log.files[n].modified)
+        (path.read_bytes(), engine.files_log.files[n].modified)
         for n, path in enumerate(sorted(landing.folder.iterdir()))
     ]
     expected = judge(landing.records(), rules()).gold

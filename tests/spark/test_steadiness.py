@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.oracle import judge
+from tests.support.driver_jvm import jvm
 from tests.support.engine import Engine
 from tests.support.events import MALFORMED, reading
 from tests.support.landing import Landing, lines
@@ -26,7 +27,7 @@ MB = 1 << 20
 
 def compilations(spark: SparkSession) -> int:
     """Classes that Spark generated and compiled so far."""
-    metrics = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics
+    metrics = jvm(spark).org.apache.spark.metrics.source.CodegenMetrics
     return int(metrics.METRIC_COMPILATION_TIME().getCount())
 
 
@@ -48,8 +49,8 @@ def heap(spark: SparkSession) -> int:
 
 def collected(spark: SparkSession) -> int:
     gc.collect()
-    spark._jvm.System.gc()
-    runtime = spark._jvm.Runtime.getRuntime()
+    jvm(spark).System.gc()
+    runtime = jvm(spark).Runtime.getRuntime()
     return int(runtime.totalMemory() - runtime.freeMemory())
 
 

@@ -132,7 +132,7 @@ class Transaction:
 def add_partitions(broker: Broker, topic: str, count: int) -> None:
     """Let the topic have ``count`` partitions, and wait until all can be written to."""
     from confluent_kafka import TopicPartition
-    from confluent_kafka.admin import NewPartitions
+    from confluent_kafka.cimpl import NewPartitions
 
     from headgate.broker import client, topics
 

@@ -10,11 +10,17 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from headgate.jobs.anew import NOTHING, Anew
 from headgate.jobs.feeds.files import FilesFeed
 from headgate.jobs.lease import highest_epoch
 from headgate.jobs.medallion import Medallion
-from headgate.jobs.operations import carry_out, intend_closing
+from headgate.jobs.opening import open_tables
+from headgate.jobs.operations import intend_closing
+from headgate.savepoints.restore import restore
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import create
 from headgate.sources.files.intake import FilesIntake
+from headgate.sources.files.log import FilesLog
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
@@ -28,6 +34,7 @@ class Engine:
     pipeline: Pipeline
     root: Path
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    anew: Anew = NOTHING
     epoch: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -40,10 +47,9 @@ class Engine:
         """A new driver: nothing in memory, a fence over every table."""
         self.epoch += 1
         self.medallion = Medallion(self.spark, self.pipeline, self.layout, layers)
-        self.medallion.create()
-        self.medallion.fence(self.epoch)
-        self.medallion.files_log.load()
-        files = FilesIntake(self.pipeline.source, self.medallion.files_log, str(self.pipeline.file))
+        open_tables(self.medallion, self.layout, self.epoch, self.clock(), self.anew)
+        self.files_log.load()
+        files = FilesIntake(self.pipeline.source, self.files_log)
         self.intake = FilesFeed(self.spark, files, self.medallion.bronze, self.clock)
         return self
 
@@ -56,8 +62,14 @@ class Engine:
         return self.intake.list_new()
 
     @property
+    def files_log(self) -> FilesLog:
+        log = self.medallion.files_log
+        assert log is not None, "the pipeline does not read files"
+        return log
+
+    @property
     def last_sequence(self) -> int:
-        return self.medallion.files_log.last_sequence
+        return self.files_log.last_sequence
 
     def absorb(self, end: int | None = None) -> None:
         """One bronze batch: what is recorded up to sequence ``end`` (None: everything)."""
@@ -66,7 +78,6 @@ class Engine:
 
     def catch_up(self) -> None:
         self.medallion.catch_up(self.clock())
-        carry_out(self.medallion, self.clock)
 
     def catch_up_per_layer(self) -> None:
         """As two jobs of their own would: after this the fused driver is fenced off silver and
@@ -74,11 +85,8 @@ class Engine:
         for layer in ("silver", "gold"):
             self.epoch += 1
             medallion = Medallion(self.spark, self.pipeline, self.layout, (layer,))
-            medallion.create()
-            medallion.fence(self.epoch)
+            open_tables(medallion, self.layout, self.epoch, self.clock(), NOTHING)
             medallion.catch_up(self.clock())
-            if layer == "gold":
-                carry_out(medallion, self.clock)
 
     def run_all(self) -> Engine:
         """List, absorb and catch up with everything there is, in one batch."""
@@ -87,6 +95,14 @@ class Engine:
         self.catch_up()
         return self
 
+    def savepoint(self) -> Savepoint:
+        return create(self.layout, self.pipeline, self.clock())
+
+    def restore(self, savepoint: Savepoint, *, reread: bool = False) -> None:
+        """As the verb does it, by another process: this driver is a zombie after it."""
+        self.epoch += 1
+        restore(self.layout, self.pipeline, savepoint, self.epoch, self.clock(), reread=reread)
+
     def close_windows(self) -> None:
         intend_closing(self.medallion, self.clock)
-        carry_out(self.medallion, self.clock)
+        self.catch_up()

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from headgate.broker.running import Broker
 from headgate.jobs.feeds.kafka import KafkaFeed, Surroundings
 from headgate.jobs.medallion import Medallion
+from headgate.jobs.opening import open_tables
 from headgate.storage.ownership import LAYERS
 from tests.oracle import SourceRecord
 from tests.support.broker import consume_all
@@ -28,8 +29,7 @@ class KafkaEngine(Engine):
         self.close()
         self.epoch += 1
         self.medallion = Medallion(self.spark, self.pipeline, self.layout, layers)
-        self.medallion.create()
-        self.medallion.fence(self.epoch)
+        open_tables(self.medallion, self.layout, self.epoch, self.clock(), self.anew)
         around = Surroundings(
             check=lambda: None,
             clock=self.clock,

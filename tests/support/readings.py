@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from headgate.spec.load import load
 from headgate.spec.model import Pipeline
@@ -101,6 +101,20 @@ GOLD_KEYS = {
 APPROXIMATE = {"per_minute": {"about": 0.05}}
 
 
+class KafkaKeys(TypedDict, total=False):
+    """Keys of ``kafka`` beside ``servers``, as the declaration writes them."""
+
+    topic: str
+    pattern: str
+    start: str
+    max_per_batch: int
+    min_per_batch: int
+    batch_target: str
+    idle_after: str
+    unreachable_after: str
+    isolation: str
+
+
 def declare(
     folder: Path,
     landing: Path,
@@ -110,7 +124,7 @@ def declare(
     unknown: str = "ignore",
     settle: str = "0 s",
     gold: Collection[str] = GOLD_KEYS,
-    **more: int,
+    **more: object,
 ) -> Pipeline:
     """Write the declaration into ``folder`` and load it. ``gold`` are the gold tables to keep,
     ``more`` other keys of ``files``."""
@@ -126,10 +140,9 @@ def declare_kafka(
     differing: str = "warn",
     unknown: str = "ignore",
     gold: Collection[str] = GOLD_KEYS,
-    **keys: object,
+    **keys: Unpack[KafkaKeys],
 ) -> Pipeline:
-    """As ``declare``, over a broker; ``keys`` are those of ``kafka`` beside ``servers``, such as
-    ``topic``."""
+    """As ``declare``, over a broker."""
     place = f'servers: "{servers}"'
     source = f"kafka: {{{_keys(place, keys)}}}"
     return _declare(folder, source, differing, unknown, gold)
@@ -166,7 +179,7 @@ def _per_event(row: dict[str, Any]) -> Decimal | None:
     """decimal(22,2) / bigint, as Spark types it: decimal(38,18), half up."""
     if row["total"] is None:
         return None
-    quotient = row["total"] / Decimal(row["events"])
+    quotient: Decimal = row["total"] / Decimal(row["events"])
     return quotient.quantize(Decimal(1).scaleb(-_PER_EVENT_SCALE), ROUND_HALF_UP)
 
 

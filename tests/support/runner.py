@@ -20,7 +20,7 @@ from headgate.storage.ownership import LAYERS
 
 
 def main(declaration: str, root: str, *options: str) -> int:
-    layers = LAYERS
+    layers: tuple[str, ...] = LAYERS
     if "--layers" in options:
         layers = tuple(options[options.index("--layers") + 1].split(","))
     pipeline = load(Path(declaration))

@@ -6,13 +6,32 @@ A process of its own: the tests' session has no Delta jars, as the engine needs 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from headgate.jars import cached_jars
+from tests.support.drivers import REPOSITORY
+
+
+def with_spark(table: Path, folder: Path) -> list[dict[str, Any]]:
+    """All rows of a Delta table."""
+    target = folder / f"{table.name}.parquet"
+    paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "pipelines")])
+    subprocess.run(
+        [sys.executable, "-m", "tests.support.spark_reader", str(table), str(target)],
+        env=os.environ | {"PYTHONPATH": paths},
+        cwd=REPOSITORY,
+        check=True,
+        timeout=240,
+        capture_output=True,
+    )
+    rows: list[dict[str, Any]] = pq.read_table(target).to_pylist()
+    return rows
 
 
 def main(table: str, target: str) -> None:

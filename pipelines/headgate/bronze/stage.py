@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -23,11 +23,12 @@ from headgate.spec.model import Record, Source
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros
-from headgate.tables.history import overlapping_files
+from headgate.tables.live_files import overlapping_files
 from headgate.tables.projection import Projection
 from headgate.tables.record_shape import record_shape
+from headgate.tables.shape import Shape
 from headgate.tables.staging import stage
-from headgate.tables.state import State, commit_time
+from headgate.tables.state import State
 from headgate.tables.table import Table
 
 JUDGED_HERE = 1 << 20
@@ -68,8 +69,9 @@ class BronzeStage:
         self._columns = Projection(*self._stamped_columns())
         self._seen: Seen | None = None
 
-    def create(self, definition: str) -> None:
-        self.table.create(arrow_schema(self.type), definition, time_column="event_time")
+    @property
+    def shape(self) -> Shape:
+        return Shape(self.table, arrow_schema(self.type), "event_time")
 
     def absorb(
         self,
@@ -91,17 +93,14 @@ class BronzeStage:
             sequenced = sequence(
                 ordered, held.clocks, held.closing, reached.partitions, self._index(held)
             )
-            state = replace(
-                held,
-                kind="data",
-                from_n=held.n,
-                n=held.n + 1,
+            state = held.absorbing(
+                held.n + 1,
+                now,
                 offsets=dict(reached.offsets),
                 topics=tuple(reached.topics),
                 gaps=(*held.gaps, *reached.gaps),
                 clocks=dict(sequenced.clocks),
                 closing=sequenced.closing,
-                at=commit_time(now),
             ).counting(_counts(ordered, sequenced))
             stamped = self._stamped(rows, sequenced)
             files = stage(self.table, state, stamped, time_column="event_time")

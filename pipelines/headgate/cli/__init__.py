@@ -1,1 +1,4 @@
-"""The command line: one module per verb, nothing heavy imported before a verb needs it."""
+"""The command line: one module per verb, in the groups of its help.
+
+Nothing heavy is imported before a verb needs it.
+"""

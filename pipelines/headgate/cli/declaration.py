@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from headgate.spec.errors import HeadgateError
+from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
     from headgate.spec.model import Pipeline
+
+_ASKED: ContextVar[str] = ContextVar("asked", default="")
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 SUFFIXES = (".yml", ".yaml")
@@ -23,6 +27,7 @@ class NoSuchPipelineError(HeadgateError):
 def find(pipeline: str) -> Path:
     """The file that ``pipeline`` names: itself, or NAME.yml in pipelines/, here, or in the
     examples. Raises NoSuchPipelineError with the nearest names."""
+    _ASKED.set(pipeline)
     path = Path(pipeline).expanduser()
     if path.suffix in SUFFIXES or path.parent != Path() or path == Path():
         if not path.is_file():
@@ -42,6 +47,11 @@ def find(pipeline: str) -> Path:
     return known[pipeline]
 
 
+def asked_for() -> str:
+    """What was typed for PIPELINE last: what a remedy is about that does not know it."""
+    return _ASKED.get()
+
+
 def declarations() -> Iterator[Path]:
     """Every declaration that a name can find, the first of a name being the one it finds."""
     for folder in (Path("pipelines"), Path(), Path("pipelines/examples"), *_shipped()):
@@ -58,8 +68,15 @@ def _shipped() -> tuple[Path, ...]:
     return (_PACKAGE / "examples", _PACKAGE.parent / "examples")
 
 
-def load(pipeline: str) -> Pipeline:
-    """Find and load. Raises NoSuchPipelineError or DeclarationError."""
+def load(pipeline: str, *, kept: tuple[str, str] | None = None) -> Pipeline:
+    """Find and load. ``kept`` (a root and a digest) takes the text that was deployed there instead
+    of what the file says now. Raises NoSuchPipelineError, DeclarationError or SavepointError."""
     from headgate.spec.load import load as load_file
 
-    return load_file(find(pipeline))
+    file = find(pipeline)
+    if kept is None:
+        return load_file(file)
+    from headgate.savepoints.declarations import kept as load_kept
+
+    root, digest = kept
+    return load_kept(Layout.of(root, load_file(file).name), digest, beside=file)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import re
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -13,23 +15,27 @@ from typing import NoReturn
 
 import typer
 
-from headgate.cli import exit_codes
-from headgate.cli.demo import demo
-from headgate.cli.doctor import doctor
-from headgate.cli.files import app as files
-from headgate.cli.init import init
-from headgate.cli.kafka import app as kafka
-from headgate.cli.ledger import ledger
-from headgate.cli.lifecycle import restart, start, stop
+from headgate.cli import declaration, exit_codes
+from headgate.cli.answers.ledger import ledger
+from headgate.cli.answers.logs import logs
+from headgate.cli.answers.plan import plan
+from headgate.cli.answers.query import query
+from headgate.cli.answers.status import list_pipelines, status
+from headgate.cli.demo.verb import demo
+from headgate.cli.kafka.verbs import app as kafka
+from headgate.cli.life.lifecycle import restart, start, stop
+from headgate.cli.life.pausing import pause, resume
+from headgate.cli.life.run import run
+from headgate.cli.life.upgrade import upgrade
 from headgate.cli.log_file import record_crash, shown
-from headgate.cli.logs import logs
+from headgate.cli.machine.doctor import doctor
+from headgate.cli.machine.init import init
 from headgate.cli.machine_faults import machine_fault
 from headgate.cli.output import print_json
-from headgate.cli.pausing import pause, resume
-from headgate.cli.plan import plan
-from headgate.cli.query import query
-from headgate.cli.run import run
-from headgate.cli.status import list_pipelines, status
+from headgate.cli.upkeep.files import app as files
+from headgate.cli.upkeep.maintenance import compact, vacuum
+from headgate.cli.upkeep.repair import repair
+from headgate.cli.upkeep.savepoint import app as savepoint
 from headgate.spec.errors import HeadgateError
 
 app = typer.Typer(
@@ -43,17 +49,19 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 LIFE_CYCLE: tuple[Callable[..., None], ...] = (
-    *(run, start, stop, restart),
-    *(pause, resume, status, logs),
+    *(run, start, stop, restart, upgrade),
+    *(pause, resume, status, logs, repair),
 )
 ANSWERS: tuple[Callable[..., None], ...] = (plan, ledger, query)
+UPKEEP: tuple[Callable[..., None], ...] = (compact, vacuum)
 MACHINE: tuple[Callable[..., None], ...] = (demo, doctor, init)
 
 for verb in LIFE_CYCLE:
     app.command()(verb)
 app.command("list")(list_pipelines)
-for verb in ANSWERS:
+for verb in (*ANSWERS, *UPKEEP):
     app.command()(verb)
+app.add_typer(savepoint, name="savepoint")
 app.add_typer(files, name="files")
 app.add_typer(kafka, name="kafka")
 for verb in MACHINE:
@@ -106,8 +114,20 @@ def answer(arguments: Sequence[str]) -> int:
     return exit_codes.OK
 
 
+def addressed(remedy: str, arguments: Sequence[str]) -> str:
+    """A remedy for the pipeline that the command line was about, where it only says PIPELINE, and
+    for its root, where it names none."""
+    words = [declaration.asked_for()] if declaration.asked_for() else ["PIPELINE"]
+    for place, argument in enumerate(() if re.search(r"--root \S", remedy) else arguments):
+        if argument == "--root" and place + 1 < len(arguments):
+            words += ["--root", arguments[place + 1]]
+        elif argument.startswith("--root="):
+            words.append(argument)
+    return re.sub(r"\bPIPELINE\b", lambda _: shlex.join(words), remedy)
+
+
 def _refuse(arguments: Sequence[str], message: str, remedy: str, code: int) -> int:
-    message, remedy = shown(message), shown(remedy)
+    message, remedy = shown(message), shown(addressed(remedy, arguments))
     with suppress(OSError):  # whoever was to read it has gone
         print(f"{message}\n{remedy}", file=sys.stderr)
         if "--json" in arguments:

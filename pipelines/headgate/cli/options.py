@@ -41,6 +41,14 @@ AcceptGap = Annotated[
         help="Pass over records that the topic has lost unread; the ledger then shows which.",
     ),
 ]
+FromSavepoint = Annotated[
+    str | None,
+    typer.Option(
+        "--from-savepoint",
+        metavar="ID",
+        help="Go back to this savepoint first: its id, its beginning, or latest.",
+    ),
+]
 Json = Annotated[
     bool, typer.Option("--json", help="End with one JSON object as the last line of stdout.")
 ]

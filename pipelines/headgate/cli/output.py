@@ -13,6 +13,7 @@ from rich.table import Table
 SCHEMA = 1
 """Of every JSON answer; it rises when a key changes its meaning or goes."""
 
+_UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
 WIDE = 10_000  # columns of a table that is written to a file or a pipe: no line is broken
 
 
@@ -28,6 +29,14 @@ def print_json(document: Mapping[str, Any]) -> None:
     text = json.dumps({"schema": SCHEMA, **document}, default=str, ensure_ascii=False)
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
+
+
+def size_of(size: int) -> str:
+    """Bytes as a person reads them: 49.6 KB (1 KB = 1024 B)."""
+    for unit, name in _UNITS:
+        if size >= unit:
+            return f"{size / unit:,.1f} {name}"
+    return f"{size:,} B"
 
 
 def grid(title: str, *headers: str) -> Table:

@@ -8,8 +8,8 @@ from datetime import datetime
 from pyspark.sql import functions as F
 
 from headgate.failpoints import failpoint
-from headgate.gold.schema import FINAL
 from headgate.gold.stage import GoldStage
+from headgate.tables.data_file import FINAL
 from headgate.tables.staging import stage
 from headgate.tables.state import State, add_counts, commit_time
 

@@ -6,9 +6,8 @@ from pyspark.sql.types import StructType
 
 from headgate.gold.measures import state_type
 from headgate.spec.model import GoldTable
+from headgate.tables.data_file import FINAL
 from headgate.tables.frames import struct_type
-
-FINAL = "final"
 
 
 def gold_type(table: GoldTable) -> StructType:

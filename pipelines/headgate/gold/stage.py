@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
+from itertools import islice
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from headgate.gold.folding import Folding, moment
-from headgate.gold.schema import FINAL, gold_type, late_type
+from headgate.gold.schema import gold_type, late_type
 from headgate.gold.windows import Windowing
 from headgate.spec.model import GoldTable
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.catching_up import files_of, steps
+from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.frames import Rows, arrow_schema, micros, row_type
-from headgate.tables.history import Batch, partition_files
+from headgate.tables.live_files import partition_files
+from headgate.tables.log import Commit, read_commit
 from headgate.tables.projection import Projection
+from headgate.tables.shape import Shape
 from headgate.tables.staging import Prepared, prepare_together, stage
-from headgate.tables.state import State, commit_time
-from headgate.tables.table import DataFile, Table
+from headgate.tables.state import State
+from headgate.tables.table import Table
 
 
 class GoldStage:
@@ -38,9 +42,7 @@ class GoldStage:
         self._counts = _counted()
         self.silver = Table(storage, Layout.silver(declared.silver), pipeline=pipeline)
         self.late = Table(storage, Layout.late(declared.name), pipeline=pipeline)
-        self.gold = Table(
-            storage, Layout.gold(declared.name), pipeline=pipeline, partition_by=[FINAL]
-        )
+        self.gold = Table(storage, Layout.gold(declared.name), pipeline=pipeline)
         self._silver_rows = Rows(spark, self.silver)
         self._gold_rows = Rows(spark, self.gold)
 
@@ -48,18 +50,20 @@ class GoldStage:
     def tables(self) -> tuple[Table, ...]:
         return (self.late, self.gold)
 
-    def create(self, definition: str) -> None:
-        """Make the tables; the silver table must be there."""
-        gold, late = gold_type(self._declared), late_type(row_type(self.silver))
-        self.gold.create(arrow_schema(gold), definition, time_column="window_start")
-        self.late.create(arrow_schema(late), definition, time_column="_event_time")
+    def shapes(self, silver: StructType) -> tuple[Shape, ...]:
+        """``silver`` is the row type of the silver table."""
+        gold, late = gold_type(self._declared), late_type(silver)
+        return (
+            Shape(self.late, arrow_schema(late), "_event_time"),
+            Shape(self.gold, arrow_schema(gold), "window_start"),
+        )
 
-    def catch_up(self, upto: int, now: datetime) -> None:
-        """Absorb silver up to bronze batch ``upto``.
+    def catch_up(self, upto: int, now: datetime, most_steps: int | None = None) -> None:
+        """Absorb silver up to bronze batch ``upto``, in no more than ``most_steps`` commits.
 
         Raises CommitRefusedError, FencedError or LogGapError.
         """
-        for group in steps(self.silver, self.gold.refresh().n, upto):
+        for group in islice(steps(self.silver, self.gold.refresh().n, upto), most_steps):
             held = self.gold.refresh()
             ready = prepare_together(
                 partial(self._prepare_gold, held, group, now),
@@ -69,17 +73,9 @@ class GoldStage:
             for prepared in reversed(ready):
                 prepared.commit()
 
-    def _prepare_gold(self, held: State, group: Sequence[Batch], now: datetime) -> Prepared:
+    def _prepare_gold(self, held: State, group: Sequence[Commit], now: datetime) -> Prepared:
         last = group[-1].state
-        state = replace(
-            held,
-            kind="data",
-            from_n=held.n,
-            n=last.n,
-            closing=last.closing,
-            at=commit_time(now),
-            batch={},
-        )
+        state = held.absorbing(last.n, now, closing=last.closing)
         opened = self.open_files()
         observed = Observation()
         pairs = self._pairs(files_of(group), held).observe(observed, *self._counts)
@@ -90,16 +86,16 @@ class GoldStage:
         )
         staged = stage(self.gold, state, rows, time_column="window_start")
         counts = {k: int(v or 0) for k, v in observed.get.items()}
-        counts["final"] = sum(f.rows for f in staged if f.partition[FINAL] == "true")
+        counts["final"] = sum(f.rows for f in staged if f.is_final)
         return Prepared(self.gold, state.counting(counts), add=staged, remove=opened)
 
-    def _prepare_late(self, held: State, group: Sequence[Batch], now: datetime) -> Prepared | None:
+    def _prepare_late(self, held: State, group: Sequence[Commit], now: datetime) -> Prepared | None:
         late = self.late.refresh()
         # It may be ahead of gold: a crash came between the two commits of an earlier step.
         files = files_of(group, after=late.n)
         if not files:
             return None
-        state = replace(late, kind="data", from_n=late.n, n=group[-1].state.n, at=commit_time(now))
+        state = late.absorbing(group[-1].state.n, now)
         late_pairs = self._pairs(files, held).where(F.col("_late").isNotNull())
         rows = self._late_columns.of(late_pairs)
         staged = stage(self.late, state, rows, time_column="_event_time", most_files=1)
@@ -109,7 +105,11 @@ class GoldStage:
         return Prepared(self.late, counted, staged)
 
     def open_files(self) -> tuple[DataFile, ...]:
-        return partition_files(self.gold.handle, FINAL, False)
+        """The files of the open rows, as their commit described them."""
+        opened = partition_files(self.gold.handle, FINAL, False)
+        last = read_commit(self.gold.storage, self.gold.state.data_commit) if opened else None
+        described = {file.path: file for file in last.files} if last else {}
+        return tuple(described.get(file.path, file) for file in opened)
 
     def rows(self, files: Sequence[DataFile]) -> DataFrame:
         return self._gold_rows.of(files)

@@ -15,20 +15,26 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.failpoints import failpoint
 from headgate.jobs import session
+from headgate.jobs.anew import NOTHING, Anew
 from headgate.jobs.errors import StopRequested
+from headgate.jobs.failing import named
 from headgate.jobs.feeds.feed import Feed
 from headgate.jobs.feeds.files import FilesFeed
 from headgate.jobs.feeds.kafka import KafkaFeed, Surroundings
 from headgate.jobs.feeds.upstream import UpstreamFeed
 from headgate.jobs.gate import Gate
 from headgate.jobs.lease import Lease
+from headgate.jobs.maintaining import Maintaining
 from headgate.jobs.medallion import Medallion
-from headgate.jobs.operations import Openness, carry_out, intend_closing
+from headgate.jobs.opening import open_tables
+from headgate.jobs.operations import intend_closing
 from headgate.jobs.planning import ends_path, planned_end
 from headgate.jobs.progress import Progress
 from headgate.jobs.publishing import Publications
+from headgate.jobs.savepointing import Schedule
 from headgate.jobs.scratch import job_name, remove_left_behind, scratch_folder
 from headgate.jobs.turns import Turns
+from headgate.savepoints.clone import require_whole
 from headgate.sources import reference
 from headgate.sources.files.intake import FilesIntake
 from headgate.spec.model import Pipeline
@@ -47,7 +53,8 @@ TRIGGER = "250 milliseconds"
 class Task:
     """What a driver is asked to do. ``layers`` are those it writes: all of them is *fused*;
     ``once`` ends when everything the source has now is absorbed; ``accept_gap`` passes over what a
-    topic has lost."""
+    topic has lost; ``anew`` says which tables are emptied first; ``only_open`` ends when the tables
+    are open."""
 
     pipeline: Pipeline
     root: str
@@ -56,6 +63,8 @@ class Task:
     close_windows: bool = False
     take_over: bool = False
     accept_gap: bool = False
+    anew: Anew = NOTHING
+    only_open: bool = False
     cores: int = 2
     jars: Sequence[Path] = ()
 
@@ -74,6 +83,7 @@ class Driver:
         self._gate = Gate()
         self._failure: BaseException | None = None
         self._position = 0
+        self._is_level = True
 
     def stop(self) -> None:
         """End after the current micro-batch."""
@@ -86,6 +96,7 @@ class Driver:
 
     def run(self) -> None:
         """Work until done or stopped. Raises HeadgateError with what to do next."""
+        require_whole(self._layout)
         epoch = self._lease.take(take_over=self._task.take_over)
         scratch = scratch_folder(self._layout, self._name, epoch)
         try:
@@ -97,6 +108,10 @@ class Driver:
             )
             try:
                 self._work(spark, epoch)
+            except Exception as error:
+                if (known := named(error, self._layout)) is not None:
+                    raise known from error
+                raise
             finally:
                 spark.stop()
         finally:
@@ -109,10 +124,11 @@ class Driver:
 
     def _work(self, spark: SparkSession, epoch: int) -> None:
         medallion = Medallion(spark, self._task.pipeline, self._layout, self._task.layers)
-        medallion.create()
-        medallion.fence(epoch)
+        open_tables(medallion, self._layout, epoch, _now(), self._task.anew)
+        if self._task.only_open:
+            return
+        self._schedule = Schedule(self._layout, self._task.pipeline)
         remove_left_behind(self._layout, self._task.layers, epoch)
-        self._openness = Openness(medallion)
         if "bronze" in self._task.layers:
             self._gate.set(paused_since(self._layout))
         self._progress = Progress.begin(
@@ -125,7 +141,7 @@ class Driver:
             paused=self._gate.at_rest_since,
         )
         self._publications = Publications(medallion.publications, time.monotonic)
-        self._bring_level(medallion)
+        self._bring_level(medallion, beside=True)
         self._stream(spark, medallion, epoch)
         if self._task.close_windows and "bronze" in self._task.layers and not self._stop.is_set():
             intend_closing(medallion, _now)
@@ -136,12 +152,10 @@ class Driver:
         if self._task.once and not self._stop.is_set():
             self._publications.require_done(_now())
 
-    def _bring_level(self, medallion: Medallion) -> None:
-        """Catch up without new data, then finish what an operation left open: no batch may come
-        between an intent and its end."""
-        medallion.catch_up(_now())
-        if "gold" in self._task.layers:
-            carry_out(medallion, _now)
+    def _bring_level(self, medallion: Medallion, *, beside: bool = False) -> None:
+        """Catch up without new data, carry out what operations ask for, publish. ``beside`` as in
+        ``Medallion.catch_up``: the rest follows between batches."""
+        self._is_level = medallion.catch_up(_now(), beside=beside)
         self._publications.catch_up(_now())
 
     def _stream(self, spark: SparkSession, medallion: Medallion, epoch: int) -> None:
@@ -170,9 +184,7 @@ class Driver:
             return KafkaFeed(spark, self._task.pipeline, medallion.bronze, around)
         assert medallion.files_log is not None
         medallion.files_log.load()
-        files = FilesIntake(
-            self._task.pipeline.source, medallion.files_log, str(self._task.pipeline.file)
-        )
+        files = FilesIntake(self._task.pipeline.source, medallion.files_log)
         return FilesFeed(spark, files, medallion.bronze, _now)
 
     def _publish(self, feed: Feed) -> None:
@@ -212,35 +224,32 @@ class Driver:
 
     def _micro_batch(self, feed: Feed, medallion: Medallion, end: int) -> None:
         self._check()
-        self._wait_for_operations()
         began = time.monotonic()
         if not feed.absorb(self._position, end):
             self._position = end
             return
         failpoint("bronze.absorbed")
-        self._bring_level(medallion)
+        self._bring_level(medallion, beside=True)
         self._position = end
         feed.batch_took(timedelta(seconds=time.monotonic() - began))
         self._progress.batch_done(medallion, feed.backlog(end))
         self._report(self._progress)
 
-    def _wait_for_operations(self) -> None:
-        """Bronze's job, when gold is another process's: an open intent holds the next batch."""
-        while "bronze" in self._task.layers and self._openness.is_open():
-            self._check()
-            time.sleep(POLL)
-
     def _check(self) -> None:
         if self._lease.is_lost:
             raise FencedError(
                 f"{self._task.pipeline.name}: another driver has taken the lease",
-                remedy=f"headgate status {self._task.pipeline.name}",
+                remedy="headgate status PIPELINE",
             )
         if self._stop.is_set() or self._turns.is_ending:
             raise StopRequested
 
     def _supervise(self, query: StreamingQuery, feed: Feed, medallion: Medallion) -> None:
         """Until the query ends, a stop is asked for or the lease is lost."""
+        maintaining = Maintaining(
+            *(self._layout, self._task.pipeline, self._name, medallion.owned()),
+            *(self._turns, self._progress.since, _now),
+        )
         listed = time.monotonic()
         while query.isActive:
             if stop_requested(self._layout, self._progress.since):
@@ -256,11 +265,11 @@ class Driver:
                 self._publish(feed)
                 if "bronze" not in self._task.layers:
                     with self._turns.between_batches():
-                        self._bring_level(medallion)
+                        self._bring_level(medallion, beside=True)
                 with self._turns.if_free() as free:
                     # The other jobs have just done so above.
                     if free and "bronze" in self._task.layers:
-                        self._publications.catch_up(_now())
+                        self._bring_on(medallion)
                     news = self._progress.idle(
                         feed.backlog(self._position),
                         medallion if free else None,
@@ -269,11 +278,21 @@ class Driver:
                     )
                 if news:
                     self._report(self._progress)
+            if "bronze" in self._task.layers:
+                self._schedule.keep(_now())
+            maintaining.step()
             self._stop.wait(POLL)
 
+    def _bring_on(self, medallion: Medallion) -> None:
+        """What there is to do without new data: tables that are built anew, publications."""
+        if self._is_level:
+            self._publications.catch_up(_now())
+        else:
+            self._bring_level(medallion, beside=True)
+
     def _trouble(self, feed: Feed) -> str | None:
-        told = [said for said in (feed.trouble, self._publications.trouble) if said]
-        return "; ".join(told) or None
+        troubles = feed.trouble, self._publications.trouble, self._schedule.trouble
+        return "; ".join(said for said in troubles if said) or None
 
     def _raise_failure(self, query: StreamingQuery) -> None:
         if self._failure is not None and not isinstance(self._failure, StopRequested):

@@ -13,12 +13,10 @@ class DefinitionChangedError(HeadgateError):
 
     exit_code: ClassVar[int] = 2
 
-    def __init__(self, pipeline: Pipeline, table: str, found: str) -> None:
+    def __init__(self, pipeline: Pipeline, table: str) -> None:
         super().__init__(
-            f"{pipeline.file}: the tables under this root were made from another declaration of "
-            f"{pipeline.name} ({table} has {found[:12]}, the file {pipeline.digest[:12]})",
-            remedy="undo the change, or start afresh beside it: headgate run "
-            f"{pipeline.file} --root ANOTHER_FOLDER (changing a living pipeline comes next)",
+            f"{pipeline.file}: {table} was made from another declaration of {pipeline.name}",
+            remedy="see what changed, and what that asks for: headgate plan PIPELINE",
         )
 
 

@@ -7,7 +7,7 @@ The lease keeps a second driver from starting; what keeps a paused one from writ
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import ClassVar
@@ -16,9 +16,9 @@ from filelock import FileLock, Timeout
 
 from headgate.spec.errors import HeadgateError
 from headgate.storage.documents import Document, read_document, write_document
-from headgate.storage.layout import CONTROL, TABLE_FOLDERS, Layout
+from headgate.storage.layout import CONTROL, Layout
 from headgate.storage.ownership import EXPIRES_AFTER, LAYERS, Owner, lease_path
-from headgate.tables.table import Table
+from headgate.tables.cut import tables_of
 
 RENEW_EVERY = 5.0  # seconds
 LOCKED_FOR = 30.0  # seconds: the lock is held for milliseconds, unless its holder is frozen
@@ -41,10 +41,10 @@ def may_take(held: Document | None, now: datetime, *, take_over: bool) -> bool:
 def highest_epoch(layout: Layout, pipeline: str) -> int:
     """The highest epoch in a pipeline's tables: lease documents may be lost, the tables' never
     fall."""
-    storage = layout.storage
-    paths = (f"{kind}/{name}" for kind in TABLE_FOLDERS for name in storage.folders(kind))
-    tables = (Table(storage, path, pipeline=pipeline) for path in paths)
-    return max((t.refresh().epoch for t in tables if t.exists), default=0)
+    return max((table.refresh().epoch for table in tables_of(layout, pipeline)), default=0)
+
+
+HighestEpoch = Callable[[Layout, str], int]
 
 
 class Lease:
@@ -63,7 +63,7 @@ class Lease:
     def is_lost(self) -> bool:
         return self._lost.is_set()
 
-    def take(self, *, take_over: bool = False) -> int:
+    def take(self, *, take_over: bool = False, highest: HighestEpoch = highest_epoch) -> int:
         """Take the layers' leases and return the new epoch, higher than every lease's and every
         table's. Raises LeaseHeldError."""
         try:
@@ -77,7 +77,7 @@ class Lease:
                 if not may_take(held[layer], now, take_over=take_over):
                     raise self._refused(layer, held[layer] or {})
             epochs = (int(d["epoch"]) for d in held.values() if d)
-            self.epoch = 1 + max([highest_epoch(self._layout, self._pipeline), *epochs])
+            self.epoch = 1 + max([highest(self._layout, self._pipeline), *epochs])
             self._since = now
             self._write(now)
         threading.Thread(target=self._renew, name="lease", daemon=True).start()
@@ -135,5 +135,5 @@ class Lease:
         return LeaseHeldError(
             f"{self._pipeline}: its {layer} job is run by process {held['pid']} on "
             f"{held['host']} since {held['since']}",
-            remedy=f"headgate stop {self._pipeline}, or headgate run {self._pipeline} --take-over",
+            remedy="headgate stop PIPELINE, or headgate run PIPELINE --take-over",
         )

@@ -1,9 +1,9 @@
 """Operations: rare changes to tables outside the flow of batches, each carried out exactly once.
 
 The intent is a commit on bronze with a rising number, so it is fenced like every commit and has
-its place in the order of batches. It is open while a gold table's number is lower; nothing marks
-it done and nothing is removed. Bronze takes no batch while one is open, and gold carries it out
-only where it stands at bronze's n (docs/exactly-once.md).
+its place in the order of batches: behind bronze's n. Gold carries it out exactly there, before any
+later batch, and again so where a gold table is built a second time. Nothing marks it done and
+nothing is removed; a gold table has it to do while its own number is lower (docs/exactly-once.md).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from headgate.failpoints import failpoint
-from headgate.gold.closing import close_windows
 from headgate.jobs.medallion import Medallion
 from headgate.tables.state import commit_time
 
@@ -26,37 +25,12 @@ def intend_closing(medallion: Medallion, clock: Clock) -> None:
         return
     bronze = medallion.bronze.table
     held = bronze.refresh()
+    number = held.operation + 1
     state = replace(
         held.held("operation", bronze.epoch),
-        operation=held.operation + 1,
+        operation=number,
+        closings=(*held.closings, (number, held.n)),
         at=commit_time(clock()),
     )
     bronze.commit(state)
     failpoint("operation.intended")
-
-
-def carry_out(medallion: Medallion, clock: Clock) -> None:
-    """Do what is intended and not done, in every gold table that has caught up with bronze."""
-    intended = medallion.bronze.table.refresh()
-    for gold in medallion.gold.values():
-        held = gold.gold.refresh()
-        if held.operation < intended.operation and held.n == intended.n:
-            close_windows(gold, intended.operation, clock())
-            failpoint("operation.table_done")
-
-
-class Openness:
-    """Whether an operation holds bronze's next batch. An intent is bronze's own commit, so gold
-    is looked at only while bronze intends what was not yet seen carried out."""
-
-    def __init__(self, medallion: Medallion) -> None:
-        self._bronze = medallion.bronze.table
-        self._gold = [stage.gold for stage in medallion.gold.values()]
-        self._done = 0
-
-    def is_open(self) -> bool:
-        """Whether an intent has not been carried out by every gold table."""
-        intended = self._bronze.refresh().operation
-        if intended > self._done and all(t.refresh().operation >= intended for t in self._gold):
-            self._done = intended
-        return intended > self._done

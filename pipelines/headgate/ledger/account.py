@@ -17,6 +17,10 @@ class Difference:
     expected: int
     found: int
 
+    def __str__(self) -> str:
+        said = f"expected {self.expected:,}, found {self.found:,}"
+        return f"{self.table}: {self.law}: {said} (batch {self.n:,})"
+
 
 @dataclass(frozen=True)
 class SilverAccount:
@@ -51,7 +55,8 @@ class GoldAccount:
 
 @dataclass(frozen=True)
 class UnreadFile:
-    """A file whose records are not in bronze: set aside as unreadable, or skipped by a person."""
+    """A file that is not read (again): set aside as unreadable, skipped by a person, or withdrawn:
+    skipped after it had been read, so that bronze has its records."""
 
     sequence: int
     path: str
@@ -84,6 +89,7 @@ class Ledger:
 
     pipeline: str
     n: int
+    generation: int
     read: int
     duplicate: int
     differing: int
@@ -112,6 +118,7 @@ class Ledger:
         return {
             "pipeline": self.pipeline,
             "n": self.n,
+            "generation": self.generation,
             "balanced": self.balanced,
             "read": self.read,
             "duplicate": self.duplicate,

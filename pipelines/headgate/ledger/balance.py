@@ -14,13 +14,12 @@ from headgate.ledger.account import (
     SilverAccount,
     UnreadFile,
 )
-from headgate.ledger.position import Position, Positions, as_of, newest
+from headgate.ledger.position import Positions, as_of, newest
 from headgate.spec.model import GoldTable, Pipeline
 from headgate.storage.layout import Layout
-from headgate.tables.history import live_files
+from headgate.tables.cut import Standing
+from headgate.tables.live_files import live_files
 from headgate.tables.table import Table
-
-FINAL = "final"
 
 
 def balance(layout: Layout, pipeline: Pipeline) -> Ledger:
@@ -34,6 +33,7 @@ def balance(layout: Layout, pipeline: Pipeline) -> Ledger:
     return Ledger(
         pipeline=pipeline.name,
         n=n,
+        generation=bronze.state.generation,
         read=bronze.total("read"),
         duplicate=bronze.total("duplicate"),
         differing=bronze.total("differing"),
@@ -94,13 +94,13 @@ class _Laws:
     def __init__(self) -> None:
         self.broken: list[Difference] = []
 
-    def check(self, position: Position, law: str, expected: int, found: int) -> None:
+    def check(self, position: Standing, law: str, expected: int, found: int) -> None:
         if expected != found:
             table, n = position.table.name, position.state.n
             self.broken.append(Difference(table, law, n, expected, found))
 
 
-def _check_silver(silver: Position, at: Positions, laws: _Laws) -> None:
+def _check_silver(silver: Standing, at: Positions, laws: _Laws) -> None:
     above = as_of(at.bronze, silver.state.n)
     side = as_of(at.quarantine, silver.state.n)
     if above.state.n != silver.state.n:
@@ -131,13 +131,13 @@ def _check_gold(declared: GoldTable, at: Positions, laws: _Laws) -> None:
         laws.check(gold, "pairs = silver rows × windows a row", rows * windows, gold.total("pairs"))
 
 
-def _rows(position: Position) -> int:
+def _rows(position: Standing) -> int:
     return sum(f.rows for f in live_files(position.table.handle))
 
 
-def _final_rows(position: Position) -> int:
+def _final_rows(position: Standing) -> int:
     files = live_files(position.table.handle)
-    return sum(f.rows for f in files if f.partition[FINAL] == "true")
+    return sum(f.rows for f in files if f.is_final)
 
 
 def _unread_files(layout: Layout, pipeline: Pipeline) -> Iterator[UnreadFile]:
@@ -147,7 +147,7 @@ def _unread_files(layout: Layout, pipeline: Pipeline) -> Iterator[UnreadFile]:
     for file in live_files(log.handle):
         with log.storage.open(file.path) as source:
             events += pq.read_table(source).to_pylist()
-    last = {row["sequence"]: row for row in sorted(events, key=lambda row: str(row["at"]))}
+    last = {row["sequence"]: row for row in sorted(events, key=lambda row: int(str(row["event"])))}
     for sequence, row in sorted(last.items(), key=lambda item: int(str(item[0]))):
         if row["status"] != "recorded":
             yield UnreadFile(

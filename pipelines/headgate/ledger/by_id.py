@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from headgate.ledger.position import Position, Positions, as_of, newest
+from headgate.ledger.position import Positions, as_of, newest
 from headgate.spec.model import GoldTable, Pipeline, SilverTable
 from headgate.storage.layout import Layout
+from headgate.tables.cut import Standing
 
 if TYPE_CHECKING:
     import duckdb
@@ -104,7 +105,7 @@ class _Prover:
         yield from self._wrong(quarantine, "rows that did not fail in bronze", _WRONGLY_QUARANTINED)
         yield from self._missing(table, silver)
 
-    def _missing(self, table: SilverTable, silver: Position) -> Iterator[Finding]:
+    def _missing(self, table: SilverTable, silver: Standing) -> Iterator[Finding]:
         """Conformed rows that are not in silver: as many as were filtered, none without a where."""
         filtered = silver.total("filtered") if table.where else 0
         count, examples = self._look(_MISSING)
@@ -126,7 +127,7 @@ class _Prover:
                 yield from self._counted(gold, measure.name)
                 break
 
-    def _counted(self, gold: Position, measure: str) -> Iterator[Finding]:
+    def _counted(self, gold: Standing, measure: str) -> Iterator[Finding]:
         self._load("gold_rows", gold, [measure])
         counted = self._number(f'SELECT coalesce(sum("{measure}"), 0) FROM gold_rows')
         folded = gold.total("folded")
@@ -134,7 +135,7 @@ class _Prover:
             problem = f"sum({measure}) is {counted:,}, but {folded:,} pairs were folded: off by"
             yield Finding(gold.table.name, problem, abs(counted - folded))
 
-    def _load(self, name: str, position: Position, columns: list[str]) -> None:
+    def _load(self, name: str, position: Standing, columns: list[str]) -> None:
         """Hold ``columns`` of a table, as of a position; nothing else of it is ever read."""
         from deltalake import DeltaTable
 

@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from headgate.tables.history import Batch, read_commit
+from headgate.tables.errors import LogGapError
+from headgate.tables.history import with_footers
+from headgate.tables.live_files import live_files
+from headgate.tables.log import Commit, read_commit
+from headgate.tables.log_folder import log_folder
 from headgate.tables.table import Table
 
 _WITH_ROWS = ("data", "operation")
 
 
-def changes(table: Table, after: int, upto: int) -> Iterator[Batch]:
+def changes(table: Table, after: int, upto: int) -> Iterator[Commit]:
     """The commits of versions ``(after, upto]`` that may have brought rows, oldest first.
 
-    Raises LogGapError if one is missing from the log.
+    Maintenance keeps what a declared publication has still to send. To one that is declared later
+    it may have left no more than what is live: then that is one commit, the table's newest.
+    Raises LogGapError if an entry is missing otherwise.
     """
     for version in range(after + 1, upto + 1):
-        commit = read_commit(table.storage, version)
-        if commit is not None and commit.state.kind in _WITH_ROWS and commit.files:
-            yield commit
+        try:
+            commit = read_commit(table.storage, version)
+        except LogGapError:
+            if not log_folder(table.storage).is_trimmed(version):
+                raise
+            yield _what_is_live(table)
+            return
+        if commit is None or commit.state.kind not in _WITH_ROWS or not commit.files:
+            continue
+        if any(not table.storage.exists(file.path) for file in commit.files):
+            yield _what_is_live(table)
+            return
+        yield commit
+
+
+def _what_is_live(table: Table) -> Commit:
+    state, version = table.refresh(), table.handle.version()
+    files = with_footers(table, version, live_files(table.handle))
+    return Commit(version, replace(state, kind="data"), files)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
 
@@ -20,14 +19,13 @@ from headgate.spec.model import Pipeline, Publication
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.catching_up import grouped
+from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.frames import Rows, row_type
-from headgate.tables.history import Batch
+from headgate.tables.log import Commit
 from headgate.tables.projection import Projection
-from headgate.tables.state import commit_time
-from headgate.tables.table import DataFile, Table
+from headgate.tables.table import Table
 
 _PATH = {"gold": Layout.gold, "late": Layout.late, "quarantine": Layout.quarantine}
-FINAL = "final"
 STATE = "_state"
 ROWS_PER_STEP = 100_000
 """Commits are published together up to this many rows, so a long backlog takes few steps."""
@@ -62,7 +60,6 @@ class PublishStage:
             storage,
             _PATH[publication.layer](publication.table),
             pipeline=pipeline.name,
-            partition_by=[FINAL] if publication.layer == "gold" else [],
         )
         self.table = Table(storage, Layout.published(publication.name), pipeline=pipeline.name)
         self._rows = Rows(spark, self.source)
@@ -119,29 +116,28 @@ class PublishStage:
 
     def _commit(self, version: int, n: int, now: datetime) -> None:
         held = self.table.refresh()
-        state = replace(held, kind="data", from_n=held.n, n=n, offsets={"version": version})
-        self.table.commit(replace(state, at=commit_time(now), batch={}))
+        self.table.commit(held.absorbing(n, now, offsets={"version": version}))
 
-    def _wanted(self, commit: Batch) -> bool:
-        return self.publication.when != "final" or any(map(_is_final, commit.files))
+    def _wanted(self, commit: Commit) -> bool:
+        return self.publication.when != "final" or any(f.is_final for f in commit.files)
 
     def _send(self, rows: DataFrame) -> None:
         if self._messages is None:
             self._messages = self._message_columns()
         self._messages.of(rows).write.format("kafka").options(**self._options).save()
 
-    def _rows_of(self, group: Sequence[Batch]) -> DataFrame:
+    def _rows_of(self, group: Sequence[Commit]) -> DataFrame:
         files = [f for batch in group for f in batch.files]
         if self.publication.layer != "gold":
             return self._rows.of(files)
-        final = self._with(self._rows.of([f for f in files if _is_final(f)]), final=True, n=None)
+        final = self._with(self._rows.of([f for f in files if f.is_final]), final=True, n=None)
         if self.publication.when == "final":
             return final
         (batch,) = group
-        opened = [f for f in files if not _is_final(f)]
+        opened = [f for f in files if not f.is_final]
         return final.unionByName(self._changed(opened, batch))
 
-    def _changed(self, files: Sequence[DataFile], batch: Batch) -> DataFrame:
+    def _changed(self, files: Sequence[DataFile], batch: Commit) -> DataFrame:
         """The open rows that this commit changed: those that it dates."""
         at = pa.table({"at": pa.array([batch.state.at], pa.timestamp("us", "UTC"))})
         moment = F.broadcast(self._spark.createDataFrame(at))
@@ -162,7 +158,3 @@ class PublishStage:
             return of_late(publication, columns)
         by = [b.name for b in self._pipeline.gold[publication.table].by]
         return of_gold(publication, columns, by)
-
-
-def _is_final(file: DataFile) -> bool:
-    return file.partition[FINAL] == "true"

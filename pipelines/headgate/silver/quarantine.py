@@ -14,9 +14,13 @@ from pyspark.sql.types import StructType
 
 from headgate.spec.model import Source
 from headgate.storage.files import Storage
+from headgate.tables.damage import require_sound
+from headgate.tables.data_file import DataFile
 from headgate.tables.frames import arrow_schema, struct_type
-from headgate.tables.table import DataFile
+from headgate.tables.live_files import live_files
+from headgate.tables.table import Table
 
+_POSITION = ["partition", "offset"]
 _ROWS = 65_536  # read at once: memory is bounded by these, not by a batch
 
 
@@ -44,14 +48,31 @@ class Quarantining:
 
         Raises OSError where a file is damaged.
         """
+        require_sound(bronze, files)
         found = [self._rows(part) for file in files for part in _failed(bronze, file, self._bronze)]
         return pa.concat_tables([self._schema.empty_table(), *found])
+
+    def new(self, rows: pa.Table, quarantine: Table) -> pa.Table:
+        """Those of some rows that quarantine does not hold yet. Raises OSError where a file of it
+        is damaged."""
+        known = [_positions(quarantine.storage, file) for file in live_files(quarantine.handle)]
+        if not known:
+            return rows
+        places = rows.select(_POSITION).append_column("row", pa.array(range(len(rows))))
+        unknown = places.join(pa.concat_tables(known), _POSITION, join_type="left anti")
+        return rows.take(unknown.column("row").combine_chunks().sort())
 
     def _rows(self, bronze: pa.Table) -> pa.Table:
         nothing = pa.nulls(len(bronze), pa.string())
         columns = {name: bronze.column(theirs) for name, theirs in self._bronze.items()}
         columns["table"] = nothing
         return pa.table({name: columns[name] for name in self._schema.names}).cast(self._schema)
+
+
+def _positions(storage: Storage, file: DataFile) -> pa.Table:
+    require_sound(storage, [file])
+    with storage.open(file.path) as source:
+        return pq.ParquetFile(source, page_checksum_verification=True).read(columns=_POSITION)
 
 
 def _failed(bronze: Storage, file: DataFile, columns: dict[str, str]) -> Iterator[pa.Table]:

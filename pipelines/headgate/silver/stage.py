@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import islice
 
 from pyspark.sql import Observation, SparkSession
+from pyspark.sql.types import StructType
 
 from headgate.silver.conform import Conforming, silver_type
 from headgate.silver.quarantine import Quarantining, quarantine_type
@@ -17,9 +18,9 @@ from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.catching_up import files_of, steps
 from headgate.tables.frames import Rows, arrow_schema
-from headgate.tables.history import Batch
+from headgate.tables.log import Commit
+from headgate.tables.shape import Shape
 from headgate.tables.staging import Prepared, prepare_together, stage
-from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 
 
@@ -49,51 +50,82 @@ class SilverStage:
     def tables(self) -> tuple[Table, ...]:
         return (self.quarantine, *self.silver.values())
 
-    def create(self, definition: str) -> None:
-        quarantine = arrow_schema(quarantine_type(self._source))
-        self.quarantine.create(quarantine, definition, time_column="ingested_at")
-        for name, table in self.silver.items():
-            type_ = silver_type(self._declared[name], self._source.record)
-            table.create(arrow_schema(type_), definition, time_column="_event_time")
+    def type_of(self, name: str) -> StructType:
+        """The row type that is declared of a silver table."""
+        return silver_type(self._declared[name], self._source.record)
 
-    def catch_up(self, upto: int, now: datetime) -> None:
-        """Absorb bronze up to batch ``upto``.
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        quarantine = arrow_schema(quarantine_type(self._source))
+        return (
+            Shape(self.quarantine, quarantine, "ingested_at"),
+            *(
+                Shape(t, arrow_schema(self.type_of(n)), "_event_time")
+                for n, t in self.silver.items()
+            ),
+        )
+
+    def catch_up(self, stops: Sequence[int], now: datetime, most_steps: int | None = None) -> None:
+        """Absorb bronze up to the last of ``stops``, batches in rising order; no step passes one
+        of them. Tables that are behind the others, because they are built anew, take
+        ``most_steps`` now and the rest later.
 
         Raises CommitRefusedError, FencedError or LogGapError.
         """
-        lowest = min(table.refresh().n for table in self.silver.values())
-        at = commit_time(now)
-        for group in steps(self.bronze, lowest, upto):
-            ready = prepare_together(
-                *(partial(self._prepare_silver, name, group, at) for name in self.silver),
-                partial(self._prepare_quarantine, group, lowest, at),
-            )
-            # Quarantine first: a silver table at n promises that quarantine is at n too.
-            for prepared in reversed(ready):
-                prepared.commit()
-            lowest = group[-1].state.n
+        at = {name: table.refresh().n for name, table in self.silver.items()}
+        front = max(at.values())
+        for n in sorted(set(at.values()), reverse=True):
+            names = [name for name in at if at[name] == n]
+            ahead = self._ahead(n, stops)
+            for group in ahead if n == front else islice(ahead, most_steps):
+                self._absorb(names, group, now, quarantining=n == front)
 
-    def _prepare_quarantine(self, group: Sequence[Batch], lowest: int, at: int) -> Prepared | None:
+    def _ahead(self, n: int, stops: Sequence[int]) -> Iterator[tuple[Commit, ...]]:
+        for stop in stops:
+            yield from steps(self.bronze, n, stop)
+            n = max(n, stop)
+
+    @property
+    def n(self) -> int:
+        """Where the table is that is furthest behind."""
+        return min(table.refresh().n for table in self.silver.values())
+
+    def _absorb(
+        self, names: Sequence[str], group: Sequence[Commit], now: datetime, *, quarantining: bool
+    ) -> None:
+        ready = prepare_together(
+            *(partial(self._prepare_silver, name, group, now) for name in names),
+            *([partial(self._prepare_quarantine, group, now)] if quarantining else []),
+        )
+        # Quarantine first: a silver table at n promises that quarantine is at n too.
+        for prepared in reversed(ready):
+            prepared.commit()
+
+    def _prepare_quarantine(self, group: Sequence[Commit], now: datetime) -> Prepared | None:
         held = self.quarantine.refresh()
-        files = files_of(group, after=max(held.n, lowest))
+        files = files_of(group, after=held.n)
         if not files:
             return None
-        state = replace(held, kind="data", from_n=held.n, n=group[-1].state.n, at=at)
+        state = held.absorbing(group[-1].state.n, now)
         rows = self._quarantining.quarantined(self.bronze.storage, files)
+        if any(batch.state.from_n < held.n < batch.state.n for batch in group):
+            # Silver is built anew behind a vacuum: one commit stands for many batches, those among
+            # them that quarantine has absorbed already.
+            rows = self._quarantining.new(rows, self.quarantine)
         staged = stage_arrow(self.quarantine, state, rows, time_column="ingested_at")
         if not staged:
             return None
         counted = state.counting({"quarantined": sum(f.rows for f in staged)})
         return Prepared(self.quarantine, counted, staged)
 
-    def _prepare_silver(self, name: str, group: Sequence[Batch], at: int) -> Prepared | None:
+    def _prepare_silver(self, name: str, group: Sequence[Commit], now: datetime) -> Prepared | None:
         table = self.silver[name]
         held = table.refresh()
         last = group[-1].state
         if held.n >= last.n:
             return None
         files = files_of(group, after=held.n)
-        state = replace(held, kind="data", from_n=held.n, n=last.n, at=at, closing=last.closing)
+        state = held.absorbing(last.n, now, closing=last.closing)
         observed = Observation()
         rows = self._conforming[name].conformed(self._bronze_rows.of(files), observed)
         staged = stage(table, state, rows, time_column="_event_time")

@@ -19,6 +19,7 @@ from headgate.spec.model import (
     GoldTable,
     KafkaSource,
     Measure,
+    Pipeline,
     SilverTable,
     Source,
 )
@@ -43,22 +44,50 @@ _NOT_MEANT: dict[type, tuple[str, ...]] = {
 }
 
 
-def digest(
+Meaning = Mapping[str, Any]
+
+
+def meaning(
     name: str,
     sources: Mapping[str, Source],
     silver: Mapping[str, SilverTable],
     gold: Mapping[str, GoldTable],
-) -> str:
-    """SHA-256, in hexadecimal, of the canonical JSON of these."""
-    meaning = {
+) -> Meaning:
+    """What a declaration says, as plain values: two that mean the same are equal here."""
+    return {
         "version": MEANING_VERSION,
         "pipeline": name,
         "sources": _plain(sources),
         "silver": _plain(silver),
         "gold": _plain(gold),
     }
-    text = json.dumps(meaning, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def meaning_of(pipeline: Pipeline) -> Meaning:
+    return meaning(pipeline.name, pipeline.sources, pipeline.silver, pipeline.gold)
+
+
+def digest(meant: Meaning) -> str:
+    """SHA-256, in hexadecimal, of the canonical JSON of a meaning or a part of one."""
+    text = json.dumps(meant, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def table_digests(meant: Meaning) -> dict[str, str]:
+    """The digest of each table, by its path: of what is declared of it and of all above it."""
+    common = {"version": meant["version"], "pipeline": meant["pipeline"]}
+    digests: dict[str, str] = {}
+    for name, source in meant["sources"].items():
+        digests[f"bronze/{name}"] = digest({**common, "source": source})
+        digests[f"quarantine/{name}"] = digests[f"bronze/{name}"]
+    for name, table in meant["silver"].items():
+        above = digests[f"bronze/{table['source']}"]
+        digests[f"silver/{name}"] = digest({"above": above, "silver": table})
+    for name, table in meant["gold"].items():
+        above = digests[f"silver/{table['silver']}"]
+        digests[f"gold/{name}"] = digest({"above": above, "gold": table})
+        digests[f"late/{name}"] = digests[f"gold/{name}"]
+    return digests
 
 
 def _plain(value: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from headgate.spec.kafka_keys import PUBLICATION
 from headgate.spec.key import Key, comes_next
+from headgate.spec.savepoint_keys import SAVEPOINTS
 from headgate.spec.source_keys import SOURCE
 from headgate.spec.table_keys import GOLD, SILVER
 
@@ -35,6 +36,7 @@ PIPELINE = Key(
             default="fused",
             choices=("fused", "per_layer"),
         ),
+        SAVEPOINTS,
         *comes_next("functions", "partition_by", "retain", "airflow"),
     ),
 )

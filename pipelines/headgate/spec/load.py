@@ -7,11 +7,12 @@ declaration is found here, before anything starts, and raised as one Declaration
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from pathlib import Path
 
 from headgate.spec.checked import Field, Report, Section
 from headgate.spec.checker import Checker
-from headgate.spec.digest import digest
+from headgate.spec.digest import digest, meaning, table_digests
 from headgate.spec.document import read
 from headgate.spec.errors import DeclarationError, Unfit
 from headgate.spec.gold_section import build_gold
@@ -22,6 +23,7 @@ from headgate.spec.model import (
     Pipeline,
     Publication,
     PublishedLayer,
+    SavepointSchedule,
     SilverTable,
     Source,
 )
@@ -39,13 +41,22 @@ def load(path: Path | str) -> Pipeline:
     """Read and check a declaration. Raises DeclarationError with all the problems it has."""
     file = Path(path)
     report = Report(file)
-    text = _text(file, report)
+    return _load(_text(file, report), report)
+
+
+def load_text(text: str, file: Path) -> Pipeline:
+    """Check a declaration as if ``file`` had this text: relative paths in it begin there."""
+    return _load(text, Report(file))
+
+
+def _load(text: str | None, report: Report) -> Pipeline:
+    file = report.file
     node, faults = read(text) if text is not None else (None, ())
     for fault in faults:
         report.add(fault.line, fault.path, fault.message)
     if node is not None:
         root = Checker(report, project_folder(file)).check(node, PIPELINE, "", 1)
-        pipeline = _build(Section.of(root), report) if root else None
+        pipeline = _build(Section.of(root), report, text or "") if root else None
         if pipeline is not None and not report.problems:
             return pipeline
     raise DeclarationError(file, report.problems)
@@ -66,7 +77,7 @@ def _text(file: Path, report: Report) -> str | None:
     return None
 
 
-def _build(root: Section, report: Report) -> Pipeline | None:
+def _build(root: Section, report: Report, text: str) -> Pipeline | None:
     source_sections = _sections(root.entries("sources"))
     silver_sections = _sections(root.entries("silver"))
     gold_sections = _sections(root.entries("gold"))
@@ -85,6 +96,7 @@ def _build(root: Section, report: Report) -> Pipeline | None:
     pipeline = root.text("pipeline")
     if report.problems or pipeline is None:
         return None
+    meant = meaning(pipeline, sources, silver, gold)
     return Pipeline(
         name=pipeline,
         sources=sources,
@@ -92,8 +104,21 @@ def _build(root: Section, report: Report) -> Pipeline | None:
         gold=gold,
         jobs=root.text("jobs", "fused"),  # type: ignore[arg-type]
         file=report.file,
-        digest=digest(pipeline, sources, silver, gold),
+        digest=digest(meant),
+        definitions=table_digests(meant),
         publish=publish,
+        savepoints=_build_schedule(root.section("savepoints")),
+        text=text,
+    )
+
+
+def _build_schedule(section: Section | None) -> SavepointSchedule | None:
+    if section is None:
+        return None
+    return SavepointSchedule(
+        every=section.duration("every", timedelta(hours=1)),
+        keep=section.integer("keep", 5),
+        keep_for=section.duration("keep_for", timedelta(days=7)),
     )
 
 

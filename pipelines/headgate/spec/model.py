@@ -226,9 +226,21 @@ class Publication:
 
 
 @dataclass(frozen=True)
+class SavepointSchedule:
+    """How often a running pipeline takes a savepoint, and which are kept: the newest ``keep`` and
+    those younger than ``keep_for``."""
+
+    every: timedelta
+    keep: int
+    keep_for: timedelta
+
+
+@dataclass(frozen=True)
 class Pipeline:
     """A whole declaration. ``digest`` is the SHA-256 of its meaning: sources' locations and
-    resolved secrets are left out, so moving a landing folder is not another pipeline."""
+    resolved secrets are left out, so moving a landing folder is not another pipeline.
+    ``definitions`` is the same of each table and all above it, by the table's path. ``text`` is the
+    declaration as it was read, placeholders and all."""
 
     name: str
     sources: Mapping[str, Source]
@@ -237,7 +249,10 @@ class Pipeline:
     jobs: Jobs
     file: Path
     digest: str
+    definitions: Mapping[str, str]
     publish: Mapping[str, Publication] = field(default_factory=dict)
+    savepoints: SavepointSchedule | None = None
+    text: str = field(default="", repr=False, compare=False)
 
     @property
     def source(self) -> Source:

@@ -1,43 +1,62 @@
-"""Small JSON documents: status, lease, stop requests, intents. Each says its schema version."""
+"""Small JSON documents: status, lease, stop requests, intents. Each says its schema version, and
+carries a seal over what it says: a changed byte is noticed when it is read."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from hashlib import blake2b
+from typing import Any, ClassVar
 
 from headgate.spec.errors import HeadgateError
 from headgate.storage.files import Storage
 
 SCHEMA = 1
+_SEAL = "seal"
 Document = dict[str, Any]
+
+
+class DamagedDocumentError(HeadgateError):
+    """A document is not what was written."""
+
+    exit_code: ClassVar[int] = 5
 
 
 def write_document(storage: Storage, path: str, content: Document) -> None:
     """Replace the document at ``path`` whole."""
-    text = json.dumps({"schema": SCHEMA, **content}, indent=1, sort_keys=True)
+    document = {"schema": SCHEMA, **content}
+    text = json.dumps(document | {_SEAL: _seal(document)}, indent=1, sort_keys=True)
     storage.write(path, text.encode() + b"\n")
 
 
 def read_document(storage: Storage, path: str) -> Document | None:
     """The document at ``path``, None where there is none.
 
-    Raises :class:`HeadgateError` where it is damaged or written by a newer Headgate.
+    Raises DamagedDocumentError where it is not what was written, :class:`HeadgateError` where a
+    newer Headgate wrote it.
     """
     try:
         raw = storage.read(path)
     except FileNotFoundError:
         return None
     try:
-        document = json.loads(raw)
+        document = dict(json.loads(raw))
         version = document["schema"]
+        if _seal(document) != document.pop(_SEAL):
+            raise ValueError("it is not what its seal says")
     except (ValueError, KeyError, TypeError) as error:
-        raise HeadgateError(
+        raise DamagedDocumentError(
             f"{storage.uri(path)}: the document is damaged ({error})",
-            remedy=f"remove it while the pipeline is stopped: rm {storage.uri(path)}",
+            remedy="stop the pipeline, then: headgate repair PIPELINE",
         ) from error
     if version != SCHEMA:
         raise HeadgateError(
             f"{storage.uri(path)}: schema {version} is newer than this Headgate's {SCHEMA}",
             remedy="upgrade Headgate: uv sync",
         )
-    return dict(document)
+    return document
+
+
+def _seal(document: Document) -> str:
+    said = {key: value for key, value in document.items() if key != _SEAL}
+    text = json.dumps(said, sort_keys=True)
+    return blake2b(text.encode(), digest_size=8).hexdigest()

@@ -6,6 +6,7 @@ name, then a rename); an object store's put is atomic by itself.
 
 from __future__ import annotations
 
+import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,6 +19,8 @@ import pyarrow as pa
 from pyarrow import fs
 
 from headgate.spec.errors import HeadgateError
+
+_CHUNK = 1 << 22
 
 
 class FileNameError(HeadgateError):
@@ -88,6 +91,21 @@ class Storage:
                 with suppress(OSError):
                     filesystem.delete_file(written)
             raise
+
+    def create(self, path: str) -> pa.NativeFile:
+        """A new file that is written piece by piece: nothing may name it before it is closed."""
+        self._filesystem[0].create_dir(self._full(path).rpartition("/")[0], recursive=True)
+        return self._filesystem[0].open_output_stream(self._full(path), compression=None)
+
+    def copy(self, path: str, to: Storage) -> None:
+        """Copy one file to the same path of another storage. Raises FileNotFoundError."""
+        target = to._filesystem[0]
+        target.create_dir(to._full(path).rpartition("/")[0], recursive=True)
+        with (
+            self._filesystem[0].open_input_stream(self._full(path), compression=None) as source,
+            target.open_output_stream(to._full(path), compression=None) as sink,
+        ):
+            shutil.copyfileobj(source, sink, _CHUNK)
 
     def list(self, path: str = "", *, recursive: bool = False) -> Iterator[Stat]:
         """The files under ``path``, in no order; none where the folder does not exist.

@@ -8,14 +8,15 @@ from headgate.storage.files import Storage
 
 CONTROL = "_headgate"
 TABLE_FOLDERS = (
+    f"{CONTROL}/files",
     "bronze",
     "quarantine",
     "silver",
     "late",
     "gold",
-    f"{CONTROL}/files",
     f"{CONTROL}/publish",
 )
+"""In the order in which a batch moves through them."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,15 @@ class Layout:
     def checkpoint(layer: str, epoch: int) -> str:
         """Spark's own checkpoint: disposable, a fresh one for every start of a driver."""
         return f"{CONTROL}/checkpoint/{layer}-{epoch}"
+
+    @staticmethod
+    def savepoint(id_: str) -> str:
+        return f"{CONTROL}/savepoints/{id_}.json"
+
+    @staticmethod
+    def declaration(digest: str) -> str:
+        """The text of a declaration, under the digest of what it means."""
+        return f"{CONTROL}/declarations/{digest}.json"
 
     @staticmethod
     def document(name: str) -> str:

@@ -15,7 +15,13 @@ def request_stop(layout: Layout) -> None:
     )
 
 
+def stop_asked(layout: Layout) -> datetime | None:
+    """When somebody last asked for it."""
+    document = read_document(layout.storage, Layout.document("stop"))
+    return None if document is None else datetime.fromisoformat(document["requested"])
+
+
 def stop_requested(layout: Layout, since: datetime) -> bool:
     """Whether a stop was asked for after ``since``, the start of the job."""
-    document = read_document(layout.storage, Layout.document("stop"))
-    return document is not None and datetime.fromisoformat(document["requested"]) > since
+    asked = stop_asked(layout)
+    return asked is not None and asked > since

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import uuid
-from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.failpoints import failpoint
 from headgate.storage.files import Storage
+from headgate.tables.damage import footer_checksum
+from headgate.tables.data_file import Bounds, DataFile, statistics
 from headgate.tables.state import State
-from headgate.tables.table import DataFile, Table
+from headgate.tables.table import Table
 
 
 def attempt_folder(state: State) -> str:
@@ -46,14 +46,12 @@ def describe(storage: Storage, folder: str, time_column: str) -> tuple[DataFile,
 def _footer(storage: Storage, path: str, size: int, time_column: str) -> DataFile:
     with storage.open(path) as source:
         metadata = pq.read_metadata(source)
-    stats: dict[str, object] = {"numRecords": metadata.num_rows}
-    if (bounds := _bounds(metadata, time_column)) is not None:
-        stats["minValues"] = {time_column: _text(bounds[0])}
-        stats["maxValues"] = {time_column: _text(bounds[1])}
-    return DataFile(path, size, metadata.num_rows, json.dumps(stats), _partition(path))
+        footer = footer_checksum(source)
+    stats = statistics(metadata.num_rows, time_column, _bounds(metadata, time_column))
+    return DataFile(path, size, metadata.num_rows, stats, _partition(path), footer)
 
 
-def _bounds(metadata: pq.FileMetaData, column: str) -> tuple[datetime, datetime] | None:
+def _bounds(metadata: pq.FileMetaData, column: str) -> Bounds | None:
     index = next(
         (i for i in range(metadata.num_columns) if metadata.schema.column(i).path == column), None
     )
@@ -66,10 +64,6 @@ def _bounds(metadata: pq.FileMetaData, column: str) -> tuple[datetime, datetime]
     if any(g is None or not g.has_min_max for g in groups):
         return None
     return min(g.min for g in groups), max(g.max for g in groups)
-
-
-def _text(time: datetime) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _partition(path: str) -> dict[str, str]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from headgate.tables.history import Batch, batches
-from headgate.tables.table import DataFile, Table
+from headgate.tables.data_file import DataFile
+from headgate.tables.history import batches
+from headgate.tables.log import Commit
+from headgate.tables.table import Table
 
 ROWS_PER_STEP = 1_000_000
 """Batches are taken together up to this many rows, so a long backlog needs few steps."""
 
 
-def steps(upstream: Table, after: int, upto: int) -> Iterator[tuple[Batch, ...]]:
+def steps(upstream: Table, after: int, upto: int) -> Iterator[tuple[Commit, ...]]:
     """The upstream batches in ``(after, upto]`` in groups, each to be absorbed by one commit.
 
     Raises LogGapError if a batch is missing from the upstream's log.
@@ -19,9 +21,9 @@ def steps(upstream: Table, after: int, upto: int) -> Iterator[tuple[Batch, ...]]
     return grouped(batches(upstream, after, upto), ROWS_PER_STEP)
 
 
-def grouped(found: Iterable[Batch], most_rows: int) -> Iterator[tuple[Batch, ...]]:
+def grouped(found: Iterable[Commit], most_rows: int) -> Iterator[tuple[Commit, ...]]:
     """Batches in their order, together as long as they have no more than ``most_rows`` rows."""
-    group: list[Batch] = []
+    group: list[Commit] = []
     rows = 0
     for batch in found:
         size = sum(f.rows for f in batch.files)
@@ -34,6 +36,6 @@ def grouped(found: Iterable[Batch], most_rows: int) -> Iterator[tuple[Batch, ...
         yield tuple(group)
 
 
-def files_of(group: Sequence[Batch], after: int = 0) -> tuple[DataFile, ...]:
+def files_of(group: Sequence[Commit], after: int = 0) -> tuple[DataFile, ...]:
     """The files of the batches behind ``after``."""
     return tuple(f for batch in group if batch.state.n > after for f in batch.files)

@@ -19,6 +19,12 @@ class CommitRefusedError(HeadgateError):
     exit_code: ClassVar[int] = 4
 
 
+class DamagedFileError(HeadgateError):
+    """A data file is missing or is not what was written."""
+
+    exit_code: ClassVar[int] = 5
+
+
 class LogGapError(HeadgateError):
     """Batches are missing from a table's log: nothing downstream may go on."""
 

@@ -14,7 +14,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from headgate.storage.globs import literal
-from headgate.tables.table import DataFile, Table
+from headgate.tables.damage import require_sound
+from headgate.tables.data_file import DataFile
+from headgate.tables.table import Table
 
 
 def struct_type(ddl: str) -> StructType:
@@ -43,10 +45,11 @@ class Rows:
         self._table = table
 
     def of(self, files: Sequence[DataFile]) -> DataFrame:
-        """The rows of some files, partition columns left out."""
+        """The rows of some files, partition columns left out. Raises DamagedFileError."""
         if not files:
             return self._spark.createDataFrame([], self._stored)
         storage = self._table.storage
+        require_sound(storage, files)
         return self._reader.parquet(*(literal(storage.uri(f.path)) for f in files))
 
     @cached_property

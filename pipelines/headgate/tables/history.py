@@ -2,62 +2,58 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from urllib.parse import unquote
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from deltalake import DeltaTable
-
-from headgate.storage.files import Storage
+from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError
-from headgate.tables.log import commit_info, read_entry
-from headgate.tables.state import State, decode
-from headgate.tables.table import DataFile, Table
+from headgate.tables.live_files import live_files
+from headgate.tables.log import Commit, read_commit
+from headgate.tables.log_folder import log_folder
+from headgate.tables.state import State
+from headgate.tables.table import Table
 
 
-@dataclass(frozen=True)
-class Batch:
-    """A data commit: it absorbed bronze's ``(state.from_n, state.n]`` and added ``files``."""
+def lineage(table: Table, version: int | None = None) -> Iterator[Commit]:
+    """The commits that led to a version (default: the newest), newest first, as far as maintenance
+    has left them.
 
-    version: int
-    state: State
-    files: tuple[DataFile, ...]
-
-
-def read_commit(storage: Storage, version: int) -> Batch | None:
-    """One entry of a Delta log; None if Headgate did not write it.
-
-    Raises LogGapError if the entry is missing or damaged.
+    A reset goes back to the version that it restored, so what came between is not among them; one
+    that emptied the table is where its lineage begins. Raises LogGapError where one is missing.
     """
-    actions = read_entry(storage, version)
-    state = decode(commit_info(actions))
-    if state is None:
-        return None
-    files = tuple(_data_file(a["add"]) for a in actions if "add" in a)
-    return Batch(version, state, files)
+    if version is None:
+        table.refresh()
+    at: int | None = table.handle.version() if version is None else version
+    begins = True
+    while at is not None and at >= 0:
+        try:
+            commit = read_commit(table.storage, at)
+        except LogGapError:
+            if not begins and log_folder(table.storage).is_trimmed(at):
+                return
+            raise
+        if commit is None:
+            at -= 1
+            continue
+        yield commit
+        begins = False
+        at = commit.state.origin if commit.state.kind == "reset" else at - 1
 
 
-def _data_file(add: dict[str, object]) -> DataFile:
-    stats = str(add["stats"])
-    return DataFile(
-        path=unquote(str(add["path"])),
-        size=int(str(add["size"])),
-        rows=int(json.loads(stats)["numRecords"]),
-        stats=stats,
-        partition=dict(add["partitionValues"]),  # type: ignore[call-overload]
-    )
-
-
-def batches(table: Table, after: int, upto: int) -> tuple[Batch, ...]:
+def batches(table: Table, after: int, upto: int) -> tuple[Commit, ...]:
     """The data commits that absorbed ``(after, upto]``, oldest first.
 
-    Raises LogGapError if a batch in between is missing.
+    Where maintenance has removed entries or files of them, one commit stands for the first of
+    them, with the live files that hold the same rows. Raises LogGapError if a batch is missing.
     """
-    found = tuple(reversed(tuple(_walk_back(table, after, upto))))
+    if upto <= after:
+        return ()
+    table.refresh()
+    walked = tuple(_walk_back(table, after))
+    found = tuple(c for c in reversed(walked) if _absorbed(c, after, upto))
+    if walked[-1].state.n > after or not _all_there(table, walked, found):
+        found = _from_live_files(table, walked, after, upto)
     reached = after
     for batch in found:
         if batch.state.from_n != reached:
@@ -68,86 +64,66 @@ def batches(table: Table, after: int, upto: int) -> tuple[Batch, ...]:
     return found
 
 
-def _walk_back(table: Table, after: int, upto: int) -> Iterator[Batch]:
-    version = table.refresh().data_commit
-    while version > 0:
-        batch = read_commit(table.storage, version)
-        version -= 1
-        if batch is None or batch.state.kind != "data" or batch.state.n > upto:
-            continue
-        if batch.state.n <= after:
+def _walk_back(table: Table, after: int) -> Iterator[Commit]:
+    """Commits of the lineage, the newest first, to the one that stood at ``after`` or before."""
+    for commit in lineage(table, table.handle.version()):
+        yield commit
+        if commit.state.n <= after:
             return
-        yield batch
+
+
+def _absorbed(commit: Commit, after: int, upto: int) -> bool:
+    return commit.state.kind == "data" and after < commit.state.n <= upto
+
+
+def _all_there(table: Table, walked: Sequence[Commit], found: Sequence[Commit]) -> bool:
+    """Whether every file is there that maintenance may have removed."""
+    merged = {path for c in walked if c.state.kind == "maintenance" for path in c.removed}
+    files = (file.path for commit in found for file in commit.files)
+    return all(table.storage.exists(path) for path in files if path in merged)
+
+
+def _from_live_files(
+    table: Table, walked: Sequence[Commit], after: int, upto: int
+) -> tuple[Commit, ...]:
+    """Up to the last batch whose commit or files are not all there, what is live now holds each
+    row once, in files that end at the batches that they are named after."""
+    live = live_files(table.handle)
+    if not all(file.is_ours for file in live):
+        raise _gap(table, after, upto)
+    merged = (file.n for file in live if file.merged_from is not None)
+    base = min(max((after, walked[-1].state.n, *merged)), upto)
+    if any(file.is_across(n) for file in live for n in (after, base)):
+        raise _gap(table, after, base)
+    later = tuple(c for c in reversed(walked) if _absorbed(c, base, upto))
+    if base == after:
+        return later
+    files = tuple(file for file in live if after < file.n <= base)
+    at_base = next((c.state for c in walked if c.state.n == base), None)
+    # Without the closing clock of that batch: windows become final with the next one.
+    closing = at_base.closing if at_base else None
+    state = State(kind="data", from_n=after, n=base, closing=closing)
+    version = table.handle.version()
+    return (Commit(version, state, with_footers(table, version, files)), *later)
+
+
+def with_footers(table: Table, version: int, files: Iterable[DataFile]) -> tuple[DataFile, ...]:
+    """Some files of a version, with the checksums of their footers as far as the log still says
+    them. Reads the log back until it has found all."""
+    found = {file.path: file for file in files}
+    missing = set(found)
+    with suppress(LogGapError):
+        for commit in lineage(table, version):
+            for path in missing & commit.state.footers.keys():
+                found[path] = replace(found[path], footer=commit.state.footers[path])
+                missing.discard(path)
+            if not missing:
+                break
+    return tuple(found.values())
 
 
 def _gap(table: Table, reached: int, following: int) -> LogGapError:
     return LogGapError(
         f"{table.name}: batches {reached + 1} to {following} are not in the table's log",
-        remedy="restore the table's folder from a backup; nothing was written",
+        remedy="see what is damaged: headgate repair PIPELINE --dry-run; nothing was written",
     )
-
-
-def live_files(handle: DeltaTable) -> tuple[DataFile, ...]:
-    """The data files of a handle's version, with the statistics of its log."""
-    return _described(_add_actions(handle))
-
-
-def partition_files(handle: DeltaTable, column: str, value: bool) -> tuple[DataFile, ...]:
-    """The live files of one partition. What it costs depends on them: a table may have many more,
-    and making a Python object of each would cost a batch more than its data."""
-    actions = _add_actions(handle)
-    return _described(actions.filter(pc.equal(_nested(actions, "partition", column), value)))
-
-
-def overlapping_files(
-    handle: DeltaTable, column: str, spans: Sequence[tuple[int, int]]
-) -> tuple[DataFile, ...]:
-    """The live files that may hold a time of ``column`` within ``spans``: disjoint, rising pairs
-    [first, last] in microseconds. A file without bounds may hold any."""
-    actions = _add_actions(handle)
-    lowest, highest = (_nested(actions, bound, column) for bound in ("min", "max"))
-    bounded = pc.and_(pc.is_valid(lowest), pc.is_valid(highest)).to_numpy(zero_copy_only=False)
-    low, high = (
-        pc.fill_null(bound.cast(pa.timestamp("us", "UTC")).cast(pa.int64()), 0).to_numpy()
-        for bound in (lowest, highest)
-    )
-    firsts, lasts = (np.array(ends, np.int64) for ends in zip(*spans, strict=True))
-    # The first span that ends where the file begins or later; the sentinel is after every file.
-    following = np.searchsorted(lasts, low)
-    begins = np.append(firsts, np.iinfo(np.int64).max)[following]
-    return _described(actions.filter(pa.array(~bounded | (begins <= high + _ROUNDED))))
-
-
-_ROUNDED = 1_000  # microseconds: what others write into a log is cut off at milliseconds
-
-
-def _add_actions(handle: DeltaTable) -> pa.Table:
-    return pa.table(handle.get_add_actions(flatten=False)).combine_chunks()
-
-
-def _nested(actions: pa.Table, group: str, column: str) -> pa.ChunkedArray:
-    """A field of a struct of the add actions; nulls where no file has it."""
-    if group in actions.column_names:
-        fields = actions.column(group)
-        if fields.type.get_field_index(column) >= 0:
-            return pc.struct_field(fields, column)
-    return pa.chunked_array([pa.nulls(len(actions), pa.timestamp("us", "UTC"))])
-
-
-def _described(actions: pa.Table) -> tuple[DataFile, ...]:
-    return tuple(
-        DataFile(
-            path=unquote(row["path"]),
-            size=row["size_bytes"],
-            rows=row["num_records"] or 0,
-            stats=json.dumps(
-                {"min": row.get("min") or {}, "max": row.get("max") or {}}, default=str
-            ),
-            partition={k: _partition_text(v) for k, v in (row.get("partition") or {}).items()},
-        )
-        for row in actions.to_pylist()
-    )
-
-
-def _partition_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -3,35 +3,99 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from headgate.storage.files import Storage
+from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError
+from headgate.tables.seal import seal_of
+from headgate.tables.state import State
+
+STATE_KEY = "headgate"
+SEAL_KEY = "headgateSeal"
 
 Action = dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Commit:
+    """An entry that Headgate wrote: the state after it, the files that it added and the paths
+    that it removed. A data commit absorbed bronze's ``(state.from_n, state.n]``."""
+
+    version: int
+    state: State
+    files: tuple[DataFile, ...]
+    removed: tuple[str, ...] = ()
+
+
+def commit_metadata(
+    state: State, added: Sequence[DataFile] = (), removed: Sequence[DataFile] = ()
+) -> dict[str, Any]:
+    """What a commit says about itself, and the seal over that and its files."""
+    content = state.encode()
+    return {STATE_KEY: content, SEAL_KEY: seal_of(content, added, [f.path for f in removed])}
+
+
 def has_entry(storage: Storage, version: int) -> bool:
     """Whether the log of the table in ``storage`` reaches ``version``."""
-    return storage.exists(_path(version))
+    return storage.exists(entry_path(version))
 
 
-def read_entry(storage: Storage, version: int) -> tuple[Action, ...]:
-    """The actions of one commit. Raises LogGapError if the entry is missing or damaged."""
-    path = _path(version)
+def read_commit(storage: Storage, version: int) -> Commit | None:
+    """One entry of a Delta log; None if Headgate did not write it.
+
+    Raises LogGapError if the entry is missing or is not what was written.
+    """
+    path = entry_path(version)
     try:
-        return tuple(json.loads(line) for line in storage.read(path).splitlines() if line.strip())
-    except (FileNotFoundError, ValueError) as error:
-        raise LogGapError(
-            f"{storage.uri(path)}: this entry of the table's log is missing or damaged ({error})",
-            remedy="restore the folder from a backup; nothing was written",
-        ) from error
+        lines = storage.read(path).splitlines()
+        return _commit(version, [json.loads(line) for line in lines if line.strip()])
+    except FileNotFoundError as error:
+        raise _damaged(storage, path, "it is missing") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _damaged(storage, path, str(error)) from error
 
 
-def commit_info(actions: tuple[Action, ...]) -> Action:
-    """What a commit says about itself; empty if it says nothing."""
-    return next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
+def _commit(version: int, actions: Sequence[Action]) -> Commit | None:
+    info: Mapping[str, Any] = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
+    if STATE_KEY not in info and SEAL_KEY not in info and not _has_our_mark(version, actions):
+        return None
+    content = info[STATE_KEY]
+    footers = content["footers"]
+    added = tuple(_data_file(a["add"], footers) for a in actions if "add" in a)
+    removed = tuple(unquote(a["remove"]["path"]) for a in actions if "remove" in a)
+    if seal_of(content, added, removed) != info[SEAL_KEY]:
+        raise ValueError("it is not what its seal says")
+    return Commit(version, State(**content), added, removed)
 
 
-def _path(version: int) -> str:
+def _has_our_mark(version: int, actions: Sequence[Action]) -> bool:
+    """Whether an entry is ours even if it does not say so: what is damaged is not somebody's."""
+    apps = (str(a["txn"].get("appId")) for a in actions if "txn" in a)
+    return version == 0 or not actions or any(app.startswith("headgate/") for app in apps)
+
+
+def _data_file(add: Action, footers: Mapping[str, int]) -> DataFile:
+    path = unquote(add["path"])
+    return DataFile(
+        path=path,
+        size=int(add["size"]),
+        rows=int(json.loads(add["stats"])["numRecords"]),
+        stats=add["stats"],
+        partition=dict(add["partitionValues"]),
+        footer=footers.get(path),
+    )
+
+
+def entry_path(version: int) -> str:
     return f"_delta_log/{version:020d}.json"
+
+
+def _damaged(storage: Storage, path: str, why: str) -> LogGapError:
+    return LogGapError(
+        f"{storage.uri(path)}: this entry of the table's log is damaged: {why}",
+        remedy="see what is damaged and what would mend it: headgate repair PIPELINE --dry-run",
+    )

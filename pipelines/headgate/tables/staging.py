@@ -14,8 +14,9 @@ from pyspark.sql import DataFrame
 
 from headgate.failpoints import failpoint
 from headgate.tables.arrow import attempt_folder, describe
+from headgate.tables.data_file import DataFile
 from headgate.tables.state import State
-from headgate.tables.table import DataFile, Table
+from headgate.tables.table import Table
 
 # One thread beside the stream's own. It lives as long as the process: every thread of ours has
 # one of the JVM's to itself.

@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
-Kind = Literal["create", "data", "fence", "operation"]
+Kind = Literal["create", "data", "fence", "operation", "reset", "maintenance"]
 Counts = Mapping[str, int]
 
-METADATA_KEY = "headgate"
 GENERATION_BITS = 40
 
 
@@ -24,7 +23,14 @@ class State:
     ``topics`` are the Kafka topics ever read, as ``name@id`` in the order they were met; ``gaps``
     what was lost of them and accepted by a person (bronze only, as the offsets are).
     ``batch`` counts this commit (empty unless data), ``total`` everything since the table began.
-    ``closed_through`` is the window end up to which an operation has closed a gold table.
+    ``closed_through`` is the window end up to which an operation has closed a gold table,
+    ``closings`` (bronze) which operations closed windows, as pairs of their number and their n.
+    ``definition`` is the digest of the table's part of the declaration, ``engine`` the versions
+    that write it since the last fence. ``files`` is the digest of the live files (``tables.seal``),
+    ``shape`` that of the columns, ``footers`` the checksums of the footers of those that the commit
+    added, by path. ``origin`` is, after a reset, the log version whose files the table was given
+    back; None where it was emptied. ``reset_commit`` (bronze) is the log version of the last commit
+    that asked tables to be reset, and that commit alone says in ``reset`` what.
     """
 
     kind: Kind = "create"
@@ -34,6 +40,7 @@ class State:
     from_n: int = 0
     data_commit: int = 0
     definition: str = ""
+    engine: str = ""
     offsets: Mapping[str, int] = field(default_factory=dict)
     clocks: Mapping[str, int] = field(default_factory=dict)
     closing: int | None = None
@@ -42,7 +49,14 @@ class State:
     batch: Counts = field(default_factory=dict)
     total: Counts = field(default_factory=dict)
     closed_through: int | None = None
+    closings: Sequence[tuple[int, int]] = ()
     operation: int = 0
+    files: str = ""
+    shape: str = ""
+    footers: Mapping[str, int] = field(default_factory=dict)
+    origin: int | None = None
+    reset_commit: int = 0
+    reset: Mapping[str, Any] | None = None
     at: int = 0
 
     @property
@@ -55,17 +69,18 @@ class State:
 
     def held(self, kind: Kind, epoch: int) -> State:
         """The same position under another epoch: what a commit without data carries forward."""
-        return replace(self, kind=kind, epoch=epoch, from_n=self.n, batch={})
+        return replace(
+            self, kind=kind, epoch=epoch, from_n=self.n, batch={}, reset=None, origin=None
+        )
+
+    def absorbing(self, n: int, at: datetime, **more: Any) -> State:
+        """What a commit says that absorbs bronze up to ``n``; its counts come later."""
+        more = {"batch": {}, "reset": None, "origin": None, "at": commit_time(at), **more}
+        return replace(self, kind="data", from_n=self.n, n=n, **more)
 
     def counting(self, batch: Counts) -> State:
         """The state with what its commit counts, added to everything before."""
         return replace(self, batch=batch, total=add_counts(self.total, batch))
-
-
-def decode(commit_info: Mapping[str, Any]) -> State | None:
-    """The state in a Delta commitInfo; None if somebody else wrote the commit."""
-    content = commit_info.get(METADATA_KEY)
-    return State(**content) if content else None
 
 
 def commit_time(now: datetime) -> int:

@@ -9,18 +9,23 @@ ours means that we are a zombie.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction
-from deltalake.exceptions import CommitFailedError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from headgate.failpoints import failpoint
 from headgate.storage.files import Storage
-from headgate.tables.errors import CommitRefusedError, FencedError
-from headgate.tables.log import commit_info, has_entry, read_entry
-from headgate.tables.state import METADATA_KEY, State, decode
+from headgate.tables.data_file import FINAL, DataFile
+from headgate.tables.engine import engine
+from headgate.tables.errors import CommitRefusedError, FencedError, LogGapError
+from headgate.tables.live_files import live_files
+from headgate.tables.log import commit_metadata, has_entry, read_commit
+from headgate.tables.log_folder import last_checkpoint, log_folder
+from headgate.tables.seal import NO_FILES, digest_after, digest_of, shape_of
+from headgate.tables.state import State
 
 # Reader version 1, writer version 2: deltalake, DuckDB, polars, Trino and Power BI read it as it
 # is. Set here so that no cluster default can turn a feature on. Only Headgate trims logs: commit
@@ -36,49 +41,27 @@ REOPEN_EVERY = 20  # commits on one handle: delta-rs slows down with the log it 
 FOREIGN_COMMITS = 9  # at the log's end: somebody's OPTIMIZE is overlooked, a second writer is not
 
 
-@dataclass(frozen=True)
-class DataFile:
-    """A Parquet file of a table: ``path`` relative to it, ``stats`` as Delta's JSON."""
-
-    path: str
-    size: int
-    rows: int
-    stats: str
-    partition: Mapping[str, str]
-
-    def added(self, at_millis: int) -> AddAction:
-        return AddAction(self.path, self.size, dict(self.partition), at_millis, True, self.stats)
-
-    def removed(self, at_millis: int) -> RemoveAction:
-        return RemoveAction(self.path, True, at_millis, self.size, dict(self.partition))
-
-
 class Table:
     """``path`` is the table's folder in ``storage``, ``name`` how a person calls it; ``app`` is
     the application id of its transactions, which never contains a path: tables may move."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        path: str,
-        *,
-        pipeline: str,
-        partition_by: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, storage: Storage, path: str, *, pipeline: str) -> None:
         self._place = (storage, path, pipeline)
         self.storage = storage.at(path)
         self.name = path
         self.app = f"headgate/{pipeline}/{path}"
-        self.partition_by = list(partition_by)
+        self.partition_by = [FINAL] if path.startswith("gold/") else []
         self.epoch = 0
         self._handle: DeltaTable | None = None
         self._commits = 0
         self._read: tuple[int, State] | None = None
+        self._foreign = False
 
     @property
     def exists(self) -> bool:
-        """Whether it has a log; a crash may leave a folder without one."""
-        return bool(DeltaTable.is_deltatable(self.storage.uri()))
+        """Whether it has a log, whole or not; a crash may leave a folder without one."""
+        there = DeltaTable.is_deltatable(self.storage.uri())
+        return bool(there) or bool(log_folder(self.storage).paths)
 
     def create(self, schema: pa.Schema, definition: str, *, time_column: str) -> None:
         """Make the table if it is not there; its first commit stands at n = 0.
@@ -88,16 +71,17 @@ class Table:
         """
         if self.exists:
             return
+        columns = Schema.from_arrow(schema)
+        shape = shape_of(columns.to_json(), self.partition_by)
+        state = State(definition=definition, files=NO_FILES, shape=shape)
         try:
             DeltaTable.create(
                 self.storage.uri(),
-                schema=Schema.from_arrow(schema),
+                schema=columns,
                 mode="ignore",
                 partition_by=self.partition_by,
                 configuration={**PROPERTIES, "delta.dataSkippingStatsColumns": time_column},
-                commit_properties=CommitProperties(
-                    custom_metadata={METADATA_KEY: State(definition=definition).encode()}
-                ),
+                commit_properties=CommitProperties(custom_metadata=commit_metadata(state)),
             )
         except CommitFailedError:
             # Another job that starts now was faster: "ignore" looks before the commit only.
@@ -107,7 +91,7 @@ class Table:
     def reader(self) -> Table:
         """Another view of the table for another thread; it holds no epoch and must not write."""
         storage, path, pipeline = self._place
-        return Table(storage, path, pipeline=pipeline, partition_by=self.partition_by)
+        return Table(storage, path, pipeline=pipeline)
 
     @property
     def handle(self) -> DeltaTable:
@@ -116,21 +100,28 @@ class Table:
         assert self._handle is not None
         return self._handle
 
+    @property
+    def state(self) -> State:
+        """As last refreshed."""
+        return self._state_at(self.handle.version())
+
     def refresh(self) -> State:
         """Read the log's end and return the table's state.
 
-        Raises FencedError if a driver with a higher epoch owns the table. Where nothing was
-        committed since, this costs one look at a file: delta-rs would list the log, which grows.
+        Raises FencedError if a driver with a higher epoch owns the table, LogGapError if its log
+        cannot be read. Where nothing was committed since, this costs one look at a file: delta-rs
+        would list the log, which grows.
         """
-        if self._handle is None or self._commits >= REOPEN_EVERY:
-            try:
-                self._handle = DeltaTable(self.storage.uri())
-            except TableNotFoundError as error:
-                raise FileNotFoundError(self.storage.uri()) from error
-            self._commits = 0
-        elif has_entry(self.storage, self._handle.version() + 1):
-            self._handle.update_incremental()
-        state = self._state_at(self._handle.version())
+        try:
+            self._update()
+        except TableNotFoundError as error:
+            if log_folder(self.storage).paths:
+                raise self._damaged(f"the table's log cannot be read: {error}") from error
+            raise FileNotFoundError(self.storage.uri()) from error
+        except DeltaError as error:
+            why = str(error).partition(":")[2].strip().splitlines()[0][:200]
+            raise self._damaged(f"the table's log cannot be read: {why}") from error
+        state = self.state
         if self.epoch and state.epoch > self.epoch:
             raise FencedError(
                 f"{self.name}: a driver with epoch {state.epoch} has taken over from this one "
@@ -138,6 +129,24 @@ class Table:
                 remedy="nothing to do: the other driver goes on from the last commit",
             )
         return state
+
+    def _update(self) -> None:
+        if self._handle is None or self._commits >= REOPEN_EVERY or self._is_trimmed_away():
+            self._handle = DeltaTable(self.storage.uri())
+            self._commits = 0
+        elif has_entry(self.storage, self._handle.version() + 1):
+            self._handle.update_incremental()
+
+    def _damaged(self, what: str) -> LogGapError:
+        return LogGapError(
+            f"{self.storage.uri()}: {what}",
+            remedy="see what is damaged: headgate repair PIPELINE --dry-run",
+        )
+
+    def _is_trimmed_away(self) -> bool:
+        """Whether the log has lost the handle's version: one that follows may have gone with it,
+        and would never be seen."""
+        return not has_entry(self.storage, self.handle.version())
 
     def _state_at(self, version: int) -> State:
         """The state of exactly the handle's version: what a handle's history tells may be newer."""
@@ -147,9 +156,10 @@ class Table:
 
     def _read_state(self, version: int) -> State:
         for earlier in range(version, max(version - FOREIGN_COMMITS, 0) - 1, -1):
-            state = decode(commit_info(read_entry(self.storage, earlier)))
-            if state is not None:
-                return state
+            commit = read_commit(self.storage, earlier)
+            if commit is not None:
+                self._foreign = earlier < version
+                return commit.state
         raise CommitRefusedError(
             f"{self.name}: the last commits were not made by Headgate; it must be the only writer",
             remedy=f"look at the table's history: {self.storage.uri('_delta_log')}",
@@ -163,7 +173,7 @@ class Table:
         """
         while True:
             self.epoch = epoch
-            state = self.refresh().held("fence", epoch)
+            state = replace(self.refresh().held("fence", epoch), engine=engine())
             failpoint("fence")
             try:
                 self.commit(state)
@@ -171,40 +181,84 @@ class Table:
                 continue
             return state
 
+    def require_intact(self) -> None:
+        """Raises LogGapError if, as last refreshed, the log gives other files or columns than its
+        last commit says: an entry or a checkpoint before it is damaged."""
+        said = self.state
+        if not self._foreign and self._live_digest() != said.files:
+            raise self._damaged("the log gives other files than its last commit says")
+        if said.shape not in ("", self._shape()):
+            raise self._damaged("the log gives other columns than its last commit says")
+
+    def _shape(self) -> str:
+        partition_by = self.handle.metadata().partition_columns
+        return shape_of(self.handle.schema().to_json(), partition_by)
+
+    def _live_digest(self) -> str:
+        return digest_of(live_files(self.handle))
+
     def commit(
-        self, state: State, add: Sequence[DataFile] = (), remove: Sequence[DataFile] = ()
+        self,
+        state: State,
+        add: Sequence[DataFile] = (),
+        remove: Sequence[DataFile] = (),
+        schema: Schema | None = None,
     ) -> State:
         """One commit of files, transaction and accounting, on the handle last refreshed.
 
-        Raises CommitRefusedError if anything was committed since; the caller must end then.
+        ``schema`` is a new one for the table; everything that is live has to go then. Raises
+        CommitRefusedError if anything was committed since; the caller must end then.
         """
-        handle = self.handle
-        state = replace(state, epoch=self.epoch)
+        handle, version = self.handle, self.handle.version()
+        held = self._live_digest() if self._foreign else self.state.files
+        state = replace(
+            state,
+            epoch=self.epoch,
+            files=digest_after(held, add, remove),
+            shape=shape_of(schema.to_json(), self.partition_by) if schema else self.state.shape,
+            footers={f.path: f.footer for f in add if f.footer is not None},
+        )
         if state.kind == "data":
-            state = replace(state, data_commit=handle.version() + 1)
+            state = replace(state, data_commit=version + 1)
         transactions = [Transaction(self.app, state.transaction_version)]
         if state.kind == "operation":
             transactions.append(Transaction(f"{self.app}/op", state.operation))
+        new_rows, at = state.kind != "maintenance", state.at // 1000
+        # Overwriting removes what is live by itself, and is the only way to a new schema.
+        gone = () if schema else remove
+        actions: list[AddAction | RemoveAction] = [
+            *(f.added(at, new_rows=new_rows) for f in add),
+            *(f.removed(at, rows_gone=new_rows) for f in gone),
+        ]
         try:
             handle.create_write_transaction(
-                [f.added(state.at // 1000) for f in add]
-                + [f.removed(state.at // 1000) for f in remove],
-                mode="append",
-                schema=handle.schema(),
+                actions,
+                mode="overwrite" if schema else "append",
+                schema=schema or handle.schema(),
                 partition_by=self.partition_by or None,
                 commit_properties=CommitProperties(
-                    custom_metadata={METADATA_KEY: state.encode()},
+                    custom_metadata=commit_metadata(state, add, remove),
                     max_commit_retries=0,
                     app_transactions=transactions,
                 ),
                 post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
             )
         except CommitFailedError as error:
-            raise CommitRefusedError(
-                f"{self.name}: the commit of batch {state.n} was refused ({error}); another "
-                "driver has written to the table",
-                remedy="nothing is lost: start again, or let the other driver go on",
-            ) from error
+            raise self._refused(state, error) from error
+        except DeltaError as error:
+            if last_checkpoint(self.storage) > version:
+                raise self._refused(state, error) from error
+            raise
+        # Where entries were trimmed, a log has room for a commit that comes too late.
+        if last_checkpoint(self.storage) > version + 1:
+            raise self._refused(state, "the log has gone on behind a checkpoint")
         self._commits += 1
         failpoint(f"{self.name.partition('/')[0]}.committed")
         return state
+
+    def _refused(self, state: State, why: object) -> CommitRefusedError:
+        return CommitRefusedError(
+            f"{self.name}: the commit of batch {state.n} was refused ({why}); another driver has "
+            "written to the table",
+            remedy="nothing is lost: start again, or let the other driver go on",
+        )

@@ -10,14 +10,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 Rows = tuple[int, ...]
+Closings = tuple[tuple[int, int], ...]
+Versions = tuple[tuple[str, int], ...]
+
+EMPTIED = -1
+"""The version that a table goes back to which is to be built anew."""
 
 
 class Commit(NamedTuple):
     """One commit and the state of the table after it."""
 
-    kind: str = "create"  # create | data | fence | intent | operation | maintenance
+    kind: str = "create"  # create | data | fence | intent | operation | reset | maintenance
     app: bool = False  # carries the table's app transaction
     epoch: int = 0
+    generation: int = 0  # rises with every reset
     since: int = 0  # a data commit absorbed the bronze batches (since, n]
     n: int = 0
     added: tuple[str, ...] = ()
@@ -27,11 +33,24 @@ class Commit(NamedTuple):
     definition: int = 0  # bronze: which declaration its last batch belongs to
     closed: int = -1  # gold: windows up to this one were closed by an operation
     operation: int = 0  # bronze: the last intent o; gold: the last one it carried out
+    closings: Closings = ()  # bronze: every intent o to close windows, with its n
+    origin: int = EMPTIED  # reset: the version that the table was given back
+    asked: int = -1  # bronze: the version of the last commit that asked for resets
+    wanted: Versions = ()  # that commit alone: which tables are to go back, and to what
 
     def without_data(self, kind: str, epoch: int, *, copy_forward: bool = True) -> Commit:
         """A commit of ``kind`` after this one: the same state, no files."""
         state = self if copy_forward else Commit()
-        return state._replace(kind=kind, app=True, epoch=epoch, since=state.n, added=(), removed=())
+        return state._replace(
+            kind=kind,
+            app=True,
+            epoch=epoch,
+            since=state.n,
+            added=(),
+            removed=(),
+            origin=EMPTIED,
+            wanted=(),
+        )
 
 
 Log = tuple[Commit, ...]
@@ -39,11 +58,12 @@ TABLES = ("files", "bronze", "quarantine", "silver", "late", "gold")
 
 
 class World(NamedTuple):
-    """All that outlives a process: tables, data files, the counter of the lease."""
+    """All that outlives a process: tables, data files, the counter of the lease, savepoints."""
 
     logs: tuple[Log, ...] = ((Commit(),),) * len(TABLES)
     storage: tuple[tuple[str, Rows], ...] = ()
     epoch: int = 0
+    savepoints: tuple[Versions, ...] = ()
     checkpoint: int = 0  # only the mutant that does not trust bronze reads it
 
     def log(self, table: str) -> Log:
@@ -73,9 +93,3 @@ class World(NamedTuple):
         """Raises KeyError for a file that is gone."""
         storage = dict(self.storage)
         return tuple(row for path in paths for row in storage[path])
-
-
-def live_files(log: Log) -> tuple[str, ...]:
-    """The files that a reader of the table's last version sees."""
-    removed = {path for commit in log for path in commit.removed}
-    return tuple(path for commit in log for path in commit.added if path not in removed)

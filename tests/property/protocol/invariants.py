@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from tests.property.protocol.delta import TABLES, Commit, World, live_files
-from tests.property.protocol.scenario import SIDES, Driver, Scenario, State
+from tests.property.protocol.delta import TABLES, Commit, World
+from tests.property.protocol.past import awaits, lineage, live_files
+from tests.property.protocol.scenario import DRIVERS, SIDES, Driver, Scenario, State
 from tests.property.protocol.sourcing import sequenced
 
 
@@ -21,11 +22,22 @@ class Violation(NamedTuple):
 
 
 def faults(scenario: Scenario, world: World) -> Iterator[Violation]:
-    """Every table holds exactly what its position prescribes, once, and its counts say so."""
-    for table in TABLES:
-        yield from log_faults(table, world)
-    yield from operation_faults(world)
-    for table, rows in prescribed(scenario, world).items():
+    """All that is wrong with the tables of a world."""
+    yield from log_faults(world)
+    yield from content_faults(scenario, world)
+
+
+def content_faults(scenario: Scenario, world: World) -> Iterator[Violation]:
+    """Every table holds exactly what its position prescribes, once, and its counts say so. What a
+    table holds that awaits a reset will go, and does not matter."""
+    if not awaits(world, "gold"):
+        yield from operation_faults(world)
+    for below, above in (("silver", "bronze"), ("gold", "silver")):
+        settled = not awaits(world, below) and not awaits(world, above)
+        if settled and world.head(below).n > world.head(above).n:
+            yield Violation("damage", f"{below} is ahead of {above}")
+    due = tables_due(scenario, world)
+    for table, rows in due.items():
         try:
             held = world.read(live_files(world.log(table)))
         except KeyError as file:
@@ -33,103 +45,136 @@ def faults(scenario: Scenario, world: World) -> Iterator[Violation]:
             continue
         if sorted(held) != sorted(rows):
             yield Violation("damage", f"{table} holds {sorted(held)}, prescribed is {sorted(rows)}")
-    yield from count_faults(scenario, world)
+    yield from count_faults(world, due)
 
 
-def log_faults(table: str, world: World) -> Iterator[Violation]:
-    log = world.log(table)
-    for before, after in pairwise(log):
-        if after.epoch < before.epoch:
-            yield Violation(
-                "zombie", f"{table} accepted a commit of epoch {after.epoch} after {before.epoch}"
-            )
-        if after.n < before.n or after.end < before.end:
-            yield Violation("damage", f"the position of {table} fell from {before.n} to {after.n}")
-    names = [name for commit in log for name in commit.added]
-    if len(names) > len(set(names)):
-        yield Violation("damage", f"{table} has a file twice")
+def log_faults(world: World) -> Iterator[Violation]:
+    """Epochs and generations never fall, positions only with a reset."""
+    for table in TABLES:
+        for before, after in pairwise(world.log(table)):
+            if after.epoch < before.epoch:
+                text = f"{table} accepted a commit of epoch {after.epoch} after {before.epoch}"
+                yield Violation("zombie", text)
+            if after.generation < before.generation:
+                yield Violation("damage", f"the generation of {table} fell")
+            if after.kind != "reset" and (after.n < before.n or after.end < before.end):
+                text = f"the position of {table} fell from {before.n} to {after.n}"
+                yield Violation("damage", text)
+        past = [commit for _, commit in lineage(world.log(table)) if commit.kind != "reset"]
+        names = [name for commit in past for name in commit.added]
+        if len(names) > len(set(names)):
+            yield Violation("damage", f"{table} has a file twice")
 
 
 def operation_faults(world: World) -> Iterator[Violation]:
     """Each operation is carried out once, in the place that its intent has in bronze's order."""
-    intents = [(c.operation, c.n) for c in world.log("bronze") if c.kind == "intent"]
-    done = [(c.operation, c.n) for c in world.log("gold") if c.kind == "operation"]
+    past = reversed([commit for _, commit in lineage(world.log("gold"))])
+    done = tuple((c.operation, c.n) for c in past if c.kind == "operation")
+    intents = world.head("bronze").closings
     if done != intents[: len(done)]:
-        yield Violation("damage", f"operations (o, n) {done}, intents {intents}")
+        yield Violation("damage", f"operations (o, n) {[*done]}, intents {[*intents]}")
 
 
-def prescribed(scenario: Scenario, world: World) -> dict[str, list[int]]:
-    """The rows of each table up to its position: a function of bronze's log and the closings."""
+def tables_due(scenario: Scenario, world: World) -> dict[str, list[int]]:
+    """The rows of each table up to its position, but of those that await a reset."""
     tables: dict[str, list[int]] = {"bronze": []}
-    tables |= {name: [] for side, dense in SIDES.items() for name in (side, dense)}
-    reach = {dense: world.head(dense).n for dense in SIDES.values()}
+    tables |= {name: [] for pair in SIDES.items() for name in pair if not awaits(world, name)}
+    reach = {dense: world.head(dense).n for dense in SIDES.values() if not awaits(world, dense)}
     # A side table may be ahead of its dense table, or have had no rows to commit.
-    reach |= {side: max(world.head(side).n, world.head(dense).n) for side, dense in SIDES.items()}
-    for row, batch in batches(world):
+    reach |= {side: max(world.head(side).n, reach.get(of, 0)) for side, of in SIDES.items()}
+    for row, batch, homes in prescribed(scenario, world):
         tables["bronze"].append(row)
-        outcome = scenario.events[row].outcome(batch.definition)
-        home = ["quarantine"] if outcome == "bad" else ["silver"]
-        if outcome != "bad":
-            aside = outcome == "late" or is_closed(scenario, world, row, batch.n)
-            home.append("late" if aside else "gold")
-        for table in home:
-            if batch.n <= reach[table]:
+        for table in homes:
+            if table in tables and batch.n <= reach[table]:
                 tables[table].append(row)
     return tables
 
 
+def prescribed(scenario: Scenario, world: World) -> Iterator[tuple[int, Commit, tuple[str, ...]]]:
+    """Each event, the batch that it came with, and the tables that it belongs into: a function of
+    what bronze's log says now, and of nothing that was ever done beside it."""
+    closed, folded = -1, -1
+    closings = list(world.head("bronze").closings)
+    for row, batch in batches(world):
+        while closings and closings[0][1] < batch.n:
+            closed = folded
+            closings.pop(0)
+        event = scenario.events[row]
+        outcome = event.outcome(batch.definition)
+        if outcome == "bad":
+            yield row, batch, ("quarantine",)
+        elif outcome == "late" or event.window <= closed:
+            yield row, batch, ("silver", "late")
+        else:
+            folded = max(folded, event.window)
+            yield row, batch, ("silver", "gold")
+
+
 def batches(world: World) -> Iterator[tuple[int, Commit]]:
     """Each event up to bronze's end, with the commit that brought it in."""
-    commits = [commit for commit in world.log("bronze") if commit.kind == "data"]
+    past = reversed([commit for _, commit in lineage(world.log("bronze"))])
+    commits = [commit for commit in past if commit.kind == "data"]
     files = sequenced(world)
     for before, commit in zip([Commit(), *commits], commits, strict=False):
         for row in files[before.end : commit.end]:
             yield row, commit
 
 
-def is_closed(scenario: Scenario, world: World, row: int, n: int) -> bool:
-    """Its window was closed by an operation before its batch reached gold."""
-    operations = [commit for commit in world.log("gold") if commit.kind == "operation"]
-    return any(o.n < n and scenario.events[row].window <= o.closed for o in operations)
-
-
-def count_faults(scenario: Scenario, world: World) -> Iterator[Violation]:
+def count_faults(world: World, due: dict[str, list[int]]) -> Iterator[Violation]:
     """A dense table counts its own rows and those it left to its side table, to the same n."""
     if world.head("bronze").counts[0] != world.head("bronze").end:
         yield Violation("damage", "bronze miscounts")
     position = {row: commit.n for row, commit in batches(world)}
-    tables = prescribed(scenario, world)
     for side, dense in SIDES.items():
+        if awaits(world, dense) or awaits(world, side):
+            continue
         head = world.head(dense)
-        beside = sum(position[row] <= head.n for row in tables[side])
-        if head.counts != (len(tables[dense]), beside):
+        beside = sum(position[row] <= head.n for row in due[side])
+        if head.counts != (len(due[dense]), beside):
             yield Violation(
-                "damage", f"{dense} counts {head.counts}, not {(len(tables[dense]), beside)}"
+                "damage", f"{dense} counts {head.counts}, not {(len(due[dense]), beside)}"
             )
 
 
 def completion_faults(scenario: Scenario, state: State) -> Iterator[Violation]:
-    """With every driver at rest: all files absorbed by the tables that drivers were there for,
-    and every intent carried out."""
-    tables = {table for driver in state.drivers for table in driver.layer}
-    bronze, gold = state.world.head("bronze"), state.world.head("gold")
+    """With every driver at rest: all files absorbed, every intent carried out and every reset done
+    by the drivers that are there for it."""
+    world = state.world
+    tables = {table for driver in running(state.drivers) for table in driver.layer}
+    bronze, silver, gold = (world.head(table) for table in ("bronze", "silver", "gold"))
     if "bronze" in tables and bronze.end != len(scenario.events):
         yield Violation("stuck", "files are left unread")
-    if any(state.world.head(dense).n != bronze.n for dense in tables & set(SIDES.values())):
+    if any(awaits(world, table) for table in tables):
+        yield Violation("stuck", "a reset is left open")
+    if "silver" in tables and silver.n != bronze.n:
         yield Violation("stuck", "stages are left behind")
-    if "gold" in tables and gold.operation != bronze.operation:
+    if "gold" in tables and gold.n != silver.n and not awaits(world, "silver"):
+        yield Violation("stuck", "stages are left behind")
+    if "gold" in tables and any(o > gold.operation for o, n in bronze.closings if n <= gold.n):
         yield Violation("stuck", "an intent is left open")
 
 
-def driver_faults(state: State) -> Iterator[Violation]:
-    for driver in state.drivers:
-        if driver.ended and driver.at != "ended: done" and undisturbed(state, driver):
+def running(drivers: tuple[Driver, ...]) -> Iterator[Driver]:
+    """The drivers that are there for their tables: at rest or done, and not replaced."""
+    for driver in drivers:
+        is_well = driver.at in ("plan", "ended: done") and driver.role in DRIVERS
+        if is_well and undisturbed(drivers, driver):
+            yield driver
+
+
+def has_failed(driver: Driver) -> bool:
+    return driver.ended and "done" not in driver.at
+
+
+def driver_faults(drivers: tuple[Driver, ...]) -> Iterator[Violation]:
+    for driver in drivers:
+        if has_failed(driver) and undisturbed(drivers, driver):
             yield Violation(
                 "stuck", f"the {driver.role} driver {driver.at}, though nobody took over"
             )
 
 
-def undisturbed(state: State, driver: Driver) -> bool:
+def undisturbed(drivers: tuple[Driver, ...], driver: Driver) -> bool:
     """Nobody newer works on its tables."""
-    newer = [other for other in state.drivers if other.epoch > driver.epoch]
+    newer = [other for other in drivers if other.epoch > driver.epoch]
     return not any(set(other.layer) & set(driver.layer) for other in newer)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.property.protocol.delta import Commit, World, live_files
+from tests.property.protocol.delta import World
+from tests.property.protocol.past import live_files
+from tests.property.protocol.routing import carried_out, onward
 from tests.property.protocol.rules import Rule
-from tests.property.protocol.scenario import Driver, Scenario, Successor, stages
+from tests.property.protocol.scenario import Driver, Scenario, Successor
 
 DOWNSTREAM = {"bronze": "silver", "silver": "gold"}
 
@@ -23,52 +25,43 @@ def intend(scenario: Scenario, world: World, driver: Driver) -> Iterator[Success
 def intend_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """Intent o takes a place in bronze's order: behind batch n, before batch n + 1."""
     state = world.log("bronze")[driver.handle]
-    entry = state.without_data("intent", driver.epoch)._replace(operation=state.operation + 1)
+    number, carried = state.operation + 1, state.closings
+    if not scenario.keeps(Rule.CLOSINGS_CARRIED):
+        carried = ()
+    entry = state.without_data("intent", driver.epoch)
+    entry = entry._replace(operation=number, closings=(*carried, (number, state.n)))
     entry = entry._replace(app=scenario.keeps(Rule.INTENT_FENCED))
     after = world.commit("bronze", driver.handle, entry)
     if after is None:
         yield world, driver.end("refused")
     else:
-        yield after, driver._replace(at="operate" if "gold" in driver.layer else "plan")
+        driver = driver._replace(upto=entry.n, closings=entry.closings)
+        yield after, onward(scenario, after, driver)
 
 
 def operate(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Is there an intent that gold has not carried out? Nothing else marks one as done."""
+    """Refresh gold, which stands where the operation was asked for."""
     log = world.log("gold")
     if log[-1].epoch > driver.epoch and scenario.keeps(Rule.EPOCH_CHECK):
         yield world, driver.end("fenced")
-        return
-    bronze = world.head("bronze")
-    level = log[-1].n == bronze.n or not scenario.keeps(Rule.LEVEL_BEFORE_OPERATION)
-    if bronze.operation > carried_out(scenario, log[-1]) and level:
-        yield world, driver._replace(at="operation commit", handle=len(log) - 1)
     else:
-        yield world, go_on(scenario, world, driver)
+        yield world, driver._replace(at="operation commit", handle=len(log) - 1)
 
 
 def operation_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """Close every window that gold holds: one commit with the second app transaction o."""
     log = world.log("gold")[: driver.handle + 1]
+    if driver.target <= carried_out(scenario, log[-1]):
+        yield world, onward(scenario, world, driver)
+        return
     held = (scenario.events[row].window for row in world.read(live_files(log)))
     entry = log[-1].without_data("operation", driver.epoch)
-    operation = carried_out(scenario, log[-1]) + 1
-    entry = entry._replace(operation=operation, closed=max(held, default=-1))
+    entry = entry._replace(operation=driver.target, closed=max(held, default=log[-1].closed))
     after = world.commit("gold", driver.handle, entry)
     if after is None:
         yield world, driver.end("refused")
     else:
-        yield after, go_on(scenario, after, driver)
-
-
-def carried_out(scenario: Scenario, gold: Commit) -> int:
-    return gold.operation if scenario.keeps(Rule.OPERATION_TRANSACTION) else 0
-
-
-def go_on(scenario: Scenario, world: World, driver: Driver) -> Driver:
-    """To the next batch. Only the mutant that operates first has its stages ahead of it."""
-    behind = driver.target > world.head("gold").n
-    tables = stages(scenario, driver) if behind else ()
-    return driver._replace(at="refresh" if behind else "plan", tables=tables)
+        yield after, onward(scenario, after, driver)
 
 
 def compact(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
@@ -83,7 +76,7 @@ def compact(scenario: Scenario, world: World, driver: Driver) -> Iterator[Succes
     old = {path for commit in log if commit.n <= absorbed for path in commit.added}
     files = tuple(path for path in live_files(log) if path in old)
     if not files:
-        yield world, driver._replace(at="plan", tables=())
+        yield world, driver.resting()
         return
     merged = f"{table}/merged-{driver.name}-{len(log)}"
     driver = driver._replace(at="compact commit", handle=len(log) - 1)
@@ -100,5 +93,4 @@ def compact_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator
     if after is None:
         yield world, driver.end("refused")
         return
-    driver = driver._replace(at="plan", staged=(), replaced=(), tables=())
-    yield after.delete(entry.removed), driver
+    yield after.delete(entry.removed), driver.resting()

@@ -1,4 +1,4 @@
-"""What a search plays: events in files, the drivers that may run, and the rules left out."""
+"""What a search plays: events in files, the processes that may run, and the rules left out."""
 
 from __future__ import annotations
 
@@ -6,17 +6,27 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tests.property.protocol.delta import Commit, World
+from tests.property.protocol.delta import Closings, Commit, Versions, World
 from tests.property.protocol.rules import Rule
 
 SIDES = {"quarantine": "silver", "late": "gold"}
 UPSTREAM = {"silver": "bronze", "quarantine": "bronze", "gold": "silver", "late": "silver"}
+UPWARDS = ("gold", "late", "silver", "quarantine", "bronze", "files")
+EVERY_TABLE = ("files", "bronze", "quarantine", "silver", "late", "gold")
 LAYERS = {
-    "fused": ("files", "bronze", "quarantine", "silver", "late", "gold"),
+    "fused": EVERY_TABLE,
     "bronze": ("files", "bronze"),
     "silver": ("quarantine", "silver"),
     "gold": ("late", "gold"),
+    # Not drivers: ``reread`` is a restore that takes bronze back as well, ``rebuild`` empties
+    # gold; a savepoint only reads.
+    "restore": UPWARDS,
+    "reread": UPWARDS,
+    "rebuild": EVERY_TABLE,
+    "savepoint": (),
 }
+DRIVERS = ("fused", "bronze", "silver", "gold")
+RESETTING = ("restore", "reread", "rebuild")
 
 
 class Event(NamedTuple):
@@ -35,40 +45,49 @@ GOOD, BAD, LATE = Event(), Event(outcomes=("bad",)), Event(outcomes=("late",))
 
 @dataclass(frozen=True)
 class Scenario:
-    """``roles``: one process each; a later one may start at any moment, whatever the earlier
-    ones are doing. ``finish``: who runs undisturbed after all of them died. ``recorded``: the
-    files log holds all files from the start; ``batches``: so many of them are in bronze, one in
-    each batch. ``closings``, ``compactions``: how many of them the drivers may do."""
+    """``history`` is what one driver, ``before``, did one after the other: batch | close |
+    savepoint; a batch then is one event. ``roles``: one process each; a later one may start at any
+    moment, whatever the earlier ones are doing. ``finish``: who runs undisturbed after all of them
+    died, in this order; every one of these crews is tried. ``recorded``: the files log holds all
+    files from the start. ``closings``, ``compactions``: how many of them the drivers may do.
+    ``copies``: a copy of every savepoint is made and runs as well."""
 
     events: tuple[Event, ...]
     roles: tuple[str, ...] = ("fused", "fused")
     definitions: tuple[int, ...] = ()
-    finish: tuple[str, ...] = ("fused",)
+    finish: tuple[tuple[str, ...], ...] = (("fused",),)
+    history: tuple[str, ...] = ()
+    before: str = "fused"
     recorded: bool = True
-    batches: int = 0
     closings: int = 0
     compactions: int = 0
+    copies: bool = False
     without: frozenset[Rule] = frozenset()
 
     def keeps(self, rule: Rule) -> bool:
         return rule not in self.without
 
     def definition_of(self, driver: int) -> int:
-        return self.definitions[driver] if self.definitions else 0
+        return self.definitions[min(driver, len(self.definitions) - 1)] if self.definitions else 0
 
-    def start(self) -> State:
-        names = range(len(self.roles))
-        drivers = tuple(Driver(self.roles[i], i, self.definition_of(i)) for i in names)
+    def process(self, role: str, name: int) -> Driver:
+        driver = Driver(role, name, self.definition_of(name))
+        if role != "savepoint":
+            return driver
+        order = UPWARDS if self.keeps(Rule.CUT_UPWARDS) else UPWARDS[::-1]
+        return driver._replace(at="cut", tables=order)
+
+    def processes(self) -> tuple[Driver, ...]:
+        return tuple(self.process(role, name) for name, role in enumerate(self.roles))
+
+    def world(self) -> World:
+        """Before its history."""
         world = World()
         if self.recorded:
             files = tuple(str(name) for name in range(len(self.events)))
             entry = Commit("data", added=files, end=len(files), n=len(files))
             world = world.commit("files", 0, entry) or world
-        for batch in range(1, self.batches + 1):
-            path, counts = f"bronze/{batch}", (batch, 0)
-            entry = Commit("data", True, 0, batch - 1, batch, (path,), counts=counts, end=batch)
-            world = world.write(path, (batch - 1,)).commit("bronze", batch - 1, entry) or world
-        return State(world, drivers)
+        return world
 
 
 class Driver(NamedTuple):
@@ -81,7 +100,9 @@ class Driver(NamedTuple):
     epoch: int = 0
     tables: tuple[str, ...] = ()  # still to do, in this phase
     handle: int = 0
-    target: int = 0  # n that the stages go to
+    upto: int = 0  # n of the table above its stages, as it was read
+    closings: Closings = ()  # as they were read
+    target: int = 0  # n that its stages go to in this step
     lower: int = 0
     closed: int = -1
     using: int = 0  # the definition that its stages apply
@@ -89,6 +110,9 @@ class Driver(NamedTuple):
     staged: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
     counts: tuple[int, int] = (0, 0)
+    asked: int = -1  # the version of bronze with the intent that it carries out
+    then: str = ""  # what comes behind the resets that it carries out
+    versions: Versions = ()  # a savepoint: what it has seen; a restore: what it wants
 
     @property
     def layer(self) -> tuple[str, ...]:
@@ -97,6 +121,11 @@ class Driver(NamedTuple):
     def end(self, why: str) -> Driver:
         """The process is gone, and its memory with it."""
         return Driver(self.role, self.name, self.definition, f"ended: {why}", self.epoch)
+
+    def resting(self) -> Driver:
+        """Between two batches: it remembers where its source is."""
+        held = Driver(self.role, self.name, self.definition, "plan", self.epoch)
+        return held._replace(batch=self.batch, using=self.using)
 
     @property
     def ended(self) -> bool:
@@ -110,18 +139,3 @@ class State(NamedTuple):
 
 Successor = tuple[World, Driver]
 Step = Callable[[Scenario, World, Driver], Iterator[Successor]]
-
-
-def onward(driver: Driver, tables: tuple[str, ...]) -> Driver:
-    """To the next of these tables, or past the last one."""
-    past = "operate" if "gold" in driver.layer else "plan"
-    return driver._replace(at="refresh" if tables else past, tables=tables, staged=(), replaced=())
-
-
-def stages(scenario: Scenario, driver: Driver) -> tuple[str, ...]:
-    """The tables that this driver brings level with bronze, in their order."""
-    tables = tuple(table for table in driver.layer if table in UPSTREAM)
-    if scenario.keeps(Rule.SIDE_FIRST):
-        return tables
-    pairs = zip(tables[::2], tables[1::2], strict=True)
-    return tuple(table for side, dense in pairs for table in (dense, side))

@@ -5,39 +5,31 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 
-from tests.property.protocol import operating, sourcing, staging, starting
 from tests.property.protocol.delta import World
+from tests.property.protocol.essence import essence
 from tests.property.protocol.invariants import (
     Violation,
     completion_faults,
+    content_faults,
     driver_faults,
     faults,
+    has_failed,
+    log_faults,
 )
-from tests.property.protocol.scenario import Driver, Scenario, State, Step
+from tests.property.protocol.saving import copied
+from tests.property.protocol.scenario import Driver, Scenario, State
+from tests.property.protocol.steps import beginning, driver_steps
 
-STEPS: dict[str, Step] = {
-    "lease": starting.lease,
-    "fence": starting.fence,
-    "fence commit": starting.fence_commit,
-    "start": starting.start,
-    "plan": sourcing.plan,
-    "list": sourcing.list_files,
-    "record": sourcing.record,
-    "refresh": staging.refresh,
-    "bound": staging.bound,
-    "stage": staging.stage,
-    "commit": staging.commit,
-    "intend": operating.intend,
-    "intend commit": operating.intend_commit,
-    "operate": operating.operate,
-    "operation commit": operating.operation_commit,
-    "compact": operating.compact,
-    "compact commit": operating.compact_commit,
-}
 # Far more than any driver needs that is left alone with a few files.
-MAX_STEPS = 400
+MAX_STEPS = 600
+AFTER = 100
+"""The names of those who finish begin here: nobody that a search plays has one of them."""
 ALL_KINDS = frozenset({"damage", "zombie", "stuck"})
+
+Numbers = tuple[int, ...]
+"""A state as a search holds it: the number of its world, then those of its drivers."""
 
 
 @dataclass
@@ -50,84 +42,134 @@ class Findings:
     trace: list[str] = field(default_factory=list)
 
 
+class Space:
+    """Worlds and drivers by number: in most states, all but one of them are as they were. What a
+    driver may do in a world, and what is wrong with a world, is worked out once."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.worlds: dict[World, int] = {}
+        self.drivers: dict[Driver, int] = {}
+        self.failed: set[int] = set()
+        self._world: list[World] = []
+        self._driver: list[Driver] = []
+        self.moves = cache(self._moves)
+        self.judge = cache(self._judge)
+        self.judge_essence = cache(self._judge_essence)
+        self.driver_faults = cache(self._driver_faults)
+
+    def numbers(self, state: State) -> Numbers:
+        return (self._number_world(state.world), *map(self._number_driver, state.drivers))
+
+    def state(self, numbers: Numbers) -> State:
+        drivers = tuple(self._driver[number] for number in numbers[1:])
+        return State(self._world[numbers[0]], drivers)
+
+    def waits_for_lease(self, driver: int) -> bool:
+        return self._driver[driver].at == "lease"
+
+    def _number_world(self, world: World) -> int:
+        if (number := self.worlds.setdefault(world, len(self._world))) == len(self._world):
+            self._world.append(world)
+        return number
+
+    def _number_driver(self, driver: Driver) -> int:
+        if (number := self.drivers.setdefault(driver, len(self._driver))) == len(self._driver):
+            self._driver.append(driver)
+            if has_failed(driver):
+                self.failed.add(number)
+        return number
+
+    def _moves(self, world: int, driver: int) -> tuple[tuple[str, int, int], ...]:
+        found = driver_steps(self.scenario, self._world[world], self._driver[driver])
+        return tuple(
+            (name, self._number_world(after), self._number_driver(moved))
+            for name, after, moved in found
+        )
+
+    def _judge(self, world: int) -> tuple[Violation, ...]:
+        there = self._world[world]
+        return (*log_faults(there), *self.judge_essence(essence(there)))
+
+    def _judge_essence(self, world: World) -> tuple[Violation, ...]:
+        return (*content_faults(self.scenario, world), *finish(self.scenario, world))
+
+    def _driver_faults(self, drivers: Numbers) -> tuple[Violation, ...]:
+        return tuple(driver_faults(tuple(self._driver[number] for number in drivers)))
+
+
 def explore(
     scenario: Scenario, kinds: frozenset[str] = ALL_KINDS, max_states: int = 400_000
 ) -> Findings:
     """Breadth first, so that a trace is as short as can be. Stops at the first violation of one
     of ``kinds``."""
-    first = scenario.start()
-    came_from: dict[State, tuple[State, str] | None] = {first: None}
-    judged: dict[World, list[Violation]] = {}
+    space = Space(scenario)
+    first = space.numbers(beginning(scenario))
+    came_from: dict[Numbers, tuple[Numbers, str] | None] = {first: None}
     queue = deque([first])
     while queue:
         state = queue.popleft()
-        successors = list(steps(scenario, state))
-        found = violations(scenario, state, judged, at_rest=not successors)
-        for violation in found:
+        successors = list(steps(space, state))
+        for violation in violations(space, state, at_rest=not successors):
             if violation.kind in kinds:
-                steps_taken = trace(state, came_from)
-                return Findings(len(came_from), len(judged), violation, steps_taken)
+                taken = trace(state, came_from)
+                return Findings(len(came_from), len(space.worlds), violation, taken)
         for name, successor in successors:
             if successor not in came_from:
                 came_from[successor] = (state, name)
                 queue.append(successor)
         if len(came_from) > max_states:
             raise AssertionError(f"more than {max_states} states: choose a smaller scenario")
-    return Findings(len(came_from), len(judged))
+    return Findings(len(came_from), len(space.worlds))
 
 
-def steps(scenario: Scenario, state: State) -> Iterator[tuple[str, State]]:
+def steps(space: Space, state: Numbers) -> Iterator[tuple[str, Numbers]]:
     """Every step that some driver may take now, with words for it."""
-    for number, driver in enumerate(state.drivers):
-        for name, world, after in driver_steps(scenario, state.world, driver):
-            drivers = (*state.drivers[:number], after, *state.drivers[number + 1 :])
-            yield f"{number}: {name}", State(world, drivers)
-        if driver.at == "lease":
+    for place in range(1, len(state)):
+        for name, world, moved in space.moves(state[0], state[place]):
+            yield f"{place - 1}: {name}", (world, *state[1:place], moved, *state[place + 1 :])
+        if space.waits_for_lease(state[place]):
             return  # later drivers start later: who is called the first does not matter
 
 
-def driver_steps(
-    scenario: Scenario, world: World, driver: Driver
-) -> Iterator[tuple[str, World, Driver]]:
-    if not driver.ended:
-        name = " ".join((driver.role, driver.at, *driver.tables[:1]))
-        for after, moved in STEPS[driver.at](scenario, world, driver):
-            yield f"{name} ({moved.at})" if moved.ended else name, after, moved
-
-
-def violations(
-    scenario: Scenario, state: State, judged: dict[World, list[Violation]], *, at_rest: bool
-) -> list[Violation]:
-    """All that ``state`` violates; what its world shows is worked out once."""
-    world = state.world
-    if world not in judged:
-        judged[world] = [*faults(scenario, world), *finish(scenario, world)]
-    found = [*judged[world], *driver_faults(state)]
-    return [*found, *completion_faults(scenario, state)] if at_rest else found
+def violations(space: Space, state: Numbers, *, at_rest: bool) -> list[Violation]:
+    """All that ``state`` violates."""
+    found = [*space.judge(state[0])]
+    if not space.failed.isdisjoint(state[1:]):
+        found += space.driver_faults(state[1:])
+    return [*found, *completion_faults(space.scenario, space.state(state))] if at_rest else found
 
 
 def finish(scenario: Scenario, world: World) -> Iterator[Violation]:
     """All drivers die here and new ones run undisturbed: what goes wrong then, if anything."""
     quiet = replace(scenario, closings=0, compactions=0)
-    count = len(scenario.roles)
-    definition = scenario.definition_of(count - 1)
-    names = range(len(scenario.finish))
-    drivers = [Driver(scenario.finish[i], count + i, definition) for i in names]
+    for crew in scenario.finish:
+        yield from finish_with(quiet, world, crew)
+    for savepoint in world.savepoints if scenario.copies else ():
+        for kind, text in finish_with(quiet, copied(world, savepoint), ("fused",)):
+            yield Violation(kind, f"of a copy, {text}")
+
+
+def finish_with(scenario: Scenario, world: World, crew: tuple[str, ...]) -> Iterator[Violation]:
+    """Each of a crew goes as far as it can, then the next, until none can go on."""
+    drivers = [scenario.process(role, AFTER + i) for i, role in enumerate(crew)]
     budget, moved = MAX_STEPS, True
     while moved and budget > 0:
         moved = False
-        for i in names:
-            while budget > 0 and (choice := next(driver_steps(quiet, world, drivers[i]), None)):
+        for i in range(len(drivers)):
+            while budget > 0 and (choice := next(driver_steps(scenario, world, drivers[i]), None)):
                 _, world, drivers[i] = choice
                 moved, budget = True, budget - 1
+    restarted = f"after a restart ({', '.join(crew)})"
     if moved:
-        yield Violation("stuck", "after a restart: does not come to rest")
+        yield Violation("stuck", f"{restarted}: does not come to rest")
     end = State(world, tuple(drivers))
-    for kind, text in (*faults(quiet, world), *driver_faults(end), *completion_faults(quiet, end)):
-        yield Violation(kind, f"after a restart: {text}")
+    found = faults(scenario, world), driver_faults(end.drivers), completion_faults(scenario, end)
+    for kind, text in (violation for each in found for violation in each):
+        yield Violation(kind, f"{restarted}: {text}")
 
 
-def trace(state: State, came_from: dict[State, tuple[State, str] | None]) -> list[str]:
+def trace(state: Numbers, came_from: dict[Numbers, tuple[Numbers, str] | None]) -> list[str]:
     lines: list[str] = []
     before = came_from[state]
     while before is not None:

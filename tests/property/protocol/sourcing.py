@@ -5,29 +5,59 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.property.protocol.delta import World
+from tests.property.protocol.past import awaits
+from tests.property.protocol.routing import carried_out, carrying_out, is_due, onward
 from tests.property.protocol.rules import Rule
-from tests.property.protocol.scenario import Driver, Scenario, Successor, onward, stages
+from tests.property.protocol.scenario import Driver, Scenario, Successor
 
 
 def plan(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """All that a driver may do once its tables are level. Its first choice makes progress."""
     driver = driver._replace(using=driver.definition)
-    bronze, gold = world.head("bronze"), world.head("gold")
-    is_open = bronze.operation > gold.operation and scenario.keeps(Rule.WAIT_FOR_OPERATION)
-    if "bronze" in driver.layer and not is_open:
+    if is_due(scenario, world, driver):
+        yield world, carrying_out(driver, "start")
+        return
+    bronze = world.head("bronze")
+    if "bronze" in driver.layer:
         yield from plan_source(scenario, world, driver)
-        if bronze.operation < scenario.closings:
+        if sum(c.kind == "intent" for c in world.log("bronze")) < scenario.closings:
             yield world, driver._replace(at="intend")
-    if "bronze" not in driver.layer:
-        upstream = world.head("bronze" if driver.role == "silver" else "silver").n
-        if upstream > driver.target:
-            yield world, onward(driver._replace(target=upstream), stages(scenario, driver))
-    if "gold" in driver.layer and bronze.operation > gold.operation and gold.n == bronze.n:
-        yield world, driver._replace(at="operate")
+    elif driver.role == "silver" and bronze.n > world.head("silver").n:
+        driver = driver._replace(upto=bronze.n, closings=bronze.closings)
+        yield world, onward(scenario, world, driver)
+    elif driver.role == "gold" and has_work(scenario, world):
+        first = "survey" if scenario.keeps(Rule.CLOSINGS_READ_LAST) else "survey operations"
+        yield world, driver._replace(at=first)
     if sum(c.kind == "maintenance" for log in world.logs for c in log) < scenario.compactions:
         for table in ("bronze", "silver"):
             if table in driver.layer:
                 yield world, driver._replace(at="compact", tables=(table,))
+
+
+def has_work(scenario: Scenario, world: World) -> bool:
+    """Whether gold has batches or an operation in front of it."""
+    gold, closings = world.head("gold"), world.head("bronze").closings
+    if awaits(world, "silver") and scenario.keeps(Rule.GOLD_WAITS):
+        return False
+    due = any(n <= gold.n for number, n in closings if number > carried_out(scenario, gold))
+    return due or world.head("silver").n > gold.n
+
+
+def survey(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
+    """Gold's job reads two tables of others. First: how far is silver?"""
+    driver = driver._replace(upto=world.head("silver").n)
+    last = not scenario.keeps(Rule.CLOSINGS_READ_LAST)
+    yield (
+        world,
+        onward(scenario, world, driver) if last else driver._replace(at="survey operations"),
+    )
+
+
+def survey_operations(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
+    """Then: which operations are on the way there?"""
+    driver = driver._replace(closings=world.head("bronze").closings)
+    last = scenario.keeps(Rule.CLOSINGS_READ_LAST)
+    yield world, onward(scenario, world, driver) if last else driver._replace(at="survey")
 
 
 def plan_source(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
@@ -63,7 +93,7 @@ def record(scenario: Scenario, world: World, driver: Driver) -> Iterator[Success
     if after is None:
         yield world, driver.end("refused")
     else:
-        yield after, driver._replace(at="plan", staged=())
+        yield after, driver.resting()
 
 
 def sequenced(world: World) -> tuple[int, ...]:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.property.protocol.delta import Commit, Rows, World, live_files
+from tests.property.protocol.delta import Commit, Rows, World
+from tests.property.protocol.past import awaits, batches, live_files, rows_of
+from tests.property.protocol.routing import carrying_out, onward
 from tests.property.protocol.rules import Rule
-from tests.property.protocol.scenario import (
-    SIDES,
-    UPSTREAM,
-    Driver,
-    Scenario,
-    Successor,
-    onward,
-    stages,
-)
+from tests.property.protocol.scenario import SIDES, UPSTREAM, Driver, Scenario, Successor
 from tests.property.protocol.sourcing import sequenced
+
+FAR = 1000
+"""A batch that no scenario reaches."""
 
 
 def refresh(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
@@ -31,7 +28,7 @@ def refresh(scenario: Scenario, world: World, driver: Driver) -> Iterator[Succes
         else:
             yield world, driver._replace(at="stage", target=head.n + 1)
     elif head.n >= driver.target:
-        yield world, onward(driver, driver.tables[1:])
+        yield world, onward(scenario, world, driver, driver.tables[1:])
     else:
         yield world, driver._replace(at="bound" if table in SIDES else "stage")
 
@@ -41,7 +38,7 @@ def bound(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successo
     dense = world.head(SIDES[driver.tables[0]])
     lower = max(driver.lower, dense.n) if scenario.keeps(Rule.SIDE_LOWER_BOUND) else driver.lower
     if lower >= driver.target:
-        yield world, onward(driver, driver.tables[1:])
+        yield world, onward(scenario, world, driver, driver.tables[1:])
     else:
         yield world, driver._replace(at="stage", lower=lower, closed=dense.closed)
 
@@ -49,18 +46,22 @@ def bound(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successo
 def stage(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """Step 2: write this attempt's files. They stay orphans unless a commit names them."""
     table = driver.tables[0]
+    state = world.log(table)[: driver.handle + 1]
     try:
         rows, others = absorb(scenario, world, driver)
-        replaced = live_files(world.log("gold")[: driver.handle + 1]) if table == "gold" else ()
+        replaced = live_files(state) if table == "gold" else ()
         held = world.read(replaced)
     except (KeyError, LookupError) as gap:
-        yield world, driver.end(f"gap: {gap}")
+        if awaits(world, table) and scenario.keeps(Rule.RESET_WHILE_RUNNING):
+            yield world, carrying_out(driver, "start")
+        else:
+            yield world, driver.end(f"gap: {gap}")
         return
     if not rows and table in SIDES:
-        yield world, onward(driver, driver.tables[1:])
+        yield world, onward(scenario, world, driver, driver.tables[1:])
         return
     attempt = driver.name if scenario.keeps(Rule.UNIQUE_ATTEMPT) else "again"
-    path = f"{table}/{driver.target}-{attempt}"
+    path = f"{table}/{state[-1].generation}-{driver.target}-{attempt}"
     driver = driver._replace(at="commit", counts=(len(rows), len(others)), staged=(path,))
     yield world.write(path, held + rows), driver._replace(replaced=replaced)
 
@@ -74,11 +75,10 @@ def commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Success
     entry = entry._replace(app=scenario.keeps(Rule.APP_TRANSACTION))
     after = world.commit(table, driver.handle, entry)
     if after is not None:
-        remaining = driver.tables[1:]
         if table == "bronze":
             after = after._replace(checkpoint=driver.batch[0])  # Spark's own lags one behind
-            remaining = stages(scenario, driver)
-        yield after, onward(driver, remaining)
+            driver = driver._replace(upto=entry.n, closings=entry.closings)
+        yield after, onward(scenario, after, driver, driver.tables[1:])
     elif scenario.keeps(Rule.REFUSED_ENDS):
         yield world, driver.end("refused")
     else:
@@ -118,17 +118,9 @@ def absorb(scenario: Scenario, world: World, driver: Driver) -> tuple[Rows, Rows
 
 def upstream_rows(scenario: Scenario, world: World, driver: Driver) -> Rows:
     """The rows of batches (lower, target] by the upstream log. Raises LookupError for a gap."""
-    log = [commit for commit in world.log(UPSTREAM[driver.tables[0]]) if commit.kind == "data"]
-    rows: Rows = ()
-    reached = driver.lower
-    if not scenario.keeps(Rule.WHOLE_RANGE):
-        reached = max(commit.since for commit in log if commit.n <= driver.target)
-    for entry in log:
-        beyond = entry.n > driver.target and scenario.keeps(Rule.NO_MORE_THAN_RANGE)
-        if entry.n <= reached or beyond:
-            continue
-        if entry.since != reached:
-            raise LookupError(f"batch {reached + 1} is not in the log")
-        rows += world.read(entry.added)
-        reached = entry.n
-    return rows
+    log = world.log(UPSTREAM[driver.tables[0]])
+    upto = driver.target if scenario.keeps(Rule.NO_MORE_THAN_RANGE) else FAR
+    found = list(batches(log, driver.lower, upto, jump=scenario.keeps(Rule.LINEAGE)))
+    if not found or scenario.keeps(Rule.WHOLE_RANGE):
+        return rows_of(world, found, driver.lower, driver.target)
+    return rows_of(world, found[:1], found[0].since, driver.target)

@@ -1,26 +1,32 @@
-"""How a driver starts or takes over: lease, fences, then the point to go on from."""
+"""How a process starts or takes over: lease, fences, then the point to go on from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.property.protocol.delta import World
+from tests.property.protocol.delta import EMPTIED, Versions, World
+from tests.property.protocol.routing import built, carrying_out, onward
 from tests.property.protocol.rules import Rule
 from tests.property.protocol.scenario import (
     LAYERS,
+    RESETTING,
     SIDES,
     Driver,
     Scenario,
     Successor,
-    onward,
-    stages,
 )
 
 
 def lease(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """A new epoch from the lease, which may be taken from a driver that still lives."""
     epoch = world.epoch + 1 if scenario.keeps(Rule.RISING_EPOCH) else 1
+    world = world._replace(epoch=epoch)
     driver = driver._replace(epoch=epoch, at="fence", tables=driver.layer)
+    if driver.role in RESETTING:
+        for wanted in choices(world, driver):
+            chosen = driver._replace(versions=wanted)
+            yield world, chosen if scenario.keeps(Rule.RESTORE_FENCES) else fenced(scenario, chosen)
+        return
     if not scenario.keeps(Rule.FENCE_OWN_LAYER):
         driver = driver._replace(tables=LAYERS["fused"])
     if not scenario.keeps(Rule.FENCE_EVERY_TABLE):
@@ -29,7 +35,15 @@ def lease(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successo
         driver = resume(scenario, world, driver)
     if not scenario.keeps(Rule.FENCE):
         driver = driver._replace(at="start")
-    yield world._replace(epoch=epoch), driver
+    yield world, driver
+
+
+def choices(world: World, driver: Driver) -> tuple[Versions, ...]:
+    """What may be gone back to: gold to nothing, or all to one of the savepoints, the latest
+    first."""
+    if driver.role == "rebuild":
+        return ((("late", EMPTIED), ("gold", EMPTIED)),)
+    return world.savepoints[::-1]
 
 
 def fence(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
@@ -49,30 +63,38 @@ def fence_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[S
     after = world.commit(table, driver.handle, commit)
     if after is None:
         yield world, driver._replace(at="fence")
-    else:
-        remaining = driver.tables[1:]
-        yield after, driver._replace(at="fence" if remaining else "start", tables=remaining)
+        return
+    remaining = driver.tables[1:]
+    driver = driver._replace(at="fence", tables=remaining, handle=0)
+    yield after, driver if remaining else fenced(scenario, driver)
+
+
+def fenced(scenario: Scenario, driver: Driver) -> Driver:
+    """No table of this process can be written by an older one: finish its resets, go on."""
+    then = "ask" if driver.role in RESETTING else "start"
+    may_be_open = any(role in RESETTING for role in (*scenario.roles, driver.role))
+    rule = Rule.NOTHING_LEFT_OPEN if then == "ask" else Rule.RESET_AT_START
+    # A restore need not: it asks for all tables, whatever was asked for before.
+    if driver.role in ("restore", "reread") or not (may_be_open and scenario.keeps(rule)):
+        return driver._replace(at=then)
+    return carrying_out(driver, then) if built(driver) else driver._replace(at=then)
 
 
 def start(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """Go on from bronze: its end for the next range, its n for the stages."""
     if scenario.keeps(Rule.START_AFTER_FENCE):
         driver = resume(scenario, world, driver)
-    if not scenario.keeps(Rule.CATCH_UP_AT_START):
-        yield world, driver._replace(at="plan")
-    elif not scenario.keeps(Rule.LEVEL_BEFORE_OPERATION) and "gold" in driver.layer:
-        yield world, driver._replace(at="operate", tables=stages(scenario, driver))
-    else:
-        yield world, onward(driver, stages(scenario, driver))
+    catches_up = scenario.keeps(Rule.CATCH_UP_AT_START) and driver.role != "gold"
+    yield world, onward(scenario, world, driver) if catches_up else driver.resting()
 
 
 def resume(scenario: Scenario, world: World, driver: Driver) -> Driver:
     bronze = world.head("bronze")
     end = bronze.end if scenario.keeps(Rule.CHECKPOINT_IN_BRONZE) else world.checkpoint
     pinned = scenario.keeps(Rule.PINNED_DEFINITION) and bronze.n > 0
-    upstream = world.head("silver") if driver.role == "gold" else bronze
     return driver._replace(
         batch=(end, end),
-        target=upstream.n,
+        upto=bronze.n,
+        closings=bronze.closings,
         using=bronze.definition if pinned else driver.definition,
     )

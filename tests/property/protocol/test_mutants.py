@@ -28,9 +28,16 @@ class Mutant(NamedTuple):
 
 TWO = Scenario((GOOD, LATE))
 CLOSE = Scenario((GOOD, GOOD), closings=1)
-PER_LAYER = Scenario((GOOD, LATE), roles=LAYERS, finish=LAYERS)
+PER_LAYER = Scenario((GOOD, LATE), roles=LAYERS, finish=(LAYERS,))
 CLOSE_PER_LAYER = SCENARIOS["per layer, close windows"]
 COMPACT_PER_LAYER = SCENARIOS["per layer, compact"]
+RESTORE = SCENARIOS["restore"]
+ANEW = SCENARIOS["rebuild beside gold"]
+BESIDE_SILVER = SCENARIOS["restore beside silver"]
+BESIDE_GOLD = SCENARIOS["restore beside gold"]
+TWO_INTENTS = SCENARIOS["reread, then rebuild"]
+TWO_PASTS = SCENARIOS["reread, then restore what was before"]
+MEANWHILE = SCENARIOS["savepoint, while bronze goes back"]
 TWICE = "bronze holds [0, 0, 1, 1], prescribed is [0, 1]"
 
 MUTANTS = [
@@ -40,10 +47,9 @@ MUTANTS = [
     Mutant((Rule.UNIQUE_ATTEMPT,), TWO, "damage", "bronze holds [0, 1], prescribed is [0]"),
     Mutant((Rule.COPY_FORWARD,), TWO, "damage", "the position of files fell"),
     Mutant((Rule.RISING_EPOCH,), TWO, "stuck", "refused, though nobody took over"),
-    Mutant((Rule.RISING_EPOCH,), CLOSE, "damage", "operations (o, n) [(1, 1)], intents [(1, 0)]"),
+    Mutant((Rule.RISING_EPOCH,), SCENARIOS["restore"], "damage", "gold holds [0, 1, 2], prescr"),
     Mutant((Rule.EPOCH_CHECK,), TWO, "zombie", "bronze accepted a commit of epoch 1 after 2"),
     Mutant((Rule.FENCE,), TWO, "stuck", "though nobody took over"),
-    Mutant((Rule.FENCE,), CLOSE, "damage", "operations (o, n) [(1, 1)], intents [(1, 0)]"),
     Mutant((Rule.FENCE_EVERY_TABLE,), TWO, "stuck", "refused, though nobody took over"),
     Mutant((Rule.FENCE_CHECK,), TWO, "zombie", "files accepted a commit of epoch 1 after 2"),
     Mutant((Rule.FENCE_OWN_LAYER,), PER_LAYER, "stuck", "bronze driver ended: fenced, though"),
@@ -56,7 +62,7 @@ MUTANTS = [
     Mutant((Rule.WHOLE_RANGE,), PER_LAYER, "damage", "silver holds [1], prescribed is [0, 1]"),
     Mutant((Rule.NO_MORE_THAN_RANGE,), PER_LAYER, "damage", "silver holds [0, 1], prescribed is"),
     Mutant((Rule.SIDE_FIRST,), TWO, "damage", "late holds [], prescribed is [1]"),
-    Mutant((Rule.SIDE_LOWER_BOUND,), CLOSE, "damage", "late holds [0, 1], prescribed is [1]"),
+    Mutant((Rule.SIDE_LOWER_BOUND,), CLOSE, "damage", "late holds"),
     Mutant((Rule.SIDE_LOWER_BOUND,), SCENARIOS["compact"], "stuck", "gap"),
     Mutant(
         (Rule.PINNED_DEFINITION,),
@@ -65,11 +71,43 @@ MUTANTS = [
         "quarantine holds [0], prescribed is []",
     ),
     Mutant((Rule.INTENT_FENCED,), CLOSE, "zombie", "bronze accepted a commit of epoch 1 after 2"),
-    Mutant((Rule.INTENT_FENCED,), CLOSE, "damage", "operations (o, n) [(1, 1)], intents [(1, 0)]"),
-    Mutant((Rule.WAIT_FOR_OPERATION,), CLOSE_PER_LAYER, "damage", "operations (o, n) [(1, 1)]"),
-    Mutant((Rule.LEVEL_BEFORE_OPERATION,), CLOSE_PER_LAYER, "damage", "operations (o, n)"),
-    Mutant((Rule.OPERATION_TRANSACTION,), CLOSE, "damage", "operations (o, n) [(1, 0), (1, 1)]"),
+    Mutant((Rule.INTENT_FENCED,), CLOSE, "damage", "operations (o, n)"),
+    Mutant((Rule.OPERATION_TRANSACTION,), CLOSE, "damage", "operations (o, n) [(1, 0), (1, 0)"),
+    Mutant((Rule.SILVER_STOPS,), CLOSE_PER_LAYER, "stuck", "gap"),
+    Mutant(
+        (Rule.GOLD_STOPS,),
+        CLOSE_PER_LAYER,
+        "damage",
+        "operations (o, n) [(1, 1)], intents [(1, 0)]",
+    ),
+    Mutant((Rule.CLOSINGS_READ_LAST,), CLOSE_PER_LAYER, "damage", "late holds [], prescribed is"),
     Mutant((Rule.COMPACT_ABSORBED,), COMPACT_PER_LAYER, "stuck", "gap"),
+    # Operations of tables that are built anew, resets, savepoints
+    Mutant((Rule.CLOSINGS_CARRIED,), ANEW, "damage", "operations (o, n) [(1, 1), (2, 2)], intents"),
+    Mutant((Rule.CLOSED_AGAIN,), ANEW, "damage", "late holds [], prescribed is [2]"),
+    Mutant((Rule.RESTORE_FENCES,), TWO_INTENTS, "stuck", "refused, though nobody took over"),
+    Mutant((Rule.RESTORE_FENCES,), TWO_INTENTS, "damage", "silver is ahead of bronze"),
+    Mutant((Rule.ONE_INTENT,), RESTORE, "stuck", "gap"),
+    Mutant((Rule.ONE_INTENT,), TWO_INTENTS, "damage", "silver is ahead of bronze"),
+    Mutant((Rule.REREAD_ATOMIC,), TWO_INTENTS, "damage", "silver is ahead of bronze"),
+    Mutant((Rule.SIDES_TOO,), SCENARIOS["reread"], "damage", "late holds"),
+    Mutant((Rule.NOTHING_LEFT_OPEN,), TWO_INTENTS, "damage", "silver is ahead of bronze"),
+    Mutant(
+        (Rule.ASKED_ANEW,), SCENARIOS["restore twice"], "stuck", "silver is not what was wanted"
+    ),
+    Mutant((Rule.SAME_PAST,), TWO_PASTS, "damage", "silver is ahead of bronze"),
+    Mutant((Rule.RESET_WHILE_RUNNING,), BESIDE_GOLD, "stuck", "a reset is left open"),
+    Mutant((Rule.RESET_WHILE_RUNNING,), BESIDE_SILVER, "damage", "quarantine holds []"),
+    Mutant((Rule.RESET_AT_START, Rule.RESET_WHILE_RUNNING), RESTORE, "stuck", "a reset is left"),
+    Mutant((Rule.GOLD_WAITS,), BESIDE_GOLD, "stuck", "gap"),
+    Mutant((Rule.GOLD_WAITS,), SCENARIOS["reread"], "damage", "gold holds"),
+    Mutant((Rule.NEW_GENERATION,), RESTORE, "stuck", "does not come to rest"),
+    Mutant((Rule.TARGET_POSITION,), BESIDE_SILVER, "damage", "holds [], prescribed is"),
+    Mutant((Rule.TARGET_STATE,), RESTORE, "damage", "late holds [0, 2], prescribed is [2]"),
+    Mutant((Rule.LINEAGE,), TWO_INTENTS, "stuck", "gap"),
+    Mutant((Rule.CUT_UPWARDS,), SCENARIOS["savepoint, of jobs per layer"], "stuck", "gap"),
+    Mutant((Rule.CUT_UPWARDS,), SCENARIOS["savepoint, copied"], "damage", "of a copy"),
+    Mutant((Rule.CUT_WHOLE,), MEANWHILE, "damage", "silver holds [0, 1], prescribed is [0, 1, 2]"),
 ]
 
 

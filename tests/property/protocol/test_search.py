@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.property.protocol.scenario import BAD, GOOD, LATE, Event, Scenario
 from tests.property.protocol.search import explore
 
 LAYERS = ("bronze", "silver", "gold")
+FUSED = ("fused",)
+GOLD_FIRST, SILVER_FIRST = LAYERS[::-1], ("silver", "gold", "bronze")
+ANY_ORDER = (LAYERS, GOLD_FIRST, SILVER_FIRST)
+RESTORED = (("restore", "fused"), ("restore", *GOLD_FIRST))
+REREAD = (("reread", "fused"), ("reread", *GOLD_FIRST))
 
-SCENARIOS = {
+# Where windows are closed, a row in the first window is late from then on.
+CLOSED = (Event(0), Event(1), Event(0))
+BEYOND = (*CLOSED, GOOD)
+ONE_MORE = ("batch", "savepoint", "batch")
+AHEAD = Scenario((GOOD, BAD), history=("batch", "batch"), before="bronze")  # bronze alone
+
+RUNNING = {
     # Every kind of row, batches of any size, a second driver that may start at any moment.
     "take over": Scenario((GOOD, BAD, LATE)),
-    "take over twice": Scenario((LATE,), roles=("fused",) * 3),
+    "take over twice": Scenario((LATE,), roles=FUSED * 3),
     "list files": Scenario((GOOD, GOOD), recorded=False),
     # Windows are closed between batches: later rows for them are late.
     "close windows": Scenario((Event(0), Event(5, ("late",)), Event(0)), closings=1),
@@ -22,17 +35,137 @@ SCENARIOS = {
         (Event(0, ("good", "bad")), Event(0, ("late", "good"))), definitions=(0, 1)
     ),
     "compact": Scenario((GOOD, LATE), compactions=1),
-    "per layer": Scenario((GOOD, LATE), roles=LAYERS, finish=LAYERS),
-    "per layer, close windows": Scenario((GOOD, GOOD), roles=LAYERS, finish=LAYERS, closings=1),
-    "per layer, compact": Scenario((GOOD, BAD), roles=LAYERS, finish=LAYERS, compactions=1),
+    "per layer": Scenario((GOOD, LATE), roles=LAYERS, finish=ANY_ORDER),
+    "per layer, close windows": Scenario((GOOD, GOOD), roles=LAYERS, finish=ANY_ORDER, closings=1),
+    "per layer, compact": Scenario((GOOD, BAD), roles=LAYERS, finish=(LAYERS,), compactions=1),
     "take over bronze": Scenario((GOOD, GOOD), roles=("bronze", "silver", "bronze")),
-    "take over silver": Scenario((GOOD, BAD), roles=("silver", "gold", "silver"), batches=2),
-    "take over gold": Scenario((GOOD, LATE), roles=("silver", "gold", "gold"), batches=2),
-    "fused to per layer": Scenario((LATE,), roles=("fused", *LAYERS), finish=LAYERS),
+    "take over silver": replace(AHEAD, roles=("silver", "gold", "silver")),
+    "take over gold": replace(AHEAD, events=(GOOD, LATE), roles=("silver", "gold", "gold")),
+    "fused to per layer": Scenario((LATE,), roles=("fused", *LAYERS), finish=(LAYERS,)),
     "per layer to fused": Scenario((LATE,), roles=(*LAYERS, "fused")),
 }
 
+SAVEPOINTS = {
+    # Taken between any two commits of a driver that goes on; restored at any moment later, by a
+    # process that may die or pause anywhere, as may the driver.
+    "at any moment": Scenario(
+        (GOOD, LATE), roles=("fused", "savepoint", "restore"), finish=(FUSED, GOLD_FIRST)
+    ),
+    "at any moment, reread": Scenario(
+        (BAD, LATE), roles=("fused", "savepoint", "reread"), finish=(FUSED, GOLD_FIRST)
+    ),
+    "around a closing": Scenario(
+        CLOSED, roles=("fused", "savepoint"), history=("batch",), closings=1, finish=RESTORED
+    ),
+    "around a closing, reread": Scenario(
+        CLOSED, roles=("fused", "savepoint"), history=("batch",), closings=1, finish=REREAD
+    ),
+    "of jobs per layer": Scenario(
+        (GOOD, BAD, LATE),
+        roles=("bronze", "silver", "savepoint"),
+        history=("batch",),
+        finish=(*RESTORED, *REREAD),
+    ),
+    "of jobs per layer, around a closing": Scenario(
+        CLOSED,
+        roles=("silver", "gold", "savepoint"),
+        history=("batch", "close", "batch"),
+        before="bronze",
+        finish=(*RESTORED, *REREAD),
+    ),
+    # Of a pipeline that goes back itself: one that could not be restored is not taken.
+    "while tables go back": Scenario(
+        CLOSED, roles=("restore", "savepoint"), history=ONE_MORE, finish=RESTORED
+    ),
+    "while bronze goes back": Scenario(
+        CLOSED, roles=("reread", "savepoint"), history=ONE_MORE, finish=(*RESTORED, *REREAD)
+    ),
+    "while gold is built anew": Scenario(
+        CLOSED,
+        roles=("rebuild", "savepoint"),
+        history=("batch", "close", "batch"),
+        finish=RESTORED,
+    ),
+    # A copy has the log of files of its own, and lists the rest again.
+    "copied": Scenario((GOOD, BAD), roles=("fused", "savepoint"), recorded=False, copies=True),
+}
 
+RESETS = {
+    "restore": Scenario(
+        CLOSED,
+        roles=("restore", "fused"),
+        history=("savepoint", "batch", "close", "batch"),
+        finish=(FUSED, *ANY_ORDER, *RESTORED),
+    ),
+    "reread": Scenario(
+        CLOSED,
+        roles=("reread", "fused"),
+        history=("batch", "savepoint", "batch", "close"),
+        finish=(FUSED, *ANY_ORDER, *REREAD),
+    ),
+    "restore to behind a closing": Scenario(
+        BEYOND,
+        roles=("restore", "fused"),
+        history=("batch", "close", "batch", "savepoint", "batch", "close"),
+        finish=(FUSED, GOLD_FIRST),
+    ),
+    "rebuild": Scenario(
+        CLOSED,
+        roles=("rebuild", "fused"),
+        history=("batch", "close", "batch", "savepoint"),
+        finish=(FUSED, *ANY_ORDER, *RESTORED),
+    ),
+    # What asks for a reset is paused, and jobs of single layers begin beside it.
+    "reread beside new jobs": Scenario(
+        (GOOD, LATE),
+        roles=("reread", "silver", "gold", "bronze"),
+        history=("savepoint", "batch"),
+        finish=(GOLD_FIRST,),
+    ),
+    "restore beside silver": Scenario(
+        (GOOD, BAD),
+        roles=("restore", "silver"),
+        history=("savepoint", "batch", "batch"),
+        finish=(GOLD_FIRST,),
+    ),
+    "restore beside gold": Scenario(
+        CLOSED,
+        roles=("restore", "silver", "gold"),
+        history=("savepoint", "batch", "close", "batch"),
+        finish=(LAYERS, GOLD_FIRST),
+    ),
+    "rebuild beside gold": Scenario(
+        CLOSED,
+        roles=("rebuild", "gold"),
+        history=("batch", "close", "batch", "close"),
+        finish=(GOLD_FIRST,),
+    ),
+    # One after the other, the first perhaps not done; with jobs of their own in between.
+    "restore twice": Scenario(
+        (GOOD, BAD),
+        roles=("restore", "silver", "restore"),
+        history=("savepoint", "batch"),
+        finish=(GOLD_FIRST,),
+    ),
+    "reread, then rebuild": Scenario(
+        CLOSED, roles=("reread", "rebuild"), history=ONE_MORE, finish=(FUSED, *ANY_ORDER)
+    ),
+    "reread, then restore what was before": Scenario(
+        CLOSED,
+        roles=("reread", "fused"),
+        history=("savepoint", "batch", "batch", "savepoint"),
+        finish=(*RESTORED, *REREAD),
+    ),
+}
+
+SCENARIOS = {
+    **RUNNING,
+    **{f"savepoint, {name}": scenario for name, scenario in SAVEPOINTS.items()},
+    **RESETS,
+}
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_no_interleaving_breaks_the_protocol(name: str) -> None:
     findings = explore(SCENARIOS[name])
@@ -42,6 +175,12 @@ def test_no_interleaving_breaks_the_protocol(name: str) -> None:
 
 def test_a_driver_that_is_left_alone_does_its_work() -> None:
     """One driver, no choices: the search degenerates to a run that ends with every table full."""
-    findings = explore(Scenario((GOOD, BAD, LATE), roles=("fused",), recorded=False))
+    findings = explore(Scenario((GOOD, BAD, LATE), roles=FUSED, recorded=False))
     assert findings.violation is None
     assert findings.states < 1000
+
+
+def test_a_restore_that_is_left_alone_takes_every_table_back() -> None:
+    findings = explore(Scenario((GOOD, BAD), roles=("restore",), history=ONE_MORE))
+    assert findings.violation is None
+    assert findings.states < 100

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from headgate.broker.consuming import Record, _first, _time, as_document
+from headgate.broker.consuming import Record, Start, _first, _time, as_document
 from headgate.broker.producing import LineError, records
 
 
@@ -89,5 +89,5 @@ def test_a_time_that_no_calendar_has_is_none() -> None:
 @pytest.mark.parametrize(
     ("start", "first"), [("earliest", 5), ("latest", 9), (7, 7), (0, 5), (100, 9)]
 )
-def test_where_reading_begins_lies_within_the_partition(start, first: int) -> None:
+def test_where_reading_begins_lies_within_the_partition(start: Start, first: int) -> None:
     assert _first(start, 5, 9) == first

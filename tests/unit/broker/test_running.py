@@ -8,6 +8,7 @@ import pytest
 
 from headgate.broker import running
 from headgate.broker.errors import FolderError, NoJavaError
+from headgate.jars import java
 from headgate.jars.java import Java
 from headgate.spec.errors import HeadgateError
 
@@ -15,7 +16,7 @@ from headgate.spec.errors import HeadgateError
 @pytest.fixture
 def prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Java and jars are there, as far as is asked."""
-    monkeypatch.setattr(running.javas, "find", lambda: Java(Path("java"), "17.0.1", 17))
+    monkeypatch.setattr(java, "find", lambda: Java(Path("java"), "17.0.1", 17))
     monkeypatch.setattr(running, "cached_jars", lambda _: ())
 
 
@@ -29,14 +30,14 @@ def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_java_that_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running.javas, "find", lambda: Java(Path("/old/java"), "11.0.2", 11))
+    monkeypatch.setattr(java, "find", lambda: Java(Path("/old/java"), "11.0.2", 11))
     with pytest.raises(NoJavaError, match=r"/old/java is Java 11\.0\.2"):
         running.start(tmp_path)
 
 
 def test_no_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepared: None) -> None:
     monkeypatch.undo()
-    monkeypatch.setattr(running.javas, "find", lambda: Java(Path("java"), "17.0.1", 17))
+    monkeypatch.setattr(java, "find", lambda: Java(Path("java"), "17.0.1", 17))
     monkeypatch.setenv("HEADGATE_JARS", str(tmp_path / "none"))
     with pytest.raises(HeadgateError, match=r"kafka_2\.13-4\.3\.1\.jar: missing") as raised:
         running.start(tmp_path / "kafka")

@@ -18,7 +18,8 @@ BATCHES = st.lists(st.lists(KEYS, max_size=12), max_size=40)
 def test_finds_all_rows_of_all_batches(
     batches: list[list[int]], wanted: set[int], half: int
 ) -> None:
-    index, held = IdIndex(1), []
+    index = IdIndex(1)
+    held: list[tuple[int, int]] = []
     for number, batch in enumerate(batches):
         rows = [(key, number * 100 + i) for i, key in enumerate(batch)]
         index.add(_ints(batch), _ints([row for _, row in rows]).reshape(-1, 1))
@@ -26,8 +27,8 @@ def test_finds_all_rows_of_all_batches(
         if number == half:
             index.keep(index.values(0) % 2 == 0)
             held = [(key, row) for key, row in held if row % 2 == 0]
-    keys, rows = index.find(_ints(sorted(wanted)))
-    found = sorted(zip(keys.tolist(), rows[:, 0].tolist(), strict=True))
+    keys, values = index.find(_ints(sorted(wanted)))
+    found = sorted(zip(keys.tolist(), values[:, 0].tolist(), strict=True))
     assert found == sorted((key, row) for key, row in held if key in wanted)
     assert len(index) == len(held)
 

@@ -44,6 +44,7 @@ def test_status_of_what_never_ran(ask: Ask, of_lake: OfLake) -> None:
         "state": "stopped",
         "paused": None,
         "jobs": [],
+        "reset": None,
     }
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from headgate.jobs.rereading import what_is_gone
 from headgate.sources.files.log import FilesLog
 from headgate.storage.files import Storage
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.supervision.job_state import probe
+from headgate.tables.table import Table
+from tests.support.declared import files_of
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import Lake
 from tests.unit.supervision.conftest import lease
@@ -23,13 +27,13 @@ NOW = datetime(2026, 5, 4, tzinfo=UTC)
 @pytest.fixture
 def landing(empty_lake: Lake) -> Path:
     """Two files, recorded; bronze has read neither."""
-    folder = Path(empty_lake.pipeline.source.files.path)
+    folder = Path(files_of(empty_lake.pipeline).path)
     folder.mkdir(parents=True)
     for name in ("a.json", "b.json"):
         (folder / name).write_text("{}\n")
     empty_lake.layout.storage.remove("_headgate/files/events")
     log = FilesLog(empty_lake.layout.storage, "tiny", "events")
-    log.create("digest")
+    log.shape.create("digest")
     log.load()
     log.record(sorted(Storage(str(folder)).list(), key=lambda s: s.path), NOW)
     return folder
@@ -67,6 +71,23 @@ def test_skip_accepts_a_rewritten_file_as_it_is_now(
     ask("files", "skip", pipeline, "1", *root)
     file = files(ask, of_lake)[1]
     assert (file["size"], file["modified"]) == (6, NOW.isoformat())
+
+
+def test_what_was_read_before_it_was_skipped_can_never_be_read_again(
+    ask: Ask, landing: Path, of_lake: OfLake, empty_lake: Lake
+) -> None:
+    """Bronze alone has its records: it must not be taken back behind them."""
+    bronze = Table(empty_lake.layout.storage, "bronze/events", pipeline="tiny")
+    bronze.commit(bronze.refresh().absorbing(1, NOW, offsets={"sequence": 1}))
+    (landing / "a.json").unlink()
+    pipeline, *root = of_lake
+    assert ask("files", "skip", pipeline, "1", *root)[0] == 0
+    assert files(ask, of_lake)[1]["status"] == "withdrawn"
+    assert ask("files", "skip", pipeline, "1", *root)[0] == 0
+    assert files(ask, of_lake)[1]["status"] == "withdrawn"
+    gone = partial(what_is_gone, empty_lake.layout, empty_lake.pipeline, topics=())
+    assert "only bronze still has its records" in str(gone(offsets={}))
+    assert gone(offsets={"sequence": 1}) is None
 
 
 def test_skip_of_a_vanished_file(ask: Ask, landing: Path, of_lake: OfLake) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.folders import look_at_landing
+from headgate.cli.life.folders import look_at_landing
+from tests.support.declared import files_of
 from tests.unit.cli.conftest import Ask
 from tests.unit.ledger.conftest import Lake
 
@@ -16,11 +17,11 @@ OfLake = tuple[str, str, str]
 @pytest.fixture
 def no_rights(monkeypatch: pytest.MonkeyPatch) -> None:
     """As an unprivileged user sees folders of another one; root may do everything."""
-    monkeypatch.setattr("headgate.cli.folders.os.access", lambda *_: False)
+    monkeypatch.setattr("headgate.cli.life.folders.os.access", lambda *_: False)
 
 
 def test_a_landing_folder_that_is_to_come_is_a_remark(empty_lake: Lake) -> None:
-    landing = Path(empty_lake.pipeline.source.files.path)
+    landing = Path(files_of(empty_lake.pipeline).path)
     assert str(landing) in (look_at_landing(empty_lake.pipeline) or "")
     landing.mkdir(parents=True)
     assert look_at_landing(empty_lake.pipeline) is None
@@ -30,7 +31,7 @@ def test_a_landing_folder_that_is_to_come_is_a_remark(empty_lake: Lake) -> None:
 def test_a_landing_folder_that_is_a_file_is_3(
     ask: Ask, empty_lake: Lake, of_lake: OfLake, verb: str
 ) -> None:
-    landing = Path(empty_lake.pipeline.source.files.path)
+    landing = Path(files_of(empty_lake.pipeline).path)
     landing.parent.mkdir(parents=True, exist_ok=True)
     landing.write_text("")
     code, _, err = ask(verb, *of_lake)
@@ -39,7 +40,7 @@ def test_a_landing_folder_that_is_a_file_is_3(
 
 
 def test_a_landing_folder_that_may_not_be_listed(empty_lake: Lake, no_rights: None) -> None:
-    Path(empty_lake.pipeline.source.files.path).mkdir(parents=True)
+    Path(files_of(empty_lake.pipeline).path).mkdir(parents=True)
     with pytest.raises(Exception, match="may not be listed"):
         look_at_landing(empty_lake.pipeline)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from headgate.broker import consuming
 from headgate.cli.main import answer
 from tests.unit.cli.conftest import Ask, last_object
 
@@ -69,13 +72,9 @@ def test_up_says_what_it_fetches_and_what_to_do_offline(
 def test_a_value_is_shown_and_never_obeyed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import json
-
-    from headgate.broker import consuming
-
     value = "\x1b[2J\x9b2J ä"
 
-    def consume(*_: object, **__: object):
+    def consume(*_: object, **__: object) -> Iterator[consuming.Record]:
         yield consuming.Record(0, 0, None, None, (), value.encode())
 
     monkeypatch.setattr(consuming, "consume", consume)

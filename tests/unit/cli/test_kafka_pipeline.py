@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from headgate.cli.backlogs import furthest
-from headgate.cli.driving import NoJarsError, jars_for
-from headgate.cli.query import tables
+from headgate.cli.answers.backlogs import furthest
+from headgate.cli.answers.query import tables
+from headgate.cli.life.driving import NoJarsError, jars_for
 from headgate.jobs.progress import Progress
 from headgate.ledger import balance
 from headgate.spec.load import load
@@ -208,7 +208,7 @@ def test_there_is_no_gap_in_files_to_accept(
 
 
 def test_the_line_of_a_pipeline_that_waits() -> None:
-    from headgate.cli.screen import line
+    from headgate.supervision.words import line
 
     noon = datetime(2026, 5, 4, 12, tzinfo=UTC)
     progress = Progress("tiny", "fused", 1, noon, Layout.of("/lake", "tiny"), updated=noon)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli import log_file, plan
+from headgate.cli import declaration, log_file
 from headgate.cli.machine_faults import machine_fault
 from tests.unit.cli.conftest import Ask
 
@@ -51,7 +51,7 @@ def test_a_full_disk_is_8_and_its_details_are_elsewhere(
     def fail(_: str) -> None:
         raise of(errno.ENOSPC)
 
-    monkeypatch.setattr(plan.declaration, "load", fail)
+    monkeypatch.setattr(declaration, "load", fail)
     monkeypatch.setattr(log_file, "_current", Path("/dev/full"))
     code, _, err = ask("plan", "auctions")
     assert code == 8
@@ -66,7 +66,7 @@ def test_where_nothing_can_be_written_the_traceback_is_shown(
     def fail(_: str) -> None:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr(plan.declaration, "load", fail)
+    monkeypatch.setattr(declaration, "load", fail)
     monkeypatch.setattr(log_file, "_fallbacks", lambda: iter([Path("/dev/full")]))
     code, _, err = ask("plan", "auctions")
     assert code == 70

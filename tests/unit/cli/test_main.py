@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli import exit_codes, log_file, plan
+from headgate.cli import declaration, exit_codes, log_file
 from headgate.spec.errors import HeadgateError
 from tests.unit.cli.conftest import Ask, last_object
 
@@ -52,7 +52,7 @@ def test_a_subclass_decides_its_exit_code(ask: Ask, monkeypatch: pytest.MonkeyPa
     def refuse(_: str) -> None:
         raise Odd("odd", "mend it")
 
-    monkeypatch.setattr(plan.declaration, "load", refuse)
+    monkeypatch.setattr(declaration, "load", refuse)
     assert ask("plan", "auctions") == (5, "", "odd\nmend it\n")
 
 
@@ -60,7 +60,7 @@ def test_a_fault_of_ours_is_one_line_and_a_log(ask: Ask, monkeypatch: pytest.Mon
     def fail(_: str) -> None:
         raise ZeroDivisionError("first line\nsecond line")
 
-    monkeypatch.setattr(plan.declaration, "load", fail)
+    monkeypatch.setattr(declaration, "load", fail)
     code, _, err = ask("plan", "auctions")
     first, second = err.splitlines()
     assert code == exit_codes.UNEXPECTED
@@ -78,7 +78,7 @@ def test_no_secret_is_in_an_answer_or_a_log(
 
     monkeypatch.setattr(log_file, "_hidden", frozenset())
     log_file.hide(["open sesame"])
-    monkeypatch.setattr(plan.declaration, "load", fail)
+    monkeypatch.setattr(declaration, "load", fail)
     _, out, err = ask("plan", "auctions", "--json")
     assert "given ***" in out
     assert "given ***" in err

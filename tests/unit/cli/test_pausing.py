@@ -76,7 +76,7 @@ def test_run_once_refuses_and_says_what_ends_the_pause(
 def test_a_start_says_loudly_that_it_is_paused(
     ask: Ask, of_lake: OfLake, stopped: Layout, verb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headgate.cli import run
+    from headgate.cli.life import run
     from headgate.supervision import local
 
     pause(stopped, NOON)

@@ -13,14 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli import driving
-from headgate.cli.driving import on_signals
-from headgate.cli.per_layer import LayerFailedError, together
-from headgate.cli.run import summary
-from headgate.cli.screen import folded, line
+from headgate.cli.life import driving
+from headgate.cli.life.driving import on_signals
+from headgate.cli.life.per_layer import LayerFailedError, together
+from headgate.cli.life.run import summary
+from headgate.cli.life.screen import folded
 from headgate.ledger import balance
 from headgate.storage.backlog import Backlog
 from headgate.storage.layout import Layout
+from headgate.supervision.words import line
 from tests.unit.ledger.conftest import Lake
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -34,7 +35,7 @@ def test_the_first_signal_asks_the_second_ends(monkeypatch: pytest.MonkeyPatch) 
         ended.append(code)
         raise InterruptedError
 
-    monkeypatch.setattr(driving.os, "_exit", end)
+    monkeypatch.setattr(os, "_exit", end)
     before = signal.getsignal(signal.SIGTERM)
     with on_signals(lambda: asked.append("stop")):
         os.kill(os.getpid(), signal.SIGTERM)

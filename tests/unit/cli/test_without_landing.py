@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.folders import look_at_landing
+from headgate.cli.life.folders import look_at_landing
 from headgate.spec.load import load
 from tests.unit.cli.conftest import Ask
 from tests.unit.spec.conftest import KAFKA

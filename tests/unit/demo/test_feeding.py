@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from headgate.cli.declaration import example
-from headgate.cli.demo_story import next_commands, why_late
+from headgate.cli.demo.story import next_commands, why_late
 from headgate.demo import project
 from headgate.demo.feeding import FIRST, SPAN, Feeder, slices
 from headgate.demo.landing import into_folder
 from headgate.demo.topic import TOPIC, key_of
 from headgate.spec.errors import HeadgateError
 from headgate.spec.load import load
+from tests.support.declared import files_of
 
 START = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -94,8 +95,8 @@ def test_both_examples_are_the_same_pipeline() -> None:
 
 def test_the_project_reads_its_own_landing_folder_only(tmp_path: Path) -> None:
     declared = load(project.make(tmp_path, example("auctions")))
-    assert declared.source.files.path == str(project.landing(tmp_path))
-    assert declared.source.files.settle == timedelta(0)
+    files = files_of(declared)
+    assert (files.path, files.settle) == (str(project.landing(tmp_path)), timedelta(0))
     assert declared.digest == load(example("auctions")).digest
 
 
@@ -132,7 +133,7 @@ def test_after_a_demo_with_a_broker_one_can_have_it_again(tmp_path: Path) -> Non
 def test_the_screen_shows_a_bar_then_a_line_then_gold(tmp_path: Path) -> None:
     from rich.console import Console
 
-    from headgate.cli.demo_screen import _Filling
+    from headgate.cli.demo.screen import _Filling
     from headgate.cli.output import grid
     from headgate.jobs.progress import Progress
     from headgate.storage.layout import Layout

@@ -3,13 +3,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NoReturn
 
 import pytest
 
-from headgate.doctor import folder
+from headgate.doctor import Finding, folder
 
 
 def refuse(*_: object, **__: object) -> NoReturn:
@@ -17,7 +18,9 @@ def refuse(*_: object, **__: object) -> NoReturn:
 
 
 @pytest.mark.parametrize("check", [folder.disk, folder.writing, folder.renaming])
-def test_a_root_that_is_not_there_yet_is_fine_and_stays_so(check, tmp_path: Path) -> None:
+def test_a_root_that_is_not_there_yet_is_fine_and_stays_so(
+    check: Callable[[Path], Finding], tmp_path: Path
+) -> None:
     root = tmp_path / "lake" / "deep"
     finding = check(root)
     assert finding.ok, finding

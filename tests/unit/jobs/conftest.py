@@ -15,7 +15,7 @@ from headgate.storage.layout import Layout
 from headgate.tables.state import State
 from headgate.tables.table import Table
 
-SCHEMA = pa.schema([("time", pa.timestamp("us", "UTC"))])
+SCHEMA = pa.schema([("time", pa.timestamp("us", "UTC")), ("final", pa.bool_())])
 
 
 @dataclass

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pytest
 from py4j.protocol import Py4JError
 
 from headgate.jobs.errors import StopRequested
-from headgate.jobs.feeds import kafka, patience
+from headgate.jobs.feeds import kafka
 from headgate.jobs.feeds.kafka import KafkaFeed, Surroundings
 from headgate.sources.errors import SourceError
 from headgate.sources.kafka.errors import (
@@ -22,9 +23,9 @@ from headgate.sources.kafka.errors import (
 )
 from headgate.spec.model import Pipeline
 from tests.support.brokers import Brokers, Bronze, Reading
-from tests.support.readings import declare_kafka
+from tests.support.readings import KafkaKeys, declare_kafka
 
-A_MINUTE = {"unreachable_after": "1 minute"}
+A_MINUTE: KafkaKeys = {"unreachable_after": "1 minute"}
 
 
 @dataclass
@@ -38,11 +39,12 @@ class Place:
     now: float = 0.0
     check: Callable[[], None] = lambda: None
 
-    def declare(self, **keys: object) -> Pipeline:
-        which = {} if "topic" in keys or "pattern" in keys else {"pattern": '".*"'}
-        return declare_kafka(self.folder, "localhost:1", **(which | keys))
+    def declare(self, **keys: Unpack[KafkaKeys]) -> Pipeline:
+        if "topic" not in keys and "pattern" not in keys:
+            keys["pattern"] = '".*"'
+        return declare_kafka(self.folder, "localhost:1", **keys)
 
-    def start(self, *, accept_gap: bool = False, **keys: object) -> KafkaFeed:
+    def start(self, *, accept_gap: bool = False, **keys: Unpack[KafkaKeys]) -> KafkaFeed:
         around = Surroundings(
             check=lambda: self.check(),  # noqa: PLW0108  (it may change)
             clock=lambda: datetime(2026, 3, 1, tzinfo=UTC),
@@ -61,7 +63,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     place = Place(tmp_path)
     monkeypatch.setattr(kafka, "Cluster", lambda *_: place.brokers)
     monkeypatch.setattr(kafka, "KafkaReader", lambda *_: place.reading)
-    monkeypatch.setattr(patience.time, "sleep", place.sleep)
+    monkeypatch.setattr(time, "sleep", place.sleep)
     return place
 
 
@@ -177,7 +179,7 @@ def test_a_gap_is_accepted_at_the_start_and_said(place: Place) -> None:
         place.start()
     assert "a/0: offsets 5 to 6" in str(error.value)
     assert "a/1: offsets 5 to 6" in str(error.value)
-    assert "--accept-gap" in error.value.remedy
+    assert "headgate run PIPELINE --accept-gap" in error.value.remedy
     feed = place.start(accept_gap=True)
     assert place.bronze.commits[-1].offsets == {"0": 7, "1": 7}
     assert [

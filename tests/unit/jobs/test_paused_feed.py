@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from tests.support.readings import KafkaKeys
 from tests.unit.jobs.test_kafka_feed import Place, drain, place
 
 __all__ = ["place"]  # a fixture
 
-A_MINUTE = {"idle_after": "1 minute"}
+A_MINUTE: KafkaKeys = {"idle_after": "1 minute"}
 
 
 def wait_paused(feed_place: Place, feed: object, seconds: int) -> None:

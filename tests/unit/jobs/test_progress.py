@@ -51,7 +51,12 @@ def test_a_minute_without_events_is_written_as_it_goes(
 ) -> None:
     writes: list[str] = []
     write = Storage.write
-    monkeypatch.setattr(Storage, "write", lambda *a: (writes.append(a[1]), write(*a)))
+
+    def counted(storage: Storage, path: str, content: bytes) -> None:
+        writes.append(path)
+        write(storage, path, content)
+
+    monkeypatch.setattr(Storage, "write", counted)
     for _ in range(240):  # four looks a second
         clock.tick(0.25)
         progress.idle(Backlog("files", 0, 0), tables.medallion)

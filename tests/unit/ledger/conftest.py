@@ -11,12 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headgate.sources.files.log import SCHEMA as FILES
 from headgate.spec.load import load
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow
+from headgate.tables.data_file import DataFile
 from headgate.tables.state import add_counts
-from headgate.tables.table import DataFile, Table
+from headgate.tables.table import Table
 
 DECLARATION = """
 pipeline: tiny
@@ -65,14 +67,7 @@ SCHEMAS: Mapping[str, list[tuple[str, pa.DataType]]] = {
         ("time", TIME),
     ],
     "gold/per_minute": [("window_start", TIME), ("events", pa.int64()), ("time", TIME)],
-    "_headgate/files/events": [
-        ("sequence", pa.int64()),
-        ("path", pa.string()),
-        ("status", pa.string()),
-        ("reason", pa.string()),
-        ("at", TIME),
-        ("time", TIME),
-    ],
+    "_headgate/files/events": [*((field.name, field.type) for field in FILES), ("time", TIME)],
 }
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -89,7 +84,7 @@ class Lake:
 
     def _create(self, path: str) -> Table:
         parts = ["final"] if path.startswith("gold/") else []
-        table = Table(self.layout.storage, path, pipeline="tiny", partition_by=parts)
+        table = Table(self.layout.storage, path, pipeline="tiny")
         schema = pa.schema([*SCHEMAS[path], *((p, pa.bool_()) for p in parts)])
         table.create(schema, "digest", time_column="time")
         return table

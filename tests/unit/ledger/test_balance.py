@@ -12,7 +12,7 @@ from headgate.ledger import balance
 from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.tables.errors import LogGapError
-from tests.unit.ledger.conftest import NOON, Lake, bronze, fill, silver
+from tests.unit.ledger.conftest import Lake, bronze, fill, silver
 
 
 def differences(lake: Lake) -> list[tuple[str, str]]:
@@ -82,12 +82,15 @@ def test_gold_that_skipped_silver_rows(lake: Lake) -> None:
 
 
 def test_files_that_were_not_read_are_listed_with_the_reason(lake: Lake) -> None:
+    """The events are numbered: their order in the log, or the clock, does not say which is last."""
     events = [
-        {"sequence": 1, "path": "a.json", "status": "recorded", "reason": None, "at": NOON},
-        {"sequence": 2, "path": "b.gz", "status": "set_aside", "reason": "cut", "at": NOON},
+        {"event": 3, "sequence": 2, "path": "b.gz", "status": "set_aside", "reason": "cut"},
+        {"event": 2, "sequence": 2, "path": "b.gz", "status": "recorded", "reason": None},
+        {"event": 1, "sequence": 1, "path": "a.json", "status": "recorded", "reason": None},
     ]
     lake.commit("_headgate/files/events", 2, events, {"files": 2})
     account = balance(lake.layout, lake.pipeline)
+    assert account.files is not None
     assert [(f.sequence, f.path, f.status, f.reason) for f in account.files] == [
         (2, "b.gz", "set_aside", "cut")
     ]

@@ -50,6 +50,8 @@ def test_a_project_has_its_folders_and_sample_data(tmp_path: Path) -> None:
         ".gitignore",
         "README.md",
         "dags/README.md",
+        "dags/declarations.py",
+        "dags/streams.py",
         "expectations/README.md",
         "landing/orders/2026-05-04T09.json",
         "landing/orders/2026-05-04T10.json",

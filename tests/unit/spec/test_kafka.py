@@ -157,7 +157,7 @@ def test_publications(
     finals = read(kafka.replace(FROM, written)).publish["finals"]
     assert (finals.layer, finals.table, finals.when) == expected
     sink = KafkaSink("localhost:9092", "finals", {"client.id": "shop"})
-    assert finals == Publication("finals", *expected, sink)  # type: ignore[arg-type]
+    assert finals == Publication("finals", *expected, sink)
 
 
 def test_publications_may_share_a_topic(kafka: str, read: Read) -> None:

@@ -12,6 +12,7 @@ import pytest
 from headgate.spec.errors import DeclarationError, HeadgateError, Problem
 from headgate.spec.load import load
 from headgate.spec.model import Column, Derived, Duplicates, EventTime, Pipeline, Window
+from tests.support.declared import files_of
 
 Read = Callable[[str], Pipeline]
 Refuse = Callable[[str], tuple[Problem, ...]]
@@ -29,7 +30,7 @@ def test_every_declaration_that_ships_loads(file: Path) -> None:
 def test_defaults_are_those_of_the_model(base: str, read: Read) -> None:
     text = base.replace("      duplicates: {within: 10 minutes}\n", "").replace("jobs: fused\n", "")
     pipeline = read(text)
-    files, record = pipeline.source.files, pipeline.source.record
+    files, record = files_of(pipeline), pipeline.source.record
     assert (files.order, files.settle, files.max_files_per_batch) == ("name", timedelta(0, 2), 1000)
     assert files.max_bytes_per_batch == 64 * 1024 * 1024
     assert (record.duplicates, record.future_after) == (None, timedelta(hours=1))
@@ -46,14 +47,15 @@ def test_every_key_of_a_source_is_read(base: str, read: Read) -> None:
     text = text.replace("within: 10 minutes", "within: 1 day, differing: keep")
     text = text.replace("      schema:", "      future_after: 2 hours\n      schema:")
     text = text.replace("      schema:", "      unknown_fields: rescue\n      schema:")
-    source = read(text).source
-    assert (source.files.format, source.files.order) == ("csv", "modified")
-    assert (source.files.settle, source.files.max_files_per_batch) == (timedelta(0), 5)
-    assert (source.files.max_bytes_per_batch, source.files.csv_header) == (3072, False)
-    assert (source.files.csv_delimiter, source.files.csv_multiline) == (";", True)
-    assert source.record.duplicates == Duplicates(timedelta(days=1), "keep")
-    assert source.record.future_after == timedelta(hours=2)
-    assert source.record.unknown_fields == "rescue"
+    pipeline = read(text)
+    files, record = files_of(pipeline), pipeline.source.record
+    assert (files.format, files.order) == ("csv", "modified")
+    assert (files.settle, files.max_files_per_batch) == (timedelta(0), 5)
+    assert (files.max_bytes_per_batch, files.csv_header) == (3072, False)
+    assert (files.csv_delimiter, files.csv_multiline) == (";", True)
+    assert record.duplicates == Duplicates(timedelta(days=1), "keep")
+    assert record.future_after == timedelta(hours=2)
+    assert record.unknown_fields == "rescue"
 
 
 def test_silver_columns_replace_add_and_drop(base: str, read: Read) -> None:
@@ -157,18 +159,18 @@ def test_a_relative_path_starts_at_the_project(base: str, tmp_path: Path) -> Non
     file = tmp_path / "project" / "pipelines" / "shop" / "shop.yml"
     file.parent.mkdir(parents=True)
     file.write_text(base, encoding="utf-8")
-    assert load(file).source.files.path == str(tmp_path / "project" / "landing" / "orders")
+    assert files_of(load(file)).path == str(tmp_path / "project" / "landing" / "orders")
 
 
 def test_without_a_project_it_starts_beside_the_declaration(
     base: str, read: Read, tmp_path: Path
 ) -> None:
-    assert read(base).source.files.path == str(tmp_path / "landing" / "orders")
+    assert files_of(read(base)).path == str(tmp_path / "landing" / "orders")
 
 
 @pytest.mark.parametrize("path", ["/data/orders", "s3://bucket/orders"])
 def test_absolute_paths_and_uris_stay(path: str, base: str, read: Read) -> None:
-    assert read(base.replace("landing/orders", path)).source.files.path == path
+    assert files_of(read(base.replace("landing/orders", path))).path == path
 
 
 def test_a_missing_file_is_an_error_with_a_remedy(tmp_path: Path) -> None:

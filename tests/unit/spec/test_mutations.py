@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 from headgate.spec.errors import DeclarationError
 from headgate.spec.load import load
 from headgate.spec.model import Pipeline
+from tests.support.rounds import IN_FULL
 from tests.unit.spec.conftest import KAFKA
 from tests.unit.spec.test_load import ROOT
 
@@ -109,7 +110,9 @@ def loads_or_is_refused(file: Path, text: str) -> None:
 
 
 SETTINGS = settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=400 if IN_FULL else 25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 

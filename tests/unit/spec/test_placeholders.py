@@ -9,6 +9,7 @@ import pytest
 
 from headgate.spec.errors import Problem
 from headgate.spec.model import Pipeline
+from tests.support.declared import files_of
 
 Read = Callable[[str], Pipeline]
 Refuse = Callable[[str], tuple[Problem, ...]]
@@ -24,7 +25,7 @@ def test_the_environment_and_files_are_read(
     (tmp_path / "folder.txt").write_text("orders\n", encoding="utf-8")
     text = base.replace(PATH, "'${env:LANDING}/${file:folder.txt}'")
     text = text.replace("format: json", "format: json, max_files_per_batch: '${env:MOST_FILES}'")
-    files = read(text).source.files
+    files = files_of(read(text))
     assert (files.path, files.max_files_per_batch) == ("/data/orders", 7)
 
 

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 from headgate.storage.files import Storage
+from headgate.tables.data_file import DataFile
 from headgate.tables.state import State
-from headgate.tables.table import DataFile, Table
+from headgate.tables.table import Table
 
 TIME = "time"
 SCHEMA = pa.schema([("id", pa.int64()), (TIME, pa.timestamp("us", "UTC")), ("final", pa.bool_())])
@@ -26,7 +27,7 @@ def open_table(tmp_path: Path) -> Open:
     """Opens the same table anew each time: as another process, or another part of a driver."""
 
     def open_() -> Table:
-        return Table(Storage(str(tmp_path)), "gold/t", pipeline="p", partition_by=["final"])
+        return Table(Storage(str(tmp_path)), "gold/t", pipeline="p")
 
     open_().create(SCHEMA, "digest", time_column=TIME)
     return open_

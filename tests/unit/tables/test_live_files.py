@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.tables import history
-from headgate.tables.history import live_files, overlapping_files, partition_files
+from headgate.tables import live_files as module
+from headgate.tables.data_file import DataFile
+from headgate.tables.live_files import live_files, overlapping_files, partition_files
 from tests.unit.tables.conftest import TIME, Open, file, next_batch
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -25,7 +26,7 @@ def span(first: float, last: float) -> tuple[int, int]:
     return MICROS + int(first * 1e6), MICROS + int(last * 1e6)
 
 
-def names(files: tuple[history.DataFile, ...]) -> set[str]:
+def names(files: tuple[DataFile, ...]) -> set[str]:
     return {f.path.removeprefix("data/").removesuffix(".parquet") for f in files}
 
 
@@ -70,6 +71,7 @@ def test_a_file_is_left_out_only_if_its_bounds_say_so(open_table: Open) -> None:
 SECONDS = st.integers(0, 40)
 
 
+@settings(deadline=None)  # the first example imports
 @given(
     st.lists(st.tuples(SECONDS, SECONDS).map(sorted), max_size=6),
     st.sets(SECONDS, min_size=1).map(sorted),
@@ -111,7 +113,7 @@ def test_of_a_long_table_only_what_is_wanted_becomes_an_object(
     next_batch(table, *done, file("open", (at(5_000), at(5_001))))
     table.refresh()
     made = []
-    monkeypatch.setattr(history, "DataFile", lambda **kept: made.append(kept["path"]))
+    monkeypatch.setattr(module, "DataFile", lambda **kept: made.append(kept["path"]))
     partition_files(table.handle, "final", False)
     overlapping_files(table.handle, TIME, [span(4_000.2, 4_001.2)])
     assert made == ["data/open.parquet", "data/4000.parquet", "data/4001.parquet"]

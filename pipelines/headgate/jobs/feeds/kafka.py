@@ -140,7 +140,7 @@ class KafkaFeed(Feed):
                 self._commit(listing, position, reached)
                 return True
             except (PySparkException, Py4JError) as error:  # toArrow lets the JVM's own through
-                if before := readable_before(error, listing, position, self._file):
+                if before := readable_before(error, listing, position):
                     readable |= before
                     continue
                 self._look_for_losses()
@@ -229,11 +229,11 @@ class KafkaFeed(Feed):
 
     def _accept(self, listing: Listing, lost: tuple[Loss, ...]) -> Listing:
         if not self._around.accept_gap or not all(loss.acceptable for loss in lost):
-            raise lost_error(lost, self._file)
+            raise lost_error(lost)
         if not listing.partitions:
             # Nothing to go on with: who says which topics there are?
             self._patience.persist(self._cluster.topics)
-            raise lost_error(lost, self._file)
+            raise lost_error(lost)
         earliest = self._earliest(listing)
         position = listing.position(self._offsets)
         offsets = {number: max(offset, earliest[number]) for number, offset in position.items()}
@@ -250,7 +250,7 @@ class KafkaFeed(Feed):
         """After a failed read: list again, however long that takes, and see what is gone."""
         listing = self._patience.persist(self._list)
         if lost := self._losses(listing):
-            raise lost_error(lost, self._file)
+            raise lost_error(lost)
 
     def _losses(self, listing: Listing) -> tuple[Loss, ...]:
         earliest = self._earliest(listing)
@@ -267,7 +267,7 @@ class KafkaFeed(Feed):
             offsets = self._offsets
             # Expiry shows when reading fails; this costs nothing and comes before any reading.
             if lost := losses(listing.topics, offsets, listing.partitions, offsets, listing.ends):
-                raise lost_error(lost, self._file)
+                raise lost_error(lost)
             self._share(listing)
         return listing
 

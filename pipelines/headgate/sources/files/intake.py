@@ -17,15 +17,14 @@ from headgate.storage.files import Stat, Storage
 class FilesIntake:
     """Lists the landing folder into the log, and tells what of it is to be read.
 
-    One writer: the bronze job's driver. ``pipeline`` is only named in remedies.
+    One writer: the bronze job's driver.
     """
 
-    def __init__(self, source: Source, log: FilesLog, pipeline: str) -> None:
+    def __init__(self, source: Source, log: FilesLog) -> None:
         assert source.files is not None
         self.source = source.files
         self.log = log
         self.landing = Storage(self.source.path)
-        self._pipeline = pipeline
         self._settling: dict[str, Stat] = {}
 
     def list_new(self, now: datetime) -> bool:
@@ -60,7 +59,7 @@ class FilesIntake:
             f"sequence {logged.sequence} ({logged.size} bytes of {logged.modified:%F %T}, now "
             f"{stat.size} bytes of {stat.modified:%F %T})",
             remedy="give new content a new name and put the old file back, or accept the change: "
-            f"headgate files skip {self._pipeline} {logged.sequence}",
+            f"headgate files skip PIPELINE {logged.sequence}",
         )
 
     def pending(self, after: int) -> tuple[LoggedFile, ...]:
@@ -80,11 +79,22 @@ class FilesIntake:
                     f"{self.landing.uri(file.path)}: the file was recorded as sequence "
                     f"{file.sequence} and has vanished before it was read",
                     remedy="put it back, or accept the loss: "
-                    f"headgate files skip {self._pipeline} {file.sequence}",
+                    f"headgate files skip PIPELINE {file.sequence}",
                 )
             if (stat.size, stat.modified) != (file.size, file.modified):
                 raise self._changed(stat)
         return files
+
+    def require_all_again(self, after: int) -> None:
+        """Raises FileChangedError if a file behind a sequence cannot be read a second time."""
+        for file in self.log.between(after, self.log.last_sequence):
+            if file.status == "withdrawn":
+                raise FileChangedError(
+                    f"{self.landing.uri(file.path)}: it was read as sequence {file.sequence}, and "
+                    "rewritten or removed since: only bronze still has its records",
+                    remedy="keep bronze as it is",
+                )
+        self.readable(after, self.log.last_sequence)
 
     def set_unreadable_aside(self, files: Sequence[LoggedFile], now: datetime) -> bool:
         """After a failed read: set aside what cannot be read; True if anything was."""

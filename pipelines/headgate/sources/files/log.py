@@ -1,27 +1,32 @@
 """The log of files: which landing file has which sequence, and what became of it.
 
-A small Delta table of events (recorded, set_aside, skipped), append-only and fenced like every
+A small Delta table of events (``FileStatus``), append-only and fenced like every
 other table. A file's sequence is the high part of its records' offsets, so it never changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from typing import Literal
+from operator import itemgetter
+from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from headgate.storage.files import Stat, Storage
 from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow
-from headgate.tables.history import live_files
-from headgate.tables.state import commit_time
+from headgate.tables.damage import read_sound
+from headgate.tables.history import with_footers
+from headgate.tables.live_files import live_files
+from headgate.tables.shape import Shape
 from headgate.tables.table import Table
 
-FileStatus = Literal["recorded", "set_aside", "skipped"]
+FILES_LOG = "files"
+"""The definition of every files log: a declaration may change and its sequences stay."""
+
+FileStatus = Literal["recorded", "set_aside", "skipped", "withdrawn"]
 
 SCHEMA = pa.schema(
     [
@@ -40,7 +45,8 @@ SCHEMA = pa.schema(
 @dataclass(frozen=True)
 class LoggedFile:
     """A landing file. ``status`` recorded: it is read in its turn; set_aside: it could not be
-    read; skipped: a person decided so. ``reason`` says why for the last two."""
+    read; skipped: a person decided so; withdrawn: the same, after it had been read, so bronze has
+    its records. ``reason`` says why for all but the first."""
 
     sequence: int
     path: str
@@ -48,6 +54,21 @@ class LoggedFile:
     modified: datetime
     status: FileStatus = "recorded"
     reason: str | None = None
+
+
+_FIELDS = tuple(field.name for field in fields(LoggedFile))
+
+
+def standing(events: Iterable[Mapping[str, Any]]) -> tuple[dict[int, LoggedFile], int]:
+    """What became of each file, by its sequence, after some events of a log in any order; and the
+    number of the last event."""
+    files: dict[int, LoggedFile] = {}
+    last = 0
+    # Numbered, not timed: a wall clock that steps back must not bring a file back.
+    for row in sorted(events, key=itemgetter("event")):
+        last = row["event"]
+        files[row["sequence"]] = LoggedFile(**{name: row[name] for name in _FIELDS})
+    return files, last
 
 
 class FilesLog:
@@ -58,22 +79,18 @@ class FilesLog:
         self._files: dict[int, LoggedFile] = {}
         self._events = 0
 
-    def create(self, definition: str) -> None:
-        self.table.create(SCHEMA, definition, time_column="at")
+    @property
+    def shape(self) -> Shape:
+        return Shape(self.table, SCHEMA, "at")
 
     def load(self) -> None:
-        """Read every event; later ones win."""
+        """Read every event; later ones win. Raises DamagedFileError."""
         self.table.refresh()
-        rows: list[dict[str, object]] = []
-        for file in live_files(self.table.handle):
-            with self.table.storage.open(file.path) as source:
-                rows += pq.read_table(source).to_pylist()
-        self._events = len(rows)
-        self._files.clear()
-        # Numbered, not timed: a wall clock that steps back must not bring a file back.
-        for row in sorted(rows, key=lambda r: r.pop("event")):  # type: ignore[arg-type,return-value]
-            row.pop("at")
-            self._hold(LoggedFile(**row))  # type: ignore[arg-type]
+        rows: list[dict[str, Any]] = []
+        handle = self.table.handle
+        for file in with_footers(self.table, handle.version(), live_files(handle)):
+            rows += read_sound(self.table.storage, file).to_pylist()
+        self._files, self._events = standing(rows)
 
     def _hold(self, file: LoggedFile) -> None:
         self._files[file.sequence] = file
@@ -116,11 +133,10 @@ class FilesLog:
         if not files:
             return
         state = self.table.refresh()
-        at = commit_time(now)
         events = enumerate(files, start=self._events + 1)
         rows = pa.Table.from_pylist([{"event": i, **vars(f), "at": now} for i, f in events], SCHEMA)
         n = max(self.last_sequence, files[-1].sequence)
-        state = replace(state, kind="data", from_n=state.n, n=n, at=at, batch={"files": len(files)})
+        state = state.absorbing(n, now, batch={"files": len(files)})
         staged = stage_arrow(self.table, state, rows, time_column="at")
         self.table.commit(state, add=staged)
         self._events += len(files)

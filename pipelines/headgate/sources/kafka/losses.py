@@ -64,11 +64,11 @@ def losses(
     return tuple(found)
 
 
-def lost_error(lost: Sequence[Loss], file: str) -> OffsetsLostError:
-    """The error that tells of ``lost``; ``file`` is the declaration."""
+def lost_error(lost: Sequence[Loss]) -> OffsetsLostError:
+    """The error that tells of ``lost``."""
     told = "\n".join(f"  {loss}" for loss in lost)
-    remedy = f"pass over it, which the ledger then tells: headgate run {file} --accept-gap"
+    remedy = "pass over it, which the ledger then tells: headgate run PIPELINE --accept-gap"
     if not all(loss.acceptable for loss in lost):
         remedy = "offsets would be given twice: read the topic into a root of its own: "
-        remedy += f"headgate run {file} --root ANOTHER_FOLDER"
+        remedy += "headgate run PIPELINE --root ANOTHER_FOLDER"
     return OffsetsLostError(f"records that were not read are gone:\n{told}", remedy=remedy)

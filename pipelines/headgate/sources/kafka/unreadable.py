@@ -12,13 +12,10 @@ from headgate.sources.kafka.ranges import Offsets
 _OVERFLOW = re.compile(r"Record at topic (\S+) partition (\d+) offset (\d+) has timestamp value")
 
 
-def readable_before(
-    error: Exception, listing: Listing, position: Offsets, file: str
-) -> dict[int, int]:
+def readable_before(error: Exception, listing: Listing, position: Offsets) -> dict[int, int]:
     """Where the next batch has to end because of such a record: what lies before it is read first.
 
     Empty where ``error`` is about something else. Raises SourceError where the record is next.
-    ``file`` is the declaration.
     """
     found = _OVERFLOW.search(str(error))
     if found is None:
@@ -32,5 +29,5 @@ def readable_before(
         f"{topic}/{partition}: the record at offset {offset:,} has a timestamp that no calendar "
         "has; Kafka's are in milliseconds",
         remedy=f"mend its producer, remove the topic's records up to {offset:,} "
-        f"(kafka-delete-records), and pass over the gap: headgate run {file} --accept-gap",
+        f"(kafka-delete-records), and pass over the gap: headgate run PIPELINE --accept-gap",
     ) from None

@@ -64,10 +64,10 @@ def test_a_topic_that_is_gone_and_one_that_was_made_anew() -> None:
 def test_the_error_tells_all_of_it_and_what_to_do() -> None:
     expired = Loss("bids", 0, 5, 9, "expired")
     cut = Loss("bids", 1, 5, 9, "cut off", acceptable=False)
-    error = lost_error([expired], "shop.yml")
+    error = lost_error([expired])
     assert "bids/0: offsets 5 to 8" in error.message
-    assert error.remedy.endswith("headgate run shop.yml --accept-gap")
-    error = lost_error([expired, cut], "shop.yml")
+    assert error.remedy.endswith("headgate run PIPELINE --accept-gap")
+    error = lost_error([expired, cut])
     assert "bids/0" in error.message
     assert "bids/1" in error.message
     assert "--accept-gap" not in error.remedy

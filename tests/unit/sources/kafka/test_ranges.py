@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from itertools import pairwise
 
@@ -61,7 +62,8 @@ def test_everything_is_read_in_as_many_batches_as_needed(records: list[int], lim
 @pytest.mark.parametrize("limit", [100, 500, 5000])
 def test_partitions_are_through_at_about_the_same_time(limit: int) -> None:
     ends = {0: 1_000, 1: 3_000, 2: 6_000, 3: 20_000}
-    position, through = dict.fromkeys(ends, 0), {}
+    position: Mapping[int, int] = dict.fromkeys(ends, 0)
+    through: dict[int, int] = {}
     for batch in range(1, 1000):
         position = next_range(position, ends, limit)
         through |= {p: batch for p in ends if position[p] == ends[p] and p not in through}

@@ -1,0 +1,60 @@
+"""What ``headgate status --checkpoint`` shows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from headgate.cli.options import command
+from headgate.cli.output import console, grid, size_of
+from headgate.cli.rows import cells
+
+if TYPE_CHECKING:
+    from headgate.savepoints.checkpoints import Checkpoints
+
+
+def as_dict(found: Checkpoints) -> dict[str, Any]:
+    return {
+        "n": found.n,
+        "generation": found.generation,
+        "history": [
+            asdict(c) | {"committed": c.committed.isoformat(), "took": c.took.total_seconds()}
+            for c in found.history
+        ],
+        "replay": [asdict(r) for r in found.replay],
+        "windows": [
+            asdict(w) | {"start": w.start.isoformat(), "end": w.end.isoformat()}
+            for w in found.windows
+        ],
+    }
+
+
+def show(found: Checkpoints, file: str, root: str) -> None:
+    out, now = console(), datetime.now(UTC)
+    table = grid("checkpoints", "batch:", "committed", "age:", "took:", "rows:", "size:")
+    for each in found.history:
+        age, took = now - each.committed, each.took.total_seconds()
+        table.add_row(
+            f"{each.n:,}",
+            f"{each.committed:%F %T}Z",
+            f"{age.total_seconds():,.0f} s",
+            f"{took:.2f} s",
+            f"{each.rows:,}",
+            size_of(each.bytes),
+        )
+    out.print(table)
+    out.print(f"\nafter a crash now, from batch {found.n:,}:", markup=False)
+    for lag in found.replay:
+        said = f"{lag.table} absorbs {lag.batches:,} batches, {lag.rows:,} rows"
+        out.print(f"  {said}", markup=False)
+    if not found.replay:
+        out.print("  no table has anything to do again; a batch that runs is read again")
+    table = grid("\nopen windows", "table", "window", "rows:", "state:")
+    for window in found.windows:
+        span = f"{window.start:%F %T}Z to {window.end:%F %T}Z"
+        table.add_row(*cells(window.table, span, f"{window.rows:,}", size_of(window.bytes)))
+    out.print(table)
+    for name in sorted({w.table.partition("/")[2] for w in found.windows}):
+        said = command("query", file, root, f"SELECT * FROM {name} WHERE NOT final")
+        out.print(said, style="dim", markup=False, soft_wrap=True)

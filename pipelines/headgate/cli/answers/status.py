@@ -1,0 +1,181 @@
+"""``headgate status`` and ``headgate list``: how jobs are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headgate.cli import declaration, exit_codes
+from headgate.cli.answers.backlogs import advice_for, partitions_table
+from headgate.cli.answers.checkpoints import as_dict, show
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
+from headgate.cli.output import console, grid, print_json
+from headgate.cli.rows import cells
+from headgate.spec.errors import DeclarationError
+from headgate.storage.layout import Layout
+from headgate.storage.pausing import paused_since
+
+if TYPE_CHECKING:
+    from headgate.savepoints.resets import Intent
+    from headgate.spec.model import Pipeline
+    from headgate.supervision.job_state import JobState
+
+COLOUR = {
+    "running": "green",
+    "paused": "yellow",
+    "stopped": "dim",
+    "stale": "yellow",
+    "dead": "red",
+}
+
+
+def status(
+    pipeline: PipelineName,
+    checkpoint: Annotated[
+        bool,
+        typer.Option("--checkpoint", help="And its last checkpoints, and its open windows."),
+    ] = False,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Say how a pipeline's jobs are. Exit code 7 when one died or went silent."""
+    from headgate.savepoints.checkpoints import checkpoints
+    from headgate.supervision.job_state import overall, probe
+
+    declared = declaration.load(pipeline)
+    now = datetime.now(UTC)
+    layout = Layout.of(root, declared.name)
+    jobs, paused = probe(layout, now), paused_since(layout)
+    state, restored = overall(jobs), last_reset(layout, declared)
+    found = checkpoints(layout, declared) if checkpoint else None
+    if json:
+        print_json(
+            {
+                "pipeline": declared.name,
+                "state": state,
+                "paused": paused and paused.isoformat(),
+                "jobs": [_as_dict(job, declared) for job in jobs],
+                "reset": restored and restored.document() | {"generation": restored.generation},
+                **({"checkpoint": as_dict(found)} if found else {}),
+            }
+        )
+    else:
+        if jobs:
+            _show(declared.name, jobs, now)
+            _remark(declared, jobs, paused, root)
+            if restored is not None:
+                said = f"generation {restored.generation} since {restored.at:%F %T}Z"
+                console().print(f"{said}: {restored.why}", markup=False, soft_wrap=True)
+            if found is not None:
+                show(found, str(declared.file), root)
+        else:
+            typer.echo(
+                f"it has never run under {root}: "
+                f"{command('run', str(declared.file), root, '--once')}"
+            )
+    if state in ("dead", "stale"):
+        raise typer.Exit(exit_codes.NOT_ALIVE)
+
+
+def last_reset(layout: Layout, declared: Pipeline) -> Intent | None:
+    """The last time that tables were taken back or emptied; None if that never was."""
+    from headgate.savepoints.resets import Resets
+    from headgate.tables.table import Table
+
+    bronze = Table(layout.storage, Layout.bronze(declared.source.name), pipeline=declared.name)
+    return Resets(bronze).intent if bronze.exists else None
+
+
+def _show(name: str, jobs: tuple[JobState, ...], now: datetime) -> None:
+    table = grid("", name, "state", "process", "batch:", "backlog:", "event clock", "for:", "seen:")
+    for job in jobs:
+        process = f"{job.owner.pid} on {job.owner.host}"
+        backlog = "-" if job.backlog is None else str(job.backlog)
+        clock = f"{job.closing:%F %T}Z" if job.closing else "-"
+        table.add_row(
+            job.job,
+            f"[{COLOUR[job.state]}]{job.state}[/]",
+            process,
+            "-" if job.n is None else f"{job.n:,}",
+            backlog,
+            clock,
+            _span(now - job.since) if job.is_alive else "-",
+            f"{_span(now - job.renewed)} ago",
+        )
+    console().print(table)
+
+
+def _as_dict(job: JobState, declared: Pipeline) -> dict[str, object]:
+    advice = advice_for(job, declared)
+    return job.as_dict() | {"advice": advice and {**advice.as_dict(), "says": str(advice)}}
+
+
+def _remark(
+    declared: Pipeline, jobs: tuple[JobState, ...], paused: datetime | None, root: str
+) -> None:
+    """What a table of jobs has no room for."""
+    for job in jobs:
+        if job.backlog is not None and job.backlog.partitions:
+            console().print(partitions_table(job.backlog.partitions))
+    for job in jobs:
+        if job.trouble and job.is_alive:
+            console().print(f"{job.job}: {job.trouble}", style="red", markup=False)
+        if (advice := advice_for(job, declared)) is not None:
+            console().print(str(advice), markup=False)
+    if paused is not None:
+        ending = any(job.state == "running" and "bronze" in job.layers for job in jobs)
+        said = "takes in nothing new once its batch has ended" if ending else "takes in nothing new"
+        resume = command("resume", str(declared.file), root)
+        typer.echo(f"paused since {paused:%F %T}Z: it {said}, until:\n{resume}")
+
+
+def _span(span: timedelta) -> str:
+    """Roughly how long, in one unit."""
+    seconds = max(0.0, span.total_seconds())
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
+    """List the pipelines that a name can find here, and how they are."""
+    from headgate.spec.load import load
+    from headgate.supervision.job_state import overall, probe
+
+    found: dict[str, dict[str, object]] = {}
+    for file in declaration.declarations():
+        if file.stem in found:
+            continue
+        entry: dict[str, object]
+        try:
+            declared = load(file)
+        except DeclarationError as error:
+            entry = {"state": "invalid", "problem": str(error.problems[0])}
+        else:
+            layout = Layout.of(root, declared.name)
+            state, paused = overall(probe(layout, datetime.now(UTC))), paused_since(layout)
+            entry = {"pipeline": declared.name, "state": state}
+            entry["paused"] = paused and paused.isoformat()
+        found[file.stem] = {"name": file.stem, "file": str(file), **entry}
+    if json:
+        print_json({"pipelines": list(found.values())})
+        return
+    table = grid("", "name", "state", "file")
+    for shown in found.values():
+        table.add_row(*cells(shown["name"], _in_words(shown), shown["file"]))
+        if "problem" in shown:
+            table.add_row(*cells("", "", shown["problem"]))
+    console().print(table)
+
+
+def _in_words(entry: Mapping[str, object]) -> str:
+    """A pipeline's state, and since when it is paused."""
+    state, since = str(entry["state"]), entry.get("paused")
+    if not since:
+        return state
+    paused = f"{datetime.fromisoformat(str(since)):%F %T}Z"
+    return f"paused since {paused}" if state == "paused" else f"{state}, paused since {paused}"

@@ -1,0 +1,100 @@
+"""How the demo ends: where every event went, and what to type next."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+from headgate.cli.answers.ledger import show_ledger
+from headgate.cli.answers.query import select
+from headgate.cli.options import program
+from headgate.cli.rows import as_text, shown, table_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from headgate.ledger.account import Ledger
+    from headgate.spec.model import Pipeline
+    from headgate.storage.layout import Layout
+
+GOLD = """
+    SELECT window_start, auction, bids, volume, top, mean, final FROM gold.bids_per_minute
+    ORDER BY window_start DESC, bids DESC, auction LIMIT 5
+"""
+LATE = """
+    SELECT _event_id, _event_time, window_start, window_end, _clock, late_seconds
+    FROM late.bids_per_minute WHERE reason = 'late' ORDER BY late_seconds DESC LIMIT 1
+"""
+QUARANTINED = "SELECT reason, \"column\", value FROM quarantine WHERE reason = 'wrong_type' LIMIT 1"
+ANY_QUARANTINED = 'SELECT reason, "column", value FROM quarantine LIMIT 1'
+
+
+def tell(
+    out: Console,
+    declared: Pipeline,
+    layout: Layout,
+    folder: Path,
+    account: Ledger,
+    first_gold: float | None,
+) -> None:
+    """Print the ledger, the last gold rows, a late and a quarantined row, and the next steps."""
+
+    def rows(sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        return select(declared, layout, sql)
+
+    if first_gold is not None:
+        out.print(f"first gold row after {first_gold:.0f} s\n")
+    show_ledger(account, out)
+    columns, newest = rows(GOLD)
+    out.print(table_of("\nthe last gold rows", columns, newest))
+    for row in rows(LATE)[1]:
+        out.print("\n[bold]a late bid[/]")
+        out.print(why_late(row, declared.gold["bids_per_minute"].allowed_lateness), markup=False)
+    for row in rows(QUARANTINED)[1] or rows(ANY_QUARANTINED)[1]:
+        reason, column, value = map(shown, row)
+        at = f" in column {column}" if row[1] else ""
+        out.print("\n[bold]a quarantined bid[/]")
+        out.print(f"{reason}{at}:", markup=False)
+        out.print(value, markup=False, soft_wrap=True)
+    out.print("\n[bold]what to type next[/]")
+    kafka = declared.source.kafka
+    for command in next_commands(folder, declared.file, kafka.servers if kafka else None):
+        out.print(command, markup=False, soft_wrap=True)
+
+
+def why_late(row: tuple[Any, ...], allowed: timedelta) -> str:
+    """A late pair in words."""
+    event_id, event_time, start, end, clock, late_seconds = row
+    return (
+        f"{event_id} happened at {as_text(event_time)}, in the window {as_text(start)} to "
+        f"{as_text(end)}.\nWhen it arrived, the event clock stood at {as_text(clock)}: "
+        f"{late_seconds:.0f} s after that window, and {allowed.total_seconds():.0f} s of allowed "
+        "lateness, were over.\nThe window keeps its result; the bid is in silver and in "
+        "late.bids_per_minute."
+    )
+
+
+def next_commands(folder: Path, file: Path, servers: str | None = None) -> tuple[str, ...]:
+    """Lines that can be pasted as they are. ``servers`` are those of a demo with a broker, which
+    has ended."""
+    headgate, declared, where = program(), quote(str(file)), f"--root {quote(str(folder))}"
+    hint = f"    # and move more files into {folder}/landing/bids"
+    more = [f"{headgate} run {declared} {where}{hint}"]
+    if servers is not None:
+        port = servers.rpartition(":")[2]
+        more = [
+            f"{headgate} kafka up --port {port} {where}",
+            f"{headgate} kafka produce bids FILE --key auction {where}",
+            f"{headgate} run {declared} {where}    # until Ctrl-C",
+            f"{headgate} kafka down {where}",
+        ]
+    sql = "SELECT reason, count(*) FROM quarantine GROUP BY reason"
+    return (
+        f"{headgate} ledger {declared} --by-id {where}",
+        f'{headgate} query {declared} "{sql}" {where}',
+        f"{headgate} plan {declared}",
+        *more,
+        f"{headgate} init shop    # a project of your own",
+    )

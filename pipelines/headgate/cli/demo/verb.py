@@ -1,0 +1,122 @@
+"""``headgate demo``: events flow through bronze, silver and gold while one watches."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import psutil
+import typer
+
+from headgate.cli import exit_codes
+from headgate.cli.options import Json, absolute_root
+from headgate.cli.output import console, print_json
+from headgate.storage.layout import Layout
+
+if TYPE_CHECKING:
+    from headgate.demo.landing import Deliver
+    from headgate.jobs.progress import Progress
+    from headgate.spec.model import Pipeline
+
+
+def demo(
+    events: Annotated[
+        int, typer.Option("--events", min=1, help="How many bids to send.")
+    ] = 200_000,
+    kafka: Annotated[
+        bool, typer.Option("--kafka", help="Through a topic of a broker of its own.")
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed, the same bids.")] = 7,
+    root: Annotated[
+        str | None, typer.Option("--root", help="A folder for it all; a temporary one if left out.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Watch a stream of bids, with all their faults, become gold. Needs nothing but Java."""
+    from headgate.cli.demo.broker import demo_broker
+    from headgate.cli.demo.story import tell
+    from headgate.cli.life.run import summary
+    from headgate.demo.landing import into_folder
+    from headgate.demo.project import landing, require_new
+    from headgate.ledger import balance
+
+    folder = Path(absolute_root(root) if root else tempfile.mkdtemp(prefix="headgate-demo-"))
+    if kafka:
+        require_new(folder)
+        with demo_broker(folder) as servers:
+            from headgate.demo.topic import into_topic
+
+            declared, layout = _declare(folder, "auctions_kafka", servers)
+            first_gold = _run(declared, layout, folder, into_topic(servers), events, seed, json)
+    else:
+        declared, layout = _declare(folder, "auctions", None)
+        deliver = into_folder(landing(folder))
+        first_gold = _run(declared, layout, folder, deliver, events, seed, json)
+    seconds = time.time() - psutil.Process().create_time()
+    account = balance(layout, declared)
+    if json:
+        measured = {"root": str(folder), "first_gold_seconds": first_gold}
+        print_json(measured | summary(account, account.n, seconds))
+    else:
+        tell(console(), declared, layout, folder, account, first_gold)
+    if not account.balanced:
+        raise typer.Exit(exit_codes.DOES_NOT_BALANCE)
+
+
+def _declare(folder: Path, example: str, servers: str | None) -> tuple[Pipeline, Layout]:
+    from headgate.cli import declaration
+    from headgate.demo import project
+    from headgate.spec.load import load
+
+    declared = load(project.make(folder, declaration.example(example), servers))
+    return declared, Layout.of(str(folder), declared.name)
+
+
+def _run(
+    declared: Pipeline,
+    layout: Layout,
+    folder: Path,
+    deliver: Deliver,
+    events: int,
+    seed: int,
+    json: bool,
+) -> float | None:
+    """Feed and drive the pipeline until all is absorbed; seconds until gold had its first row."""
+    from headgate.cli.demo.screen import demo_screen
+    from headgate.cli.life.driving import drive, jars_for, require_java
+    from headgate.cli.log_file import divert
+    from headgate.demo.feeding import Feeder
+    from headgate.supervision.logs import spark_log
+
+    require_java()
+    jars = jars_for(declared)
+    divert(spark_log(layout, "fused"))
+    from headgate.jobs.driver import Driver, Task
+
+    def gave_up() -> None:
+        driver.stop()
+
+    feeder = Feeder(deliver, events, seed, gave_up)
+    began = psutil.Process().create_time()
+    first_gold: list[float] = []
+    cores = os.cpu_count() or 2
+    task = Task(declared, str(folder), close_windows=True, cores=cores, jars=jars)
+    with demo_screen(console(stderr=json), declared, layout, events) as show:
+
+        def watch(progress: Progress) -> None:
+            gold = [t for name, t in progress.totals.items() if name.startswith("gold/")]
+            if not first_gold and any(total.get("folded") for total in gold):
+                first_gold.append(round(time.time() - began, 1))
+            if feeder.absorbed(progress.totals.get("bronze", {}).get("read", 0)):
+                driver.finish()
+            show(progress)
+
+        driver = Driver(task, watch)
+        feeder.start()
+        drive(driver)
+    if feeder.failure is not None:
+        raise feeder.failure
+    return first_gold[0] if first_gold else None

@@ -1,0 +1,1 @@
+"""``headgate kafka``: a broker to develop with, and a look into topics."""

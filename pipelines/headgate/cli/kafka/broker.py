@@ -1,0 +1,148 @@
+"""``headgate kafka up | down``: a broker to develop with."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import typer
+
+from headgate.cli import exit_codes
+from headgate.cli.options import DEFAULT_ROOT, Json, Root, command
+from headgate.cli.output import print_json
+from headgate.spec.errors import HeadgateError
+
+FOLDER = "_kafka"  # under the root; no pipeline's name begins so
+PORT = 9092
+
+
+class NoBrokerError(HeadgateError):
+    exit_code: ClassVar[int] = 1
+
+
+class NotLocalError(HeadgateError):
+    exit_code: ClassVar[int] = exit_codes.USAGE
+
+
+def up(
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port", min=0, max=65535, help=f"{PORT} if left out; 0 for any that is free."
+        ),
+    ] = None,
+    foreground: Annotated[
+        bool, typer.Option("--foreground", help="Run it here, until Ctrl-C.")
+    ] = False,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Start a broker on 127.0.0.1. Its topics are kept under the root until they are deleted."""
+    from headgate.broker import presence
+
+    folder = broker_folder(root)
+    if (there := presence.running(folder)) is not None:
+        if port not in (None, 0, int(there.servers.rpartition(":")[2])) or foreground:
+            raise NoBrokerError(
+                f"a broker runs already at {there.servers} (process {there.pid})",
+                remedy=command("kafka", "down", root),
+            )
+        _await(there.servers)
+        _tell(there.servers, there.pid, root, json, already=True)
+        return
+    _prepare()
+    _run(folder, PORT if port is None else port, foreground, root, json)
+
+
+def _prepare() -> None:
+    """Java and the jars, which are fetched the first time."""
+    from headgate.cli.life.driving import require_java
+    from headgate.jars import LockSet, cache_folder, fetch, locked
+    from headgate.jars.cache import problems
+
+    require_java()
+    if missing := problems(cache_folder(), locked(LockSet.KAFKA)):
+        print(f"fetching {len(missing)} jars of the broker, once …", file=sys.stderr)
+    fetch(LockSet.KAFKA)
+
+
+def _run(folder: Path, port: int, foreground: bool, root: str, json: bool) -> None:
+    from threading import Event
+
+    from headgate.broker.running import start
+    from headgate.cli.life.driving import on_signals
+
+    ended = Event()
+    if not foreground:
+        broker = start(folder, port, detached=True)
+        _tell(broker.servers, broker.pid, root, json)
+        return
+    with start(folder, port) as broker, on_signals(ended.set):
+        _tell(broker.servers, broker.pid, root, json)
+        while not ended.wait(0.2):
+            if not broker.is_alive:
+                if broker.ended_well:
+                    return
+                raise broker.failure()
+
+
+def _await(servers: str) -> None:
+    """One that has only just been started by somebody else answers soon."""
+    from headgate.broker.client import metadata
+    from headgate.broker.running import UP_WITHIN
+
+    metadata(servers, UP_WITHIN)
+
+
+def _tell(servers: str, pid: int | None, root: str, json: bool, *, already: bool = False) -> None:
+    if json:
+        folder = str(broker_folder(root))
+        print_json({"servers": servers, "pid": pid, "folder": folder, "already": already})
+        return
+    print(f"a broker runs {'already ' * already}at {servers} (process {pid})")
+    for verb, *rest in (
+        ("topics", "--create", "bids", "--partitions", "2"),
+        ("produce", "bids", "FILE"),
+        ("consume", "bids"),
+        ("down",),
+    ):
+        print(command("kafka", verb, root, *rest))
+    sys.stdout.flush()
+
+
+def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
+    """Stop the broker that `up` started, and wait until it has ended."""
+    from headgate.broker import presence
+
+    ended = presence.end(broker_folder(root))
+    if json:
+        print_json({"stopped": ended and ended.pid})
+    elif ended is None:
+        print(f"no broker runs in {broker_folder(root)}")
+    else:
+        print(f"the broker at {ended.servers} has ended; its topics are kept")
+
+
+def broker_folder(root: str) -> Path:
+    """Raises HeadgateError for a root that is no local folder."""
+    if "://" in root:
+        raise NotLocalError(
+            f"the broker needs a folder of this machine, and {root} is none",
+            remedy="headgate kafka up --root FOLDER",
+        )
+    return Path(root) / FOLDER
+
+
+def servers_of(given: str | None, root: str) -> str:
+    from headgate.broker import presence
+
+    if given is not None:
+        return given
+    there = presence.running(broker_folder(root))
+    if there is None:
+        raise NoBrokerError(
+            f"no broker runs in {broker_folder(root)}",
+            remedy=f"{command('kafka', 'up', root)}, or name another: --servers HOST:PORT",
+        )
+    return there.servers

@@ -1,0 +1,98 @@
+"""``jobs: per_layer``: three processes, one per layer, that live and end together."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from headgate.cli.life.driving import on_signals
+from headgate.spec.errors import HeadgateError
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS
+from headgate.supervision.local import HEADGATE
+
+if TYPE_CHECKING:
+    from headgate.spec.model import Pipeline
+
+LOOK_EVERY = 0.2  # seconds
+
+
+class LayerFailedError(HeadgateError):
+    """A layer's process ended with an error, which it has printed itself."""
+
+    def __init__(self, layer: str, code: int) -> None:
+        super().__init__(
+            f"the {layer} job ended with exit code {code}",
+            remedy="its own message is above; run again when that is mended: every table goes on",
+        )
+        self.exit_code = code if code > 0 else 1  # type: ignore[misc]
+
+
+def run_layers(
+    pipeline: Pipeline,
+    layout: Layout,
+    root: str,
+    *,
+    once: bool,
+    close_windows: bool,
+    take_over: bool,
+    accept_gap: bool,
+    declared_as: str | None = None,
+) -> None:
+    """Run the three jobs; with ``once`` one after the other, each over all that is above it.
+
+    The first failure stops the others. Raises LayerFailedError with the exit code of that job.
+    """
+    commands = {}
+    for layer in LAYERS:
+        options = ["--declared-as", declared_as] if declared_as else []
+        options += ["--once"] * once + ["--take-over"] * take_over
+        options += ["--close-windows"] * (close_windows and layer == "bronze")
+        options += ["--accept-gap"] * (accept_gap and layer == "bronze")
+        commands[layer] = [
+            *HEADGATE,
+            "run",
+            str(pipeline.file),
+            "--layer",
+            layer,
+            "--root",
+            root,
+            *options,
+        ]
+    if not once:
+        together(commands)
+        return
+    for layer in LAYERS:
+        if not together({layer: commands[layer]}):
+            return
+
+
+def together(commands: Mapping[str, Sequence[str]]) -> bool:
+    """Run processes until all have ended; False if a signal asked for the end."""
+    # Sessions of their own: a Ctrl-C of the terminal would reach them beside the one we forward.
+    running = {n: subprocess.Popen(c, start_new_session=True) for n, c in commands.items()}
+    asked: list[str] = []
+
+    def stop() -> None:
+        asked.append("stop")
+        for process in running.values():
+            if process.poll() is None:
+                process.terminate()
+
+    failed: tuple[str, int] | None = None
+    with on_signals(stop):
+        while any(p.poll() is None for p in running.values()):
+            failed = failed or _failure(running)
+            if failed and not asked:
+                stop()
+            time.sleep(LOOK_EVERY)
+    failed = failed or _failure(running)
+    if failed is not None:
+        raise LayerFailedError(*failed)
+    return not asked
+
+
+def _failure(running: Mapping[str, subprocess.Popen[bytes]]) -> tuple[str, int] | None:
+    return next(((n, p.returncode) for n, p in running.items() if p.poll()), None)

@@ -1,0 +1,216 @@
+"""``headgate run``: a pipeline in the foreground."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headgate.cli import declaration, exit_codes
+from headgate.cli.answers.ledger import show_ledger
+from headgate.cli.life.folders import look_at_landing, make_root
+from headgate.cli.life.pausing import look_at_pause
+from headgate.cli.options import (
+    DEFAULT_ROOT,
+    AcceptGap,
+    FromSavepoint,
+    Json,
+    PipelineName,
+    Root,
+    command,
+)
+from headgate.cli.output import console, print_json
+from headgate.jobs.anew import NOTHING, Anew
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS
+
+if TYPE_CHECKING:
+    from headgate.ledger.account import Ledger
+    from headgate.spec.model import Pipeline
+
+
+def run(
+    pipeline: PipelineName,
+    once: Annotated[
+        bool, typer.Option("--once", help="End when everything there is has been absorbed.")
+    ] = False,
+    close_windows: Annotated[
+        bool, typer.Option("--close-windows", help="At the end, make the open windows final.")
+    ] = False,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Take the pipeline from whoever runs it.")
+    ] = False,
+    accept_gap: AcceptGap = False,
+    from_savepoint: FromSavepoint = None,
+    full_refresh: Annotated[
+        list[str] | None,
+        typer.Option("--full-refresh", metavar="TABLE", help="Build this one anew: gold.NAME."),
+    ] = None,
+    apply: Annotated[bool, typer.Option("--apply", hidden=True)] = False,
+    declared_as: Annotated[str | None, typer.Option("--declared-as", hidden=True)] = None,
+    layer: Annotated[str | None, typer.Option("--layer", hidden=True)] = None,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Run a pipeline here. Ctrl-C ends it after the current batch, a second one at once."""
+    if layer not in (None, *LAYERS):
+        raise typer.BadParameter(f"{layer}: one of {', '.join(LAYERS)}", param_hint="--layer")
+    declared = declaration.load(pipeline, kept=(root, declared_as) if declared_as else None)
+    layout = Layout.of(root, declared.name)
+    anew = Anew(refreshed(declared, full_refresh or ()), apply)
+    if layer is None:
+        look_at_gap(declared, accept_gap)
+        make_root(layout)
+        look_at_pause(declared, layout, root, once=once)
+        if remark := look_at_landing(declared):
+            print(remark, file=sys.stderr)
+        if from_savepoint is not None:
+            go_back(declared, layout, from_savepoint)
+    began, before = time.monotonic(), _batches(layout, declared)
+    if declared.jobs == "per_layer" and layer is None:
+        from headgate.cli.life.per_layer import run_layers
+
+        if anew != NOTHING:
+            _drive(declared, layout, root, LAYERS, {"take_over": take_over}, anew, only_open=True)
+        run_layers(
+            declared,
+            layout,
+            root,
+            once=once,
+            close_windows=close_windows,
+            take_over=take_over,
+            accept_gap=accept_gap,
+            declared_as=declared_as,
+        )
+    else:
+        layers = (layer,) if layer else LAYERS
+        options = {"once": once, "take_over": take_over, "accept_gap": accept_gap}
+        options["close_windows"] = close_windows and "bronze" in layers
+        _drive(declared, layout, root, layers, options, anew)
+    if layer is None:
+        _conclude(declared, layout, root, json, began, before)
+
+
+def refreshed(declared: Pipeline, names: Sequence[str]) -> tuple[str, ...]:
+    """The paths of tables named as ``gold.NAME`` or ``silver.NAME``. Raises BadParameter."""
+    valid = {f"silver.{name}": Layout.silver(name) for name in declared.silver}
+    valid |= {f"gold.{name}": Layout.gold(name) for name in declared.gold}
+    for name in names:
+        if name not in valid:
+            said = f"{name}: one of {', '.join(valid)}"
+            raise typer.BadParameter(said, param_hint="--full-refresh")
+    return tuple(valid[name] for name in names)
+
+
+def go_back(declared: Pipeline, layout: Layout, wanted: str) -> None:
+    """Restore a savepoint before anything starts. Raises SavepointError, LeaseHeldError."""
+    from headgate.cli.upkeep.restoring import restore_in_place, tell_passed_over
+    from headgate.savepoints.store import find
+
+    savepoint = find(layout, wanted)
+    tell_passed_over(declared, layout, savepoint)
+    intent = restore_in_place(declared, layout, savepoint)
+    print(f"restored {savepoint.id}: generation {intent.generation}", file=sys.stderr)
+
+
+def look_at_gap(declared: Pipeline, accept_gap: bool) -> None:
+    """Raises BadParameter where there can be no gap to accept."""
+    if accept_gap and declared.source.kafka is None:
+        said = f"{declared.name} reads files; one that is gone is passed over with: files skip"
+        raise typer.BadParameter(said, param_hint="--accept-gap")
+
+
+def _drive(
+    declared: Pipeline,
+    layout: Layout,
+    root: str,
+    layers: tuple[str, ...],
+    options: Mapping[str, bool],
+    anew: Anew,
+    *,
+    only_open: bool = False,
+) -> None:
+    from headgate.cli.life.driving import drive, jars_for, require_java
+    from headgate.cli.life.screen import screen
+    from headgate.cli.log_file import divert, hide
+    from headgate.spec.secrets import secrets_of
+    from headgate.supervision.logs import rotate, spark_log
+
+    require_java()
+    jars = jars_for(declared)
+    hide(secrets_of(declared))
+    log = spark_log(layout, "fused" if layers == LAYERS else layers[0])
+    rotate(log)
+    divert(log)
+    from headgate.jobs.driver import Driver, Task
+
+    cores = os.cpu_count() or 2
+    task = Task(
+        declared,
+        root,
+        layers=layers,
+        cores=cores,
+        jars=jars,
+        anew=anew,
+        only_open=only_open,
+        once=options.get("once", False),
+        close_windows=options.get("close_windows", False),
+        take_over=options.get("take_over", False),
+        accept_gap=options.get("accept_gap", False),
+    )
+    with screen(console(stderr=True), live=layers == LAYERS) as report:
+        drive(Driver(task, report))
+
+
+def _batches(layout: Layout, declared: Pipeline) -> int:
+    """Bronze's n now; 0 where there is no table yet."""
+    from headgate.tables.table import Table
+
+    path = Layout.bronze(declared.source.name)
+    if not layout.storage.exists(f"{path}/_delta_log"):
+        return 0
+    return Table(layout.storage, path, pipeline=declared.name).refresh().n
+
+
+def _conclude(
+    declared: Pipeline, layout: Layout, root: str, json: bool, began: float, before: int
+) -> None:
+    from headgate.ledger import balance
+
+    account = balance(layout, declared)
+    if json:
+        print_json(summary(account, account.n - before, time.monotonic() - began))
+    else:
+        out = console()
+        show_ledger(account, out)
+        file, gold = str(declared.file), next(iter(declared.gold))
+        for said in (
+            command("ledger", file, root, "--by-id"),
+            command("query", file, root, f"SELECT * FROM {gold} LIMIT 10"),
+        ):
+            out.print(said, style="dim", markup=False, soft_wrap=True)
+    if not account.balanced:
+        raise typer.Exit(exit_codes.DOES_NOT_BALANCE)
+
+
+def summary(account: Ledger, batches: int, seconds: float) -> dict[str, Any]:
+    """How ``run --json`` and ``demo --json`` end. Counts are those of the tables since their
+    beginning; ``batches`` and ``seconds`` are those of this run."""
+    return {
+        "pipeline": account.pipeline,
+        "read": account.read,
+        "duplicate": account.duplicate,
+        "quarantined": account.quarantined,
+        "silver": {s.table: s.silver for s in account.silver},
+        "filtered": account.filtered,
+        "gold": {
+            g.table: {"rows": g.rows, "folded": g.folded, "late": g.late} for g in account.gold
+        },
+        "balanced": account.balanced,
+        "batches": batches,
+        "seconds": round(seconds, 3),
+    }

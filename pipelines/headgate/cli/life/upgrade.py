@@ -1,0 +1,216 @@
+"""``headgate upgrade``: a changed declaration put to work, with a way back."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import typer
+
+from headgate.cli import declaration, exit_codes
+from headgate.cli.answers.plan import MEANINGS, as_dict, show
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
+from headgate.cli.output import print_json
+from headgate.spec.errors import HeadgateError
+from headgate.storage.layout import Layout
+
+if TYPE_CHECKING:
+    from headgate.savepoints.deployment import Deployment
+    from headgate.savepoints.savepoint import Savepoint
+    from headgate.spec.model import Pipeline
+
+LOOK_EVERY = 1.0  # seconds
+
+
+class UpgradeError(HeadgateError):
+    """The new declaration cannot be put to work."""
+
+    exit_code: ClassVar[int] = exit_codes.USAGE
+
+
+class RolledBackError(HeadgateError):
+    """The new declaration made no progress, and the tables are what they were."""
+
+    exit_code: ClassVar[int] = exit_codes.NOT_ALIVE
+
+
+class NotRolledBackError(HeadgateError):
+    """The new declaration made no progress, and the way back is not gone to its end."""
+
+    exit_code: ClassVar[int] = exit_codes.NOT_ALIVE
+
+
+def upgrade(
+    pipeline: PipelineName,
+    patience: Annotated[
+        float,
+        typer.Option("--patience", metavar="SECONDS", help="Progress is waited for so long."),
+    ] = 180.0,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Put a changed declaration to work, with a way back.
+
+    Stops the pipeline, takes a savepoint, builds anew what has to be, starts it again.
+
+    If the new one makes no progress, the savepoint is restored and the old one started again. A
+    pipeline that did not run before is stopped again afterwards.
+    """
+    from headgate.savepoints.deployment import deployment
+    from headgate.savepoints.store import create, whole_cut
+    from headgate.supervision import local
+
+    declared = declaration.load(pipeline)
+    layout = Layout.of(root, declared.name)
+    found = deployment(layout, declared)
+    _require_possible(found, declared, root)
+    whole_cut(layout, declared)  # before anything is stopped: can a way back be kept?
+    if not json:
+        show(found, root)
+    ended = local.stop(layout)
+    try:
+        savepoint = create(layout, declared, datetime.now(UTC), "before an upgrade")
+    except HeadgateError as error:
+        stopped = "; the pipeline was stopped for the upgrade" if ended else ""
+        raise UpgradeError(f"{error.message}{stopped}", error.remedy) from error
+    try:
+        local.launch(layout, declared.file, root, ["--apply"])
+        _await_progress(layout, declared, found, patience, had=savepoint.bronze.n)
+    except KeyboardInterrupt:
+        print(f"the new declaration is left at work; before it: {savepoint.id}", file=sys.stderr)
+        raise
+    except HeadgateError as error:
+        runs = _roll_back(layout, declared, found, savepoint, root, error, restart=bool(ended))
+        raise RolledBackError(
+            f"rolled back to savepoint {savepoint.id}: {error.message}",
+            remedy=_told(declared, found, root, runs=runs),
+        ) from error
+    if not ended:
+        local.stop(layout)
+    _tell(declared, found, savepoint, root, json=json, runs=bool(ended))
+
+
+def _require_possible(found: Deployment, declared: Pipeline, root: str) -> None:
+    file = str(declared.file)
+    if found.verdict == "new":
+        raise UpgradeError(f"{declared.name} has no tables", command("run", file, root))
+    if found.verdict == "refuse":
+        raise UpgradeError(MEANINGS["refuse"], f"see why: {command('plan', file, root)}")
+    if not found.declaration:
+        print("the declaration of before is not kept: a rollback cannot start it", file=sys.stderr)
+
+
+def _await_progress(
+    layout: Layout, declared: Pipeline, found: Deployment, patience: float, *, had: int
+) -> None:
+    """Until what is built anew has absorbed a batch and no job has ended. ``had`` is the batch at
+    which bronze was before. Raises UpgradeError."""
+    from headgate.supervision.job_state import overall, probe
+
+    deadline = time.monotonic() + patience
+    while True:
+        state = overall(probe(layout, datetime.now(UTC)))
+        if state in ("stopped", "dead"):
+            raise UpgradeError(f"its job is {state}", "headgate logs PIPELINE")
+        paused = state == "paused"
+        behind = _behind(layout, declared, found, had=0 if paused else had)
+        # A job that has been silent for a while, as on a busy machine, may have progress to show.
+        if not behind and state != "stale":
+            return
+        if time.monotonic() > deadline:
+            if state == "stale":
+                raise UpgradeError("its job is stale", "headgate logs PIPELINE")
+            said = f"no progress in {patience:.0f} s: {', '.join(behind)}"
+            raise UpgradeError(said, "give it more --patience")
+        time.sleep(LOOK_EVERY)
+
+
+def _behind(layout: Layout, declared: Pipeline, found: Deployment, *, had: int) -> list[str]:
+    """The tables that are built anew and have not absorbed a batch, though there is one."""
+    from headgate.tables.cut import cut
+
+    at = cut(layout, declared)
+    anew = found.to_rebuild()
+    if at.bronze.table.name in anew and at.bronze.n == 0 and had > 0:
+        return [at.bronze.table.name]
+    return [table for table in anew if at.tables[table].n < min(1, at.bronze.n)]
+
+
+def _roll_back(
+    layout: Layout,
+    declared: Pipeline,
+    found: Deployment,
+    savepoint: Savepoint,
+    root: str,
+    why: HeadgateError,
+    *,
+    restart: bool,
+) -> bool:
+    """Restore the savepoint, and start the old declaration if it ran and is kept; returns whether
+    it was started. Raises NotRolledBackError."""
+    from headgate.cli.upkeep.restoring import restore_in_place
+    from headgate.supervision import local
+
+    reread = Layout.bronze(declared.source.name) in found.to_rebuild()
+    file, way = str(declared.file), [savepoint.id, *["--reread"] * reread]
+    done = "the new declaration may still be at work"
+    remedy = f"{command('stop', file, root, '--now')}, then "
+    remedy += command("savepoint restore", file, root, *way)
+    try:
+        local.kill(layout)
+        done = "the pipeline is stopped"
+        remedy = command("savepoint restore", file, root, *way)
+        restore_in_place(declared, layout, savepoint, reread=reread)
+        done = "the tables are what they were, and the pipeline is stopped"
+        remedy = f"{_put_back(declared, root)}, then {command('start', file, root)}"
+        if restart and found.declaration:
+            local.launch(layout, declared.file, root, ["--declared-as", found.declaration])
+            return True
+    except HeadgateError as error:
+        raise NotRolledBackError(
+            f"{why.message}; and the way back to savepoint {savepoint.id} is open: "
+            f"{error.message}; {done}",
+            remedy=f"{error.remedy}\n{remedy}",
+        ) from error
+    return False
+
+
+def _told(declared: Pipeline, found: Deployment, root: str, *, runs: bool) -> str:
+    """What is so after a rollback, and what to type next."""
+    see = f"see {command('logs', str(declared.file), root)}"
+    if not found.declaration:
+        back = "nothing runs: the old declaration is not kept; take it from your version control"
+        return f"{back}; {declared.file} still has the new one: {see}"
+    is_so = "is started again" if runs else "is not running, as before"
+    return (
+        f"the old declaration {is_so}; {declared.file} still has the new one: {see}; the old one "
+        f"comes back with: {_put_back(declared, root)}"
+    )
+
+
+def _put_back(declared: Pipeline, root: str) -> str:
+    """The command that writes the deployed declaration over the edited one. By way of another
+    file: the shell would empty the one that the command has yet to read."""
+    file, other = (shlex.quote(f"{declared.file}{end}") for end in ("", ".deployed"))
+    deployed = command("plan", str(declared.file), root, "--deployed")
+    return f"{deployed} > {other} && mv {other} {file}"
+
+
+def _tell(
+    declared: Pipeline,
+    found: Deployment,
+    savepoint: Savepoint,
+    root: str,
+    *,
+    json: bool,
+    runs: bool,
+) -> None:
+    if json:
+        done = {"pipeline": declared.name, "savepoint": savepoint.id, "deployed": as_dict(found)}
+        print_json(done | {"running": runs})
+        return
+    print(f"{declared.name}: upgraded; the way back is savepoint {savepoint.id}")
+    print(command("status" if runs else "run", str(declared.file), root))

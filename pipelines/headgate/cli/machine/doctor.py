@@ -1,0 +1,46 @@
+"""``headgate doctor``: what this machine lacks, and the command that mends it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from headgate.cli import exit_codes
+from headgate.cli.options import DEFAULT_ROOT, Json, Root
+from headgate.cli.output import console, grid, print_json
+from headgate.cli.rows import cells
+
+
+def doctor(
+    fetch_jars: Annotated[
+        bool, typer.Option("--fetch-jars", help="First fetch the pinned jars that are missing.")
+    ] = False,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Say what this machine lacks, and what mends it."""
+    from headgate.doctor import examine
+
+    if fetch_jars:
+        from headgate.jars import LockSet, fetch
+
+        for lock in LockSet:
+            fetch(lock)
+    findings = examine(Path(root))
+    good = all(f.ok for f in findings)
+    if json:
+        print_json({"ok": good, "findings": [asdict(f) for f in findings]})
+    else:
+        table = grid("", "", "check", "found")
+        for f in findings:
+            table.add_row("[green]✓[/]" if f.ok else "[red]✗[/]", *cells(f.name, f.found))
+            if not f.ok:
+                said = Text(f"needed: {f.needed}\n").append(f.remedy, style="bold")
+                table.add_row("", "", said)
+        console().print(table)
+    if not good:
+        raise typer.Exit(exit_codes.MACHINE)

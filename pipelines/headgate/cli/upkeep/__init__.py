@@ -1,0 +1,1 @@
+"""Verbs that keep a pipeline well: savepoints, compaction, vacuum, repair, landing files."""

@@ -1,0 +1,159 @@
+"""``headgate files list | skip``: the log of landing files, and what to do about a broken one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import typer
+
+from headgate.cli import declaration
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
+from headgate.cli.output import console, grid, print_json
+from headgate.cli.rows import cells
+from headgate.spec.errors import HeadgateError
+from headgate.storage.files import Storage
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS
+
+if TYPE_CHECKING:
+    from headgate.sources.files.log import FilesLog, FileStatus, LoggedFile
+    from headgate.spec.model import Pipeline
+
+app = typer.Typer(help="The landing files of a pipeline.", no_args_is_help=True)
+
+
+class CannotSkipError(HeadgateError):
+    exit_code: ClassVar[int] = 1
+
+
+@app.command("list")
+def list_files(
+    pipeline: PipelineName,
+    unread: Annotated[
+        bool, typer.Option("--unread", help="Only files that were set aside or skipped.")
+    ] = False,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """List the files recorded, in the order in which they are read."""
+    declared = declaration.load(pipeline)
+    layout = Layout.of(root, declared.name)
+    log, read = _open(declared, layout, root), _read_up_to(declared, layout)
+    shown = [
+        {
+            "sequence": f.sequence,
+            "path": f.path,
+            "size": f.size,
+            "modified": f.modified.isoformat(),
+            "status": _status(f, read),
+            "reason": f.reason,
+        }
+        for f in log.files
+        if not unread or f.status != "recorded"
+    ]
+    if json:
+        print_json({"pipeline": declared.name, "files": shown})
+        return
+    table = grid("", "seq:", "path", "bytes:", "modified", "status", "reason")
+    for file in shown:
+        table.add_row(*cells(*("" if v is None else v for v in file.values())))
+    console().print(table)
+
+
+@app.command("skip")
+def skip_file(
+    pipeline: PipelineName,
+    sequence: Annotated[int, typer.Argument(metavar="SEQ", help="As `files list` shows it.")],
+    reason: Annotated[
+        str, typer.Option("--reason", help="Kept in the ledger.")
+    ] = "skipped by hand",
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Never read a file (again) that was rewritten, has vanished or cannot be read."""
+    from headgate.jobs.lease import Lease
+
+    declared = declaration.load(pipeline)
+    layout = Layout.of(root, declared.name)
+    log = _open(declared, layout, root)
+    assert declared.source.files is not None
+    landing = Storage(declared.source.files.path)
+    _get(log, sequence, declared, root)
+    # All layers: a fused driver must not start meanwhile, nor one job hold two epochs.
+    lease = Lease(layout, LAYERS, declared.name)
+    epoch = lease.take()
+    try:
+        log.table.fence(epoch)
+        log.load()
+        known = _get(log, sequence, declared, root)
+        skipped = as_it_is(known, landing)
+        was_read = sequence <= _read_up_to(declared, layout) and known.status == "recorded"
+        is_withdrawn = was_read or known.status == "withdrawn"
+        if was_read and skipped == known:
+            raise CannotSkipError(
+                f"file {sequence} {known.path} has been read already, and has not changed since",
+                remedy="its records are in bronze and stay there",
+            )
+        status: FileStatus = "withdrawn" if is_withdrawn else "skipped"
+        log.mark([skipped], status, reason, datetime.now(UTC))
+    finally:
+        lease.release()
+    if json:
+        print_json({"pipeline": declared.name, "skipped": sequence, "path": known.path})
+    else:
+        print(f"skipped file {sequence} {known.path}; the ledger lists it")
+        print(command("run", str(declared.file), root))
+
+
+def as_it_is(file: LoggedFile, landing: Storage) -> LoggedFile:
+    """The entry with today's size and time: from now on these bytes are the known ones."""
+    stat = landing.stat(file.path)
+    if stat is None:
+        return replace(file, size=0)
+    return replace(file, size=stat.size, modified=stat.modified)
+
+
+def _open(declared: Pipeline, layout: Layout, root: str) -> FilesLog:
+    from headgate.sources.files.log import FilesLog
+
+    if declared.source.files is None:
+        raise HeadgateError(
+            f"{declared.name} reads no files: its source {declared.source.name} is Kafka",
+            remedy=command("status", str(declared.file), root),
+        )
+    log = FilesLog(layout.storage, declared.name, declared.source.name)
+    try:
+        log.load()
+    except FileNotFoundError as error:
+        raise HeadgateError(
+            f"{declared.name} has no files log under {layout.storage.root}",
+            remedy=command("run", str(declared.file), root, "--once"),
+        ) from error
+    return log
+
+
+def _get(log: FilesLog, sequence: int, declared: Pipeline, root: str) -> LoggedFile:
+    file = log.get(sequence)
+    if file is None:
+        raise CannotSkipError(
+            f"no file has sequence {sequence}; the last is {log.last_sequence}",
+            remedy=command("files list", str(declared.file), root),
+        )
+    return file
+
+
+def _read_up_to(declared: Pipeline, layout: Layout) -> int:
+    """The sequence up to which bronze has absorbed the log."""
+    from headgate.tables.table import Table
+
+    path = Layout.bronze(declared.source.name)
+    bronze = Table(layout.storage, path, pipeline=declared.name)
+    return int(bronze.refresh().offsets.get("sequence", 0))
+
+
+def _status(file: LoggedFile, read: int) -> str:
+    if file.status != "recorded":
+        return file.status.replace("_", " ")
+    return "read" if file.sequence <= read else "waiting"

@@ -1,0 +1,140 @@
+"""``headgate compact | vacuum``: small files merged, and what nothing needs removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headgate.cli import declaration
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
+from headgate.cli.output import print_json
+from headgate.cli.upkeep.maintenance_screen import show_compacted, show_vacuumed
+from headgate.spec.errors import HeadgateError, Unfit
+from headgate.spec.quantities import parse_duration
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS
+
+if TYPE_CHECKING:
+    from headgate.maintenance.report import Report
+    from headgate.maintenance.requests import Answer, What
+    from headgate.spec.model import Pipeline
+
+KeepFor = Annotated[
+    str,
+    typer.Option(
+        "--keep-for",
+        metavar="TIME",
+        help="What running readers are left with: what was in a table, or written, so lately.",
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")]
+
+
+def compact(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
+    """Merge the small files of a pipeline's tables."""
+    declared = declaration.load(pipeline)
+    reports = _maintain(declared, Layout.of(root, declared.name), "compact", timedelta())
+    if json:
+        print_json(_document(declared, reports))
+    else:
+        show_compacted(reports)
+
+
+def vacuum(
+    pipeline: PipelineName,
+    keep_for: KeepFor = "24 hours",
+    dry_run: DryRun = False,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Remove what nobody needs: files and log entries."""
+    declared = declaration.load(pipeline)
+    layout = Layout.of(root, declared.name)
+    try:
+        kept = parse_duration(keep_for)
+    except Unfit as unfit:
+        hint = f"; did you mean {unfit.nearest!r}?" if unfit.nearest else ""
+        raise typer.BadParameter(f"{unfit.message}{hint}", param_hint="--keep-for") from unfit
+    if dry_run:
+        reports = _planned(declared, layout, kept)
+    else:
+        reports = _maintain(declared, layout, "vacuum", kept)
+    if json:
+        print_json(_document(declared, reports) | {"dry_run": dry_run})
+    else:
+        show_vacuumed(reports, dry_run=dry_run)
+
+
+def _document(declared: Pipeline, reports: Iterable[Report]) -> dict[str, object]:
+    return {"pipeline": declared.name, "tables": [report.document() for report in reports]}
+
+
+def _planned(declared: Pipeline, layout: Layout, keep_for: timedelta) -> tuple[Report, ...]:
+    from headgate.maintenance.surroundings import look_around
+    from headgate.maintenance.vacuum import list_files, plan
+    from headgate.maintenance.work import paths_of
+
+    around, now = look_around(layout, declared), datetime.now(UTC)
+    found = around.cut.tables
+    tables = (found[path].table for path in paths_of(declared) if path in found)
+    return tuple(plan(t, list_files(t), around, keep_for, now).report for t in tables)
+
+
+def _maintain(
+    declared: Pipeline, layout: Layout, what: What, keep_for: timedelta
+) -> tuple[Report, ...]:
+    """By the jobs that run, of what they write, and here of the rest."""
+    from headgate.supervision.job_state import probe
+    from headgate.supervision.maintaining import maintain
+
+    alive = [job for job in probe(layout, datetime.now(UTC)) if job.is_alive]
+    left = [layer for layer in LAYERS if all(layer not in job.layers for job in alive)]
+    answers = maintain(layout, what, keep_for, alive) if alive else {}
+    reports = [report for answer in answers.values() for report in answer.reports]
+    for answer in answers.values():
+        if answer.error is not None:
+            raise _failed(answer)
+    return (*reports, *(_here(declared, layout, left, what, keep_for) if left else ()))
+
+
+def _failed(answer: Answer) -> HeadgateError:
+    error = HeadgateError(str(answer.error), answer.remedy)
+    error.exit_code = answer.exit_code  # type: ignore[misc]
+    return error
+
+
+def _here(
+    declared: Pipeline, layout: Layout, layers: Sequence[str], what: What, keep_for: timedelta
+) -> Iterator[Report]:
+    """Of layers that no job runs, under a lease over them. Raises LeaseHeldError."""
+    from headgate.jobs.lease import Lease
+    from headgate.maintenance.surroundings import look_around
+    from headgate.maintenance.work import compact as compact_tables
+    from headgate.maintenance.work import paths_of, vacuum_tables
+    from headgate.savepoints.clone import require_whole
+    from headgate.tables.table import Table
+
+    def now() -> datetime:
+        return datetime.now(UTC)
+
+    require_whole(layout)
+    found = look_around(layout, declared).cut.tables
+    lease = Lease(layout, layers, declared.name)
+    epoch = lease.take()
+    try:
+        paths = (path for path in paths_of(declared, layers) if path in found)
+        tables = [Table(layout.storage, path, pipeline=declared.name) for path in paths]
+        for table in tables:
+            table.fence(epoch)
+        around = layout, declared, tables
+        if what == "compact":
+            yield from (r for r in compact_tables(*around, nullcontext, now) if r is not None)
+        else:
+            done = vacuum_tables(*around, keep_for, nullcontext, now)
+            yield from (r for r in done if r is not None)
+    finally:
+        lease.release()

@@ -1,0 +1,59 @@
+"""What ``compact`` and ``vacuum`` did, for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from headgate.cli.output import console, grid, size_of
+from headgate.cli.rows import cells
+
+if TYPE_CHECKING:
+    from headgate.maintenance.report import Amount, Report
+
+
+def show_compacted(reports: Sequence[Report]) -> None:
+    from headgate.maintenance.report import Amount, Compacted
+
+    done = [report for report in reports if isinstance(report, Compacted)]
+    table = grid("", "table", "merged:", "size:", "into:", "size:", "small files left:")
+    for each in done:
+        numbers = (*_amount(each.merged), *_amount(each.into), f"{each.small.files:,}")
+        table.add_row(*cells(each.table, *numbers))
+    console().print(table)
+    merged = sum((each.merged for each in done), Amount())
+    into = sum((each.into for each in done), Amount())
+    if not merged.files:
+        print("nothing to merge: no table has enough small files that all others have absorbed")
+        return
+    print(f"{merged.files:,} files became {into.files:,}; vacuum removes what they were made from")
+
+
+def show_vacuumed(reports: Sequence[Report], *, dry_run: bool) -> None:
+    from headgate.maintenance.report import Amount, Vacuumed
+    from headgate.maintenance.retention import LOG_WHY, WHY
+
+    done = [report for report in reports if isinstance(report, Vacuumed)]
+    headers = ("table", "removed:", "size:", "in use:", "size:", "kept:", "size:")
+    table = grid("", *headers, "log entries removed:", "log from:", "because of")
+    for each in done:
+        kept = sum((a for reason, a in each.kept.items() if reason != "live"), Amount())
+        amounts = (each.removed, each.kept.get("live", Amount()), kept)
+        numbers = [number for amount in amounts for number in _amount(amount)]
+        log = (f"{each.entries:,}", f"{each.log_from:,}", LOG_WHY[each.log_why])
+        table.add_row(*cells(each.table, *numbers, *log))
+    console().print(table)
+    for each in done:
+        for reason, amount in each.kept.items():
+            if reason != "live":
+                files, size = _amount(amount)
+                print(f"{each.table}: {files} files ({size}) kept: {WHY[reason]}")
+    removed = sum((each.removed for each in done), Amount())
+    files, size = _amount(removed)
+    print(f"{files} files ({size}) {'would go' if dry_run else 'removed'}")
+    if any(each.entries for each in done if each.table.startswith(("bronze/", "silver/"))):
+        print("a table that is built anew reads what bronze and silver hold, not batch by batch")
+
+
+def _amount(amount: Amount) -> tuple[str, str]:
+    return f"{amount.files:,}", size_of(amount.bytes)

@@ -1,0 +1,131 @@
+"""``headgate repair``: what is damaged of a pipeline, and mending it."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headgate.cli import declaration, exit_codes
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
+from headgate.cli.output import print_json
+from headgate.cli.rows import shown
+from headgate.spec.errors import HeadgateError
+from headgate.storage.documents import DamagedDocumentError
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS
+
+if TYPE_CHECKING:
+    from headgate.repair.plan import Plan
+    from headgate.spec.model import Pipeline
+
+
+def repair(
+    pipeline: PipelineName,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what is damaged and what would be done.")
+    ] = False,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Find what is damaged and mend it. What is put aside is kept; exit code 5 if damage remains.
+
+    Every page of every file is read.
+    """
+    from headgate.savepoints.clone import require_whole
+
+    declared = declaration.load(pipeline)
+    layout = Layout.of(root, declared.name)
+    if not any(layout.storage.folders()):
+        raise HeadgateError(
+            f"{declared.name} has nothing under {layout.storage.root}",
+            remedy="name its folder with --root",
+        )
+    with suppress(DamagedDocumentError):
+        require_whole(layout)
+    with tempfile.TemporaryDirectory(prefix="headgate-") as scratch:
+        if dry_run:
+            plan = _examined(layout, declared, Path(scratch))
+            remains = bool(plan.refusal) or any(plan.damage())
+        else:
+            plan, remains = _mended(layout, declared, Path(scratch))
+    if json:
+        print_json(
+            {
+                "pipeline": declared.name,
+                "damaged": any(plan.damage()),
+                "findings": [asdict(finding) for finding in plan.findings],
+                "actions": list(plan.told) if plan.refusal is None else [],
+                "refused": plan.refusal,
+                "mended": not dry_run and not remains,
+            }
+        )
+    else:
+        _show(plan, declared, root, dry_run=dry_run)
+    if remains:
+        raise typer.Exit(exit_codes.LOG_GAP)
+
+
+def _examined(layout: Layout, declared: Pipeline, scratch: Path) -> Plan:
+    """``scratch`` has to stay for as long as the plan."""
+    from headgate.cli.life.driving import jars_for
+    from headgate.jobs.rereading import what_is_gone
+    from headgate.repair.examine import examine
+
+    def gone(offsets: Mapping[str, int], topics: Sequence[str]) -> str | None:
+        return what_is_gone(layout, declared, offsets, topics, jars_for(declared))
+
+    return examine(layout, declared, scratch, gone)
+
+
+def _mended(layout: Layout, declared: Pipeline, scratch: Path) -> tuple[Plan, bool]:
+    """What was found and done, and whether something is left. Under a lease over all layers.
+
+    Raises LeaseHeldError while the pipeline runs, CannotRepairError.
+    """
+    from headgate.jobs.lease import Lease
+    from headgate.repair.documents import LEASES, damaged_documents
+    from headgate.repair.mending import highest_epoch, mend, put_documents_aside
+
+    leases = [d for d in damaged_documents(layout) if d.path.startswith(LEASES)]
+    put_documents_aside(layout, (lease.path for lease in leases), datetime.now(UTC))
+    lease = Lease(layout, LAYERS, declared.name)
+    epoch = lease.take(highest=highest_epoch)
+    try:
+        plan = _examined(layout, declared, scratch / "before")
+        if not plan.is_needed:
+            return plan.also(leases), False
+        mend(layout, declared, plan, epoch, datetime.now(UTC))
+        after = _examined(layout, declared, scratch / "after")
+        return plan.also(leases), after.is_needed or not _balances(layout, declared)
+    finally:
+        lease.release()
+
+
+def _balances(layout: Layout, declared: Pipeline) -> bool:
+    """Whether the ledger does; a table that the next run makes anew has no account yet."""
+    from headgate.ledger import balance
+
+    with suppress(HeadgateError):
+        return balance(layout, declared).balanced
+    return True
+
+
+def _show(plan: Plan, declared: Pipeline, root: str, *, dry_run: bool) -> None:
+    for finding in plan.findings:
+        print(shown(f"{finding}" + (" (nothing needs it)" if finding.harmless else "")))
+    if not plan.is_needed:
+        print(f"{declared.name}: nothing is damaged" + " that is needed" * bool(plan.findings))
+        return
+    print("would do:" if dry_run else "done:", file=sys.stdout)
+    for line in plan.told:
+        print(shown(f"  {line}"))
+    if plan.refusal is None:
+        print(command("repair" if dry_run else "run", str(declared.file), root))

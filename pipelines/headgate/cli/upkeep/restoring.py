@@ -1,0 +1,79 @@
+"""Takes a stopped pipeline back to a savepoint."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS
+
+if TYPE_CHECKING:
+    from headgate.savepoints.resets import Intent
+    from headgate.savepoints.savepoint import Savepoint
+    from headgate.spec.model import Pipeline
+
+
+def restore_in_place(
+    declared: Pipeline, layout: Layout, savepoint: Savepoint, *, reread: bool = False
+) -> Intent:
+    """Under a lease over all layers. Raises LeaseHeldError while the pipeline runs, SavepointError
+    where it cannot go back."""
+    from headgate.jobs.lease import Lease
+    from headgate.savepoints.clone import require_whole
+    from headgate.savepoints.restore import restore
+
+    require_whole(layout)
+    lease = Lease(layout, LAYERS, declared.name)
+    epoch = lease.take()
+    try:
+        if reread:
+            require_source_for(declared, layout, savepoint)
+        return restore(layout, declared, savepoint, epoch, datetime.now(UTC), reread=reread)
+    finally:
+        lease.release()
+
+
+def tell_passed_over(declared: Pipeline, layout: Layout, savepoint: Savepoint) -> tuple[str, ...]:
+    """The tables that a restore does without, told."""
+    from headgate.savepoints.verify import passed_over
+
+    gone = passed_over(layout, declared, savepoint)
+    for path in gone:
+        print(f"{path} is neither declared nor there: it is passed over", file=sys.stderr)
+    return gone
+
+
+def require_source_for(declared: Pipeline, layout: Layout, savepoint: Savepoint) -> None:
+    """Raises SavepointError if the source no longer holds everything behind a savepoint, with the
+    way back that is left."""
+    from headgate.cli.life.driving import jars_for
+    from headgate.jobs.rereading import require_source
+    from headgate.savepoints.errors import SavepointError
+
+    try:
+        require_source(layout, declared, savepoint, jars_for(declared))
+    except SavepointError as error:
+        if not reread_only(declared, layout, [savepoint]):
+            raise
+        raise SavepointError(
+            f"{error.message}; nor can it be restored beside today's bronze, which was taken back "
+            "to before it",
+            remedy="only a copy gives it back: headgate savepoint restore PIPELINE "
+            f"{savepoint.id} --to ANOTHER_FOLDER",
+        ) from error
+
+
+def reread_only(declared: Pipeline, layout: Layout, taken: Iterable[Savepoint]) -> frozenset[str]:
+    """The ids of those that can be restored with bronze only: that was taken back to before them.
+    Raises LogGapError where bronze's log is damaged."""
+    from headgate.savepoints.pasts import BronzePast
+    from headgate.tables.table import Table
+
+    bronze = Table(layout.storage, Layout.bronze(declared.source.name), pipeline=declared.name)
+    if not bronze.exists:
+        return frozenset()
+    past = BronzePast(bronze)
+    return frozenset(savepoint.id for savepoint in taken if not past.has(savepoint))

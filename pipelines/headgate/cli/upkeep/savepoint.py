@@ -1,0 +1,241 @@
+"""``headgate savepoint create | list | show | verify | restore | delete``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import typer
+
+from headgate.cli import declaration, exit_codes
+from headgate.cli.options import (
+    DEFAULT_ROOT,
+    Json,
+    PipelineName,
+    Root,
+    absolute_root,
+    command,
+)
+from headgate.cli.output import print_json
+from headgate.cli.upkeep.savepoint_screen import REREAD_ONLY, described, show_list, show_one
+from headgate.spec.errors import HeadgateError
+from headgate.storage.layout import Layout
+
+if TYPE_CHECKING:
+    from headgate.savepoints.savepoint import Savepoint
+    from headgate.spec.model import Pipeline
+
+app = typer.Typer(help="Savepoints of a pipeline: take one, go back to one.", no_args_is_help=True)
+
+Id = Annotated[
+    str,
+    typer.Argument(metavar="ID", help="As `savepoint list` shows it, its beginning, or latest."),
+]
+Reread = Annotated[
+    bool,
+    typer.Option("--reread", help="Bronze goes back too, and the source is read again from there."),
+]
+
+
+class LastGoodError(HeadgateError):
+    exit_code: ClassVar[int] = exit_codes.DOES_NOT_BALANCE
+
+
+@app.command("create")
+def create_savepoint(
+    pipeline: PipelineName,
+    note: Annotated[str, typer.Option("--note", help="Shown in lists.")] = "",
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Take a savepoint, whether the pipeline runs or not; nothing waits for it."""
+    declared = declaration.load(pipeline)
+    take(declared, Layout.of(root, declared.name), root, note, json=json)
+
+
+def take(declared: Pipeline, layout: Layout, root: str, note: str, *, json: bool) -> None:
+    from headgate.savepoints.store import create
+
+    began = time.monotonic()
+    savepoint = create(layout, declared, datetime.now(UTC), note)
+    seconds = round(time.monotonic() - began, 3)
+    if json:
+        print_json(described(savepoint) | {"seconds": seconds})
+        return
+    print(f"savepoint {savepoint.id}: batch {savepoint.n:,}, {savepoint.rows:,} rows ({seconds} s)")
+    print(command("savepoint restore", str(declared.file), root, savepoint.id))
+
+
+@app.command("list")
+def list_savepoints(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
+    """List savepoints, the newest first."""
+    from headgate.savepoints.savepoint import Savepoint
+    from headgate.savepoints.store import savepoints
+
+    declared = declaration.load(pipeline)
+    layout = Layout.of(root, declared.name)
+    found = savepoints(layout)
+    apart = _reread_only(declared, layout, *(e for e in found if isinstance(e, Savepoint)))
+    if json:
+        listed = [described(each, reread_only=each.id in apart) for each in found]
+        print_json({"pipeline": declared.name, "savepoints": listed})
+        return
+    show_list(declared, found, apart)
+    if not found:
+        print(command("savepoint create", str(declared.file), root))
+
+
+@app.command("show")
+def show_savepoint(
+    pipeline: PipelineName, id_: Id = "latest", root: Root = DEFAULT_ROOT, json: Json = False
+) -> None:
+    """Show where each table was, and where the source was read up to."""
+    from headgate.savepoints.store import find
+
+    declared = declaration.load(pipeline)
+    layout = Layout.of(root, declared.name)
+    savepoint = find(layout, id_)
+    apart = bool(_reread_only(declared, layout, savepoint))
+    if json:
+        tables = {path: vars(saved) for path, saved in savepoint.tables.items()}
+        print_json(described(savepoint, reread_only=apart) | {"tables": tables})
+        return
+    show_one(savepoint, reread_only=apart)
+
+
+@app.command("verify")
+def verify_savepoint(
+    pipeline: PipelineName,
+    id_: Id = "latest",
+    read: Annotated[
+        bool, typer.Option("--read", help="Read every page of every file, too.")
+    ] = False,
+    reread: Annotated[
+        bool, typer.Option("--reread", help="Ask the source, too, for all that came after it.")
+    ] = False,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Say whether a savepoint can be restored, and how. Exit code 5 if it cannot."""
+    from headgate.cli.upkeep.restoring import tell_passed_over
+    from headgate.savepoints.store import find
+    from headgate.savepoints.verify import verify
+
+    declared = declaration.load(pipeline)
+    layout = Layout.of(root, declared.name)
+    savepoint = find(layout, id_)
+    gone = tell_passed_over(declared, layout, savepoint)
+    found = verify(layout, declared.name, savepoint, read=read, passing=gone)
+    problems = [f"{problem.table} {problem.what}".strip() for problem in found]
+    if reread:
+        problems += _source_problems(layout, declared, savepoint)
+    apart = bool(_reread_only(declared, layout, savepoint))
+    if json:
+        said = {"restorable": not problems, "problems": problems, "reread_only": apart}
+        print_json({"savepoint": savepoint.id, **said, "passed_over": list(gone)})
+    elif problems:
+        print(f"savepoint {savepoint.id} cannot be restored:", file=sys.stderr)
+        for problem in problems:
+            print(f"  {problem}", file=sys.stderr)
+        print(command("savepoint list", str(declared.file), root), file=sys.stderr)
+    else:
+        every = "every page of every file" if read else "every file of every table"
+        how = f"can be restored, {REREAD_ONLY}" if apart else "can be restored"
+        print(f"savepoint {savepoint.id} {how}: {every} is there")
+    if problems:
+        raise typer.Exit(exit_codes.LOG_GAP)
+
+
+@app.command("restore")
+def restore_savepoint(
+    pipeline: PipelineName,
+    id_: Id,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="ROOT", help="Into this folder; the original stays as it is."),
+    ] = None,
+    reread: Reread = False,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Go back to a savepoint: in place, or as a copy under another root.
+
+    In place bronze stays, and everything built from it catches up at the next run.
+    """
+    from headgate.cli.upkeep.restoring import restore_in_place, tell_passed_over
+    from headgate.savepoints.clone import clone
+    from headgate.savepoints.store import find
+
+    declared = declaration.load(pipeline)
+    layout = Layout.of(root, declared.name)
+    savepoint = find(layout, id_)
+    gone = tell_passed_over(declared, layout, savepoint)
+    if to is None:
+        intent = restore_in_place(declared, layout, savepoint, reread=reread)
+        done: dict[str, Any] = {"generation": intent.generation, "tables": sorted(intent.tables)}
+        said = f"restored {savepoint.id}: generation {intent.generation}"
+    else:
+        if reread:
+            raise typer.BadParameter("a copy goes on behind its own bronze", param_hint="--reread")
+        to = absolute_root(to)
+        clone(layout, savepoint, Layout.of(to, declared.name), passing=gone)
+        done, said = {"root": to}, f"copied {savepoint.id} to {to}"
+    if json:
+        done["passed_over"] = list(gone)
+        print_json({"pipeline": declared.name, "savepoint": savepoint.id, **done})
+        return
+    print(said)
+    if savepoint.definition != declared.digest:
+        print(f"its tables were made from another declaration than {declared.file} is now:")
+        print(command("plan", str(declared.file), to or root))
+    print(command("run", str(declared.file), to or root))
+
+
+@app.command("delete")
+def delete_savepoint(
+    pipeline: PipelineName,
+    id_: Id,
+    force: Annotated[
+        bool, typer.Option("--force", help="Even the last one that can be restored.")
+    ] = False,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Forget a savepoint; what only it needed goes with the next vacuum."""
+    from headgate.savepoints.store import delete, is_last_good, named
+
+    declared = declaration.load(pipeline)
+    layout = Layout.of(root, declared.name)
+    found = named(layout, id_)
+    if not force and is_last_good(layout, declared, found):
+        raise LastGoodError(
+            f"{found.id} is the last savepoint that can be restored",
+            remedy="take another one first, or say --force",
+        )
+    delete(layout, found)
+    if json:
+        print_json({"pipeline": declared.name, "deleted": found.id})
+    else:
+        print(f"deleted savepoint {found.id}")
+
+
+def _reread_only(declared: Pipeline, layout: Layout, *taken: Savepoint) -> frozenset[str]:
+    from headgate.cli.upkeep.restoring import reread_only
+
+    try:
+        return reread_only(declared, layout, taken)
+    except HeadgateError:
+        return frozenset()  # a damaged log is told by `verify`, and by `repair`
+
+
+def _source_problems(layout: Layout, declared: Pipeline, savepoint: Savepoint) -> list[str]:
+    from headgate.cli.upkeep.restoring import require_source_for
+    from headgate.savepoints.errors import SavepointError
+
+    try:
+        require_source_for(declared, layout, savepoint)
+    except SavepointError as error:
+        return [error.message]
+    return []

@@ -1,0 +1,93 @@
+"""Savepoints, for a person and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from headgate.cli.output import console, grid, size_of
+from headgate.cli.rows import cells
+
+if TYPE_CHECKING:
+    from headgate.savepoints.savepoint import Savepoint
+    from headgate.savepoints.store import Unreadable
+    from headgate.spec.model import Pipeline
+
+REREAD_ONLY = "with --reread only"
+"""How a savepoint is restored from behind a point to which bronze was taken back."""
+
+
+def show_list(
+    declared: Pipeline, found: Sequence[Savepoint | Unreadable], reread_only: Collection[str]
+) -> None:
+    """``reread_only`` are the ids of those that can be restored with ``--reread`` only."""
+    from headgate.savepoints.savepoint import Savepoint
+
+    table = grid("", "id", "taken", "batch:", "rows:", "size:", "declaration", "note")
+    for each in found:
+        if isinstance(each, Savepoint):
+            same = "this one" if each.definition == declared.digest else "another"
+            note = "; ".join(
+                [REREAD_ONLY] * (each.id in reread_only) + [each.note] * bool(each.note)
+            )
+            taken, size = f"{each.created:%F %T}Z", size_of(each.bytes)
+            numbers = (f"{each.n:,}", f"{each.rows:,}", size)
+            table.add_row(*cells(each.id, taken, *numbers, same, note))
+        else:
+            table.add_row(*cells(each.id, "damaged", "", "", "", "", each.why))
+    console().print(table)
+
+
+def show_one(savepoint: Savepoint, *, reread_only: bool) -> None:
+    out = console()
+    out.print(f"savepoint {savepoint.id}", style="bold", markup=False)
+    for name, value in (
+        ("taken", f"{savepoint.created:%F %T}Z"),
+        ("note", savepoint.note or "-"),
+        ("batch", f"{savepoint.n:,}"),
+        ("generation", str(savepoint.generation)),
+        ("declaration", savepoint.definition[:16]),
+        ("source", _offsets(savepoint)),
+        ("event clock", _clock(savepoint)),
+        ("engine", savepoint.engine),
+        *([("restore", REREAD_ONLY)] if reread_only else ()),
+    ):
+        out.print(f"  {name:<12} {value}", markup=False, soft_wrap=True)
+    table = grid("", "table", "version:", "batch:", "generation:", "rows:", "size:")
+    for path, saved in savepoint.tables.items():
+        numbers = (saved.version, saved.n, saved.generation, saved.rows)
+        table.add_row(*cells(path, *(f"{v:,}" for v in numbers), size_of(saved.bytes)))
+    out.print(table)
+
+
+def described(each: Savepoint | Unreadable, *, reread_only: bool = False) -> dict[str, Any]:
+    from headgate.savepoints.savepoint import Savepoint
+
+    if not isinstance(each, Savepoint):
+        return {"id": each.id, "damaged": each.why}
+    return {
+        "id": each.id,
+        "pipeline": each.pipeline,
+        "created": each.created.isoformat(),
+        "note": each.note,
+        "n": each.n,
+        "generation": each.generation,
+        "definition": each.definition,
+        "offsets": dict(each.offsets),
+        "rows": each.rows,
+        "bytes": each.bytes,
+        "reread_only": reread_only,
+    }
+
+
+def _offsets(savepoint: Savepoint) -> str:
+    if (sequence := savepoint.offsets.get("sequence")) is not None:
+        return f"files up to {sequence:,}"
+    return ", ".join(f"{p}: {o:,}" for p, o in savepoint.offsets.items()) or "nothing yet"
+
+
+def _clock(savepoint: Savepoint) -> str:
+    if savepoint.closing is None:
+        return "-"
+    return f"{datetime.fromtimestamp(savepoint.closing / 1_000_000, UTC):%F %T}Z"

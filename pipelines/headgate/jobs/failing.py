@@ -1,0 +1,70 @@
+"""What made a batch fail, where Spark and Arrow only say that it did."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headgate.jobs.errors import PlanError
+from headgate.spec.errors import HeadgateError
+from headgate.storage.layout import CONTROL, Layout
+from headgate.tables.damage import damaged_file
+
+_PARQUET = re.compile(r"[^\s'\"`\[\](),;]+\.parquet")
+_ROWS = 65_536  # read at once
+
+
+def named(error: BaseException, layout: Layout) -> HeadgateError | None:
+    """The error that says what is wrong with our own files; None where it is about something else:
+    a source's files lie elsewhere.
+
+    A file of a table is blamed only if it cannot be read now, page by page.
+    """
+    if isinstance(error, HeadgateError):
+        return None
+    told = [text for each in _chain(error) for text in str(each).splitlines()]
+    for path in dict.fromkeys(path for text in told for path in _ours(text, layout)):
+        if (what := _unreadable(layout, path)) is not None:
+            return damaged_file(layout.storage.uri(path), what)
+    checkpoint = layout.storage.uri(f"{CONTROL}/checkpoint/")
+    if any(checkpoint in unquote(text) for text in told):
+        return PlanError(
+            f"{checkpoint}: Spark's own checkpoint cannot be read any more; nothing rests on it",
+            remedy="start again: every start begins with a fresh one",
+        )
+    return None
+
+
+def _ours(text: str, layout: Layout) -> Iterator[str]:
+    """The Parquet files under a pipeline's folder that a line of a message names."""
+    root = f"{layout.storage.root.partition('://')[2] or layout.storage.root}/"
+    for found in _PARQUET.findall(text):
+        _, is_there, path = unquote(found).partition(root)
+        if is_there:
+            yield path
+
+
+def _unreadable(layout: Layout, path: str) -> str | None:
+    try:
+        with layout.storage.open(path) as source:
+            parquet = pq.ParquetFile(source, page_checksum_verification=True)
+            for _ in parquet.iter_batches(_ROWS):
+                pass
+    except FileNotFoundError:
+        return "is missing"
+    except (OSError, pa.ArrowException) as error:
+        return f"cannot be read: {str(error).splitlines()[0][:200]}"
+    return None
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    following: BaseException | None = error
+    while following is not None and id(following) not in seen:
+        seen.add(id(following))
+        yield following
+        following = following.__cause__ or following.__context__

@@ -1,0 +1,100 @@
+"""The maintenance that somebody asks a running job for: of the tables that this job writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+from deltalake.exceptions import DeltaError
+
+from headgate.jobs.turns import Turns
+from headgate.maintenance.report import Report
+from headgate.maintenance.requests import Answer, Request, asked, tell
+from headgate.maintenance.work import compact, vacuum_tables
+from headgate.spec.errors import HeadgateError
+from headgate.spec.model import Pipeline
+from headgate.storage.layout import Layout
+from headgate.tables.errors import CommitRefusedError, FencedError
+from headgate.tables.table import Table
+
+LEAST = timedelta(minutes=5)
+"""What readers are left with beside a running job, even if less is asked for: a savepoint that is
+being taken, or a ledger that compares rows, reads what was live a moment ago."""
+
+
+class Maintaining:
+    """``tables`` are used in the job's turns only. ``since`` is when the job started."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        pipeline: Pipeline,
+        job: str,
+        tables: Sequence[Table],
+        turns: Turns,
+        since: datetime,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._layout = layout
+        self._pipeline = pipeline
+        self._job = job
+        self._tables = tables
+        self._turns = turns
+        self._clock = clock
+        self._since = since
+        self._last = ""
+        self._answer: Answer | None = None
+        self._steps: Iterator[Report | None] = iter(())
+
+    def step(self) -> None:
+        """Begin with a new request, or go on with one: a few seconds at most, so that the job goes
+        on as well. To be called again and again by the supervising thread.
+
+        Maintenance that fails ends no job, and is told to whoever asked for it. Raises FencedError
+        and CommitRefusedError, for then this job has ended anyway.
+        """
+        try:
+            if self._answer is None:
+                self._begin()
+            elif (report := next(self._steps)) is not None:
+                self._tell(self._answer.with_one(report))
+        except StopIteration:
+            self._end()
+        except (FencedError, CommitRefusedError):
+            raise
+        except HeadgateError as error:
+            self._end(error)
+        except (OSError, pa.ArrowException, DeltaError) as error:
+            told = f"{type(error).__name__}: {error}"
+            self._end(HeadgateError(told, "headgate doctor, headgate logs PIPELINE"))
+
+    def _begin(self) -> None:
+        request = asked(self._layout)
+        if request is None or request.requested <= self._since or request.id == self._last:
+            return
+        self._last = request.id
+        self._tell(Answer(request.id, request.what))
+        self._steps = self._work(request)
+
+    def _work(self, request: Request) -> Iterator[Report | None]:
+        around = self._layout, self._pipeline, self._tables
+        if request.what == "compact":
+            return compact(*around, self._turns.between_batches, self._clock)
+        keep_for = max(request.keep_for, LEAST)
+        return vacuum_tables(*around, keep_for, self._turns.between_batches, self._clock)
+
+    def _tell(self, answer: Answer) -> None:
+        self._answer = answer
+        tell(self._layout, self._job, answer)
+
+    def _end(self, error: HeadgateError | None = None) -> None:
+        answer, self._answer, self._steps = self._answer, None, iter(())
+        if answer is None:
+            return
+        if error is not None:
+            answer = replace(
+                answer, error=error.message, remedy=error.remedy, exit_code=error.exit_code
+            )
+        tell(self._layout, self._job, replace(answer, is_done=True))

@@ -1,0 +1,55 @@
+"""The savepoints that a running pipeline takes by itself."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import create, prune, savepoints
+from headgate.spec.errors import HeadgateError
+from headgate.spec.model import Pipeline, SavepointSchedule
+from headgate.storage.layout import Layout
+
+NOTE = "scheduled"
+AGAIN_AFTER = timedelta(minutes=1)
+"""One that could not be taken is tried again after that, or after its interval if that is less."""
+
+
+class Schedule:
+    """Bronze's job keeps it; nothing waits for a savepoint, and none ends a driver."""
+
+    def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
+        self._layout = layout
+        self._pipeline = pipeline
+        self.trouble: str | None = None
+        self._due = self._first()
+
+    def keep(self, now: datetime) -> Savepoint | None:
+        """Take one if it is time, and forget what need not be kept."""
+        schedule = self._pipeline.savepoints
+        if schedule is None or (self._due and now < self._due):
+            return None
+        self._due = now + min(schedule.every, AGAIN_AFTER)
+        try:
+            taken = create(self._layout, self._pipeline, now, NOTE)
+            self._due = now + schedule.every
+            self._prune(schedule, now)
+        except (HeadgateError, OSError) as error:
+            self.trouble = f"no savepoint at {now:%F %T}Z: {error}"
+            return None
+        self.trouble = None
+        return taken
+
+    def _first(self) -> datetime | None:
+        """When the next one is due after those of earlier drivers; None for at once."""
+        if self._pipeline.savepoints is None:
+            return None
+        try:
+            taken = [s.created for s in savepoints(self._layout) if isinstance(s, Savepoint)]
+        except (HeadgateError, OSError):
+            return None  # whatever it is, taking one will tell
+        return max(taken) + self._pipeline.savepoints.every if taken else None
+
+    def _prune(self, schedule: SavepointSchedule, now: datetime) -> None:
+        keep, keep_for = schedule.keep, schedule.keep_for
+        prune(self._layout, self._pipeline, now, keep=keep, keep_for=keep_for)

@@ -1,0 +1,1 @@
+"""Maintenance of tables: small files merged, and what nothing needs any more removed."""

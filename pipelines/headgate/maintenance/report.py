@@ -1,0 +1,69 @@
+"""What maintenance did to a table, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from headgate.maintenance.retention import LogReason, Reason
+from headgate.tables.data_file import DataFile
+
+
+@dataclass(frozen=True)
+class Amount:
+    """Some files, and their size in bytes."""
+
+    files: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.files + other.files, self.bytes + other.bytes)
+
+    @staticmethod
+    def of(*files: DataFile) -> Amount:
+        return Amount(len(files), sum(file.size for file in files))
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """``merged`` files became ``into``. ``small`` are left: too few, or still to be read by their
+    names."""
+
+    table: str
+    merged: Amount = Amount()
+    into: Amount = Amount()
+    small: Amount = Amount()
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def of(document: Mapping[str, Any]) -> Compacted:
+        amounts = {k: Amount(**document[k]) for k in ("merged", "into", "small")}
+        return Compacted(document["table"], **amounts)
+
+
+@dataclass(frozen=True)
+class Vacuumed:
+    """``removed`` is gone, ``kept`` is there, by the first reason that holds; ``entries`` of the
+    log went too. ``log_from`` is the oldest version that is left of it, ``log_why`` what keeps it
+    from being cut off further."""
+
+    table: str
+    removed: Amount = Amount()
+    kept: Mapping[Reason, Amount] = field(default_factory=dict)
+    entries: int = 0
+    log_from: int = 0
+    log_why: LogReason = "position"
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def of(document: Mapping[str, Any]) -> Vacuumed:
+        kept = {reason: Amount(**amount) for reason, amount in document["kept"].items()}
+        return Vacuumed(**{**document, "removed": Amount(**document["removed"]), "kept": kept})
+
+
+Report = Compacted | Vacuumed

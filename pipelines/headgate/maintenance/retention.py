@@ -1,0 +1,95 @@
+"""What has to be kept of a table, and why: decisions over plain values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from headgate.maintenance.positions import Batches
+from headgate.tables.log_folder import LogFolder
+
+Reason = Literal["live", "batches", "unpublished", "ledger", "recent", "savepoints"]
+
+WHY: Mapping[Reason, str] = {
+    "live": "in the table now",
+    "batches": "of batches that a table, or one that goes back to a savepoint, may still read",
+    "unpublished": "not published yet",
+    "ledger": "what a table that lags behind is compared with",
+    "recent": "written, or in the table, within the time that readers are given",
+    "savepoints": "of savepoints only",
+}
+"""A file has the first of these reasons that holds."""
+
+LogReason = Literal[
+    "checkpoints", "position", "readers", "batches", "unpublished", "savepoints", "reset"
+]
+
+LOG_WHY: Mapping[LogReason, str] = {
+    "checkpoints": "two Delta checkpoints are kept, in case one is damaged",
+    "position": "the table's last batch",
+    "readers": "the time that readers are given",
+    "batches": "the batches that a table below, or the ledger, may still ask for",
+    "unpublished": "what is not published yet",
+    "savepoints": "the oldest savepoint",
+    "reset": "a reset that was not finished",
+}
+
+_ATTEMPT = re.compile(r"data/(\d+)-(\d+)-")
+_SIDECAR = re.compile(r"\.([^/]+)\.crc$")
+WORTH_A_CHECKPOINT = 50  # entries that could go for it
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What may be asked for of a table's files, by their paths. ``since``: what was written then
+    or later is left alone."""
+
+    since: datetime
+    live: Collection[str] = ()
+    batches: Collection[Batches] = ()
+    unpublished: Collection[str] = ()
+    ledger: Collection[str] = ()
+    recent: Collection[str] = ()
+    saved: Collection[str] = ()
+
+    def reason(self, path: str, modified: datetime) -> Reason | None:
+        """Why a file under ``data/`` is kept; None if nothing needs it."""
+        path = _SIDECAR.sub(r"\1", path)
+        attempt = _ATTEMPT.match(path)
+        generation, n = (int(attempt[1]), int(attempt[2])) if attempt else (-1, -1)
+        holds: Mapping[Reason, bool] = {
+            "live": path in self.live,
+            "batches": any(batches.has(generation, n) for batches in self.batches),
+            "unpublished": path in self.unpublished,
+            "ledger": path in self.ledger,
+            "recent": modified >= self.since or path in self.recent,
+            "savepoints": path in self.saved,
+        }
+        return next((reason for reason in WHY if holds[reason]), None)
+
+
+@dataclass(frozen=True)
+class Trim:
+    """Nothing of a log is kept below version ``to``, where it has a checkpoint, because of ``why``.
+    ``checkpoint`` is the version at which one is to be made first."""
+
+    to: int
+    why: LogReason
+    checkpoint: int | None = None
+
+
+def trim(folder: LogFolder, needed: Mapping[LogReason, int]) -> Trim:
+    """How far a log may be cut off: at a checkpoint, below everything that is needed (the lowest
+    version of it, by reason), and so that another checkpoint is left behind that one."""
+    why, lowest = min(needed.items(), key=lambda item: item[1])
+    below = [c for c in folder.checkpoints if folder.oldest <= c <= lowest]
+    make = lowest if lowest - max(below, default=folder.oldest) >= WORTH_A_CHECKPOINT else None
+    made = sorted({*folder.checkpoints, *([] if make is None else [make])})
+    usable = [c for c in made if folder.oldest <= c <= lowest]
+    two_left = [c for c in usable if c < made[-1]]
+    if not two_left:
+        return Trim(folder.oldest, why if not usable else "checkpoints", make)
+    return Trim(two_left[-1], why if two_left[-1] == usable[-1] else "checkpoints", make)

@@ -1,0 +1,144 @@
+"""Merging files of a table into one, and the commit that puts it in their place.
+
+The rows are rewritten beside running batches, from files that never change. The commit is made in
+the owner's turn on a handle in which all of the merged files are live: then the table holds the
+same rows before and after, whatever happened meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import zip_longest
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headgate.failpoints import failpoint
+from headgate.storage.files import Storage
+from headgate.tables.arrow import attempt_folder, describe
+from headgate.tables.damage import damaged_file, require_sound
+from headgate.tables.data_file import DataFile, merged_name
+from headgate.tables.errors import DamagedFileError
+from headgate.tables.live_files import live_paths
+from headgate.tables.state import State, commit_time
+from headgate.tables.table import Table
+
+_ROWS = 16_384  # read at once
+_FILES = 200  # read in one step
+_ROW_GROUP = 64 << 20  # bytes in memory, and written at once
+
+
+def merge(table: Table, state: State, files: Sequence[DataFile]) -> Generator[None, None, DataFile]:
+    """Write the rows of some files of one partition into a new one, which nothing names yet, step
+    by step.
+
+    ``state`` is the table's. Memory is bounded by a row group. Raises DamagedFileError where a
+    file is not what was written, or its rows would not be the same.
+    """
+    storage = table.storage
+    require_sound(storage, files)
+    lowest = min(f.n if f.merged_from is None else f.merged_from for f in files)
+    folder = attempt_folder(replace(state, n=max(f.n for f in files)))
+    inside = "".join(f"{column}={value}/" for column, value in files[0].partition.items())
+    schema = rows_schema(table)
+    with (
+        storage.create(f"{folder}/{inside}{merged_name(lowest)}") as sink,
+        pq.ParquetWriter(
+            sink,
+            schema,
+            write_page_checksum=True,
+            store_schema=False,
+            store_decimal_as_integer=True,  # as Spark writes them
+        ) as writer,
+    ):
+        for rows in _row_groups(storage, files, schema):
+            if rows is not None:
+                writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
+            yield
+    (merged,) = describe(storage, folder, time_column(table))
+    _require_same_rows(table, files, merged)
+    failpoint("maintenance.merged")
+    return merged
+
+
+def replace_files(table: Table, files: Sequence[DataFile], merged: DataFile, now: datetime) -> bool:
+    """Commit ``merged`` in the place of what it was made from. Returns False where one of these is
+    not live any more: then nothing happens, and the new file is an orphan.
+
+    To be called in the turn of whoever writes the table. Raises CommitRefusedError, FencedError.
+    """
+    state = table.refresh()
+    if not live_paths(table.handle).issuperset(file.path for file in files):
+        return False
+    held = replace(state.held("maintenance", table.epoch), at=commit_time(now))
+    table.commit(held, (merged,), files)
+    return True
+
+
+def rows_schema(table: Table) -> pa.Schema:
+    """What the files of a table hold: its columns without those it is partitioned by."""
+    schema = pa.schema(table.handle.schema().to_arrow())
+    return pa.schema([field for field in schema if field.name not in table.partition_by])
+
+
+def time_column(table: Table) -> str:
+    """The column that a table's files have bounds of."""
+    return str(table.handle.metadata().configuration["delta.dataSkippingStatsColumns"])
+
+
+def _row_groups(
+    storage: Storage, files: Sequence[DataFile], schema: pa.Schema
+) -> Iterator[pa.Table | None]:
+    """None where many files have not made one yet."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for number, file in enumerate(files, start=1):
+        for batch in _batches(storage, file, schema):
+            held.append(batch)
+            size += batch.nbytes
+            if size >= _ROW_GROUP:
+                yield pa.Table.from_batches(held, schema)
+                held, size = [], 0
+        if number % _FILES == 0:
+            yield None
+    if held:
+        yield pa.Table.from_batches(held, schema)
+
+
+def _batches(storage: Storage, file: DataFile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Every page is compared with its checksum: what is damaged must not be written anew."""
+    try:
+        with storage.open(file.path) as source:
+            parquet = pq.ParquetFile(source, page_checksum_verification=True)
+            if not _is_same(pa.struct(parquet.schema_arrow), pa.struct(schema)):
+                raise damaged_file(storage.uri(file.path), "has other columns than its table")
+            for batch in parquet.iter_batches(_ROWS):
+                yield batch.cast(schema)
+    except (OSError, pa.ArrowException) as error:
+        what = f"cannot be read: {str(error).splitlines()[0]}"
+        raise damaged_file(storage.uri(file.path), what) from error
+
+
+def _is_same(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether types are equal but for what may be null, and how the parts of a list are called."""
+    if pa.types.is_struct(found) and pa.types.is_struct(wanted):
+        pairs = zip_longest(_fields(found), _fields(wanted))
+        return all(a and b and a.name == b.name and _is_same(a.type, b.type) for a, b in pairs)
+    if pa.types.is_list(found) and pa.types.is_list(wanted):
+        return _is_same(found.value_type, wanted.value_type)
+    return bool(found == wanted)
+
+
+def _fields(struct: pa.DataType) -> list[pa.Field]:
+    return [struct.field(i) for i in range(struct.num_fields)]
+
+
+def _require_same_rows(table: Table, files: Sequence[DataFile], merged: DataFile) -> None:
+    rows = sum(file.rows for file in files)
+    if merged.rows != rows or merged.is_final != files[0].is_final:
+        raise DamagedFileError(
+            f"{table.name}: {len(files)} files of {rows:,} rows would become {merged.rows:,} rows",
+            remedy="nothing was changed; see what is damaged: headgate repair PIPELINE --dry-run",
+        )

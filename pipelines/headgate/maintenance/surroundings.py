@@ -1,0 +1,83 @@
+"""What is around a table: who reads it, how far they are, and what can go back to before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from headgate.savepoints.errors import ResetOpenError
+from headgate.savepoints.resets import awaiting, why
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import Unreadable, savepoints
+from headgate.spec.errors import HeadgateError
+from headgate.spec.model import Pipeline
+from headgate.storage.layout import Layout
+from headgate.tables.agreement import published_from
+from headgate.tables.cut import Cut, cut
+
+
+class NotLevelError(HeadgateError):
+    """Tables are in a state in which nobody can say what they need."""
+
+    exit_code: ClassVar[int] = 5
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """``cut`` is where the tables stand; ``published`` has, by the path of a table, the log
+    versions up to which its publications are; ``closings`` are the batches at which operations
+    closed windows; ``is_open`` says whether a table that is not declared awaits a reset."""
+
+    cut: Cut
+    savepoints: tuple[Savepoint, ...]
+    published: Mapping[str, tuple[int, ...]]
+    closings: tuple[int, ...]
+    is_open: bool
+
+    def saved_n(self, savepoint: Savepoint) -> int:
+        """The batch that every declared silver and gold table had absorbed in a savepoint."""
+        dense = (p for p in self.cut.declared if p.startswith(("silver/", "gold/")))
+        saved = (savepoint.tables[p].n for p in dense if p in savepoint.tables)
+        return min((savepoint.bronze.n, *saved))
+
+
+def look_around(layout: Layout, pipeline: Pipeline) -> Surroundings:
+    """Raises HeadgateError if there are no tables, ResetOpenError if a declared one awaits a reset,
+    LogGapError where a log is damaged."""
+    found = cut(layout, pipeline)
+    waiting = awaiting(found)
+    if declared := pipeline.definitions.keys() & waiting:
+        raise ResetOpenError(pipeline.name, declared, why(found))
+    return Surroundings(
+        cut=found,
+        savepoints=all_savepoints(layout),
+        published=dict(_published(found, pipeline)),
+        closings=tuple(sorted({n for _, n in found.bronze.state.closings})),
+        is_open=bool(waiting),
+    )
+
+
+def all_savepoints(layout: Layout) -> tuple[Savepoint, ...]:
+    """Raises NotLevelError if one is damaged: what it needs, nobody can say."""
+    found = []
+    for each in savepoints(layout):
+        if isinstance(each, Unreadable):
+            raise NotLevelError(
+                f"savepoint {each.id} is damaged ({each.why}): what it needs cannot be told",
+                remedy="put it back from a backup, or forget it: headgate savepoint delete "
+                f"PIPELINE {each.id}",
+            )
+        found.append(each)
+    return tuple(found)
+
+
+def _published(found: Cut, pipeline: Pipeline) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """One that was declared and never ran begins with the table's first commit."""
+    by_table: dict[str, tuple[int, ...]] = {}
+    for publication in pipeline.publish.values():
+        path = published_from(publication)
+        at = found.tables.get(Layout.published(publication.name))
+        version = int(at.state.offsets.get("version", 0)) if at else 0
+        by_table[path] = (*by_table.get(path, ()), version)
+    yield from by_table.items()

@@ -1,0 +1,1 @@
+"""Finding what is damaged of a pipeline, and mending it from what is sound."""

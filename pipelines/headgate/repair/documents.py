@@ -1,0 +1,87 @@
+"""Damaged documents: what each one means, and what is lost with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from headgate.repair.findings import Finding
+from headgate.savepoints.savepoint import Savepoint
+from headgate.spec.errors import HeadgateError
+from headgate.storage.documents import Document, read_document
+from headgate.storage.layout import CONTROL, Layout
+
+_MEANS = {
+    "lease": "who runs the pipeline: whoever does so now is fenced off; epochs are in the tables",
+    "status": "what a job said of itself: the next one says it again",
+    "ends": "where batches may end: planned anew at the next start",
+    "stop": "a request to stop: it is forgotten, ask again",
+    "maintenance": "a request for maintenance: it is forgotten, ask again",
+    "maintained": "what a job said of maintenance: the next one says it again",
+    "pause": "the pause is forgotten: the pipeline takes in what is new, until `headgate pause`",
+    "savepoints": "this savepoint is lost, and its name with it; others and the tables stay",
+    "declarations": "the text of a declaration that tables or savepoints were made from; that of "
+    "today's is kept again at the next start, an older one is in your version control",
+}
+_UNKNOWN = "nobody knows what it said: it is put aside as it is"
+LEASES = f"{CONTROL}/lease-"
+UNFINISHED = Layout.document("clone")
+
+
+@dataclass(frozen=True)
+class DamagedDocument:
+    """A document that does not say any more what was written; ``means`` is what putting it aside
+    comes to."""
+
+    path: str
+    what: str
+    means: str
+
+    @property
+    def told(self) -> str:
+        return f"{self.path}: put aside ({self.means})"
+
+    @property
+    def finding(self) -> Finding:
+        return Finding(self.path, self.what, "document")
+
+
+def damaged_documents(layout: Layout) -> tuple[DamagedDocument, ...]:
+    """Every document that is there and damaged; one that is missing says nothing."""
+    return tuple(
+        DamagedDocument(path, what, _means(path))
+        for path in sorted(_documents(layout))
+        if (what := _wrong(layout, path)) is not None
+    )
+
+
+def _documents(layout: Layout) -> Iterator[str]:
+    for folder in (CONTROL, f"{CONTROL}/savepoints", f"{CONTROL}/declarations"):
+        for stat in layout.storage.list(folder):
+            if stat.path.endswith(".json"):
+                yield stat.path
+
+
+def _wrong(layout: Layout, path: str) -> str | None:
+    try:
+        document = read_document(layout.storage, path)
+        if document is not None:
+            _check(path, document)
+    except HeadgateError as error:
+        return error.message.partition(": ")[2] or error.message
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return f"the document is damaged ({error})"
+    return None
+
+
+def _check(path: str, document: Document) -> None:
+    is_savepoint = path.startswith(Layout.savepoint("").rpartition("/")[0])
+    if is_savepoint and Layout.savepoint(Savepoint.from_document(document).id) != path:
+        raise ValueError("it is another savepoint's")
+
+
+def _means(path: str) -> str:
+    name = path.removeprefix(f"{CONTROL}/")
+    return _MEANS.get(
+        name.partition("/" if "/" in name else "-")[0].removesuffix(".json"), _UNKNOWN
+    )

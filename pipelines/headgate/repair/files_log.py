@@ -1,0 +1,166 @@
+"""The files log, filled again: from bronze, which has each file's name, sequence and time with its
+records, and from the landing folder, which has sizes.
+
+A sequence is the high part of the offsets in bronze, so none is ever given twice. What was recorded
+and not read yet is forgotten instead, and recorded again when the driver lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from headgate.failpoints import failpoint
+from headgate.repair.findings import Finding
+from headgate.repair.logs import Log
+from headgate.repair.past import Past
+from headgate.sources.files.log import FILES_LOG, SCHEMA, FilesLog, LoggedFile, standing
+from headgate.spec.model import Pipeline
+from headgate.storage.files import Storage
+from headgate.storage.layout import Layout
+from headgate.tables.arrow import stage_arrow
+from headgate.tables.data_file import DataFile
+from headgate.tables.live_files import live_files
+from headgate.tables.record_shape import POSITION_BITS
+from headgate.tables.state import State
+from headgate.tables.table import Table
+
+NOBODY_KNOWS = "its entry was lost with a damaged files log"
+_SHOWN = 20
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+@dataclass(frozen=True)
+class Filling:
+    """``rows`` are to be recorded again under their sequences, ``bad`` files of the log to be
+    dropped, ``doubtful`` sequences whose files have no record in bronze: they may have been empty,
+    skipped or set aside. ``events`` is the highest number of an event that is left."""
+
+    path: str
+    rows: tuple[LoggedFile, ...] = ()
+    bad: tuple[DataFile, ...] = ()
+    doubtful: tuple[LoggedFile, ...] = ()
+    events: int = 0
+    last: int = 0
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def is_needed(self) -> bool:
+        return bool(self.rows or self.bad)
+
+    @property
+    def told(self) -> Iterator[str]:
+        known = [file for file in self.rows if file.path]
+        lost = [file.sequence for file in self.rows if not file.path]
+        yield f"{self.path}: {len(known):,} files are recorded again, as bronze knows them"
+        if lost:
+            yield (
+                f"{self.path}: of the files {_listed(lost)} nobody knows the names: what was not "
+                "read, or had been skipped or set aside, is recorded anew if it still lies there"
+            )
+        if self.doubtful:
+            yield (
+                f"{self.path}: {_listed(f.path for f in self.doubtful)} have no record in bronze: "
+                "if they had been skipped or set aside, the log does not say so any more"
+            )
+
+
+def filling(
+    layout: Layout, pipeline: Pipeline, log: Log | None, bronze: Table, state: State
+) -> Filling:
+    """What the files log lacks. ``bronze`` and ``state`` say what has been read."""
+    path, data = Layout.files_log(pipeline.source.name), layout.storage
+    known: dict[int, LoggedFile] = {}
+    bad: dict[str, str] = {}
+    files: tuple[DataFile, ...] = ()
+    events = 0
+    if log is not None and log.stands is not None:
+        bad = Past(log.table, data.at(path)).bad_files
+        files = live_files(log.table.handle)
+        sound = (file for file in files if file.path not in bad)
+        known, events = standing(_events(data.at(path), sound))
+    read = int(state.offsets.get("sequence", 0))
+    last = max((*known, read))
+    missing = [sequence for sequence in range(1, last + 1) if sequence not in known]
+    damaged = bool(bad or missing or (log and (log.is_cut or log.is_lost)))
+    there = _in_bronze(bronze, data.at(bronze.name)) if damaged else {}
+    landing = Storage(pipeline.source.files.path) if pipeline.source.files else data
+    findings = [Finding(f"{path}/{file}", what, "file") for file, what in bad.items()]
+    if missing:
+        findings.append(Finding(path, f"files {_listed(missing)} are not in it", "sequence"))
+    return Filling(
+        path,
+        rows=tuple(_row(sequence, there, landing) for sequence in missing),
+        bad=tuple(file for file in files if file.path in bad),
+        doubtful=tuple(_doubtful(known.values(), there, read)) if damaged else (),
+        events=events,
+        last=last,
+        findings=tuple(findings),
+    )
+
+
+def fill(layout: Layout, pipeline: Pipeline, wanted: Filling, epoch: int, now: datetime) -> None:
+    """Write what is lacking in one commit, on a table that is made anew if it is not there."""
+    log = FilesLog(layout.storage, pipeline.name, pipeline.source.name)
+    log.shape.create(FILES_LOG)
+    log.table.fence(epoch)
+    events = enumerate(wanted.rows, start=wanted.events + 1)
+    rows = [{"event": number, **vars(file), "at": now} for number, file in events]
+    held = log.table.refresh()
+    state = held.absorbing(wanted.last, now, batch={"files": len(rows)})
+    staged = stage_arrow(log.table, state, pa.Table.from_pylist(rows, SCHEMA), time_column="at")
+    log.table.commit(state, staged, wanted.bad)
+    failpoint("repair.filled")
+
+
+def _events(data: Storage, files: Iterable[DataFile]) -> Iterator[dict[str, Any]]:
+    for file in files:
+        with data.open(file.path) as source:
+            yield from pq.read_table(source).to_pylist()
+
+
+def _in_bronze(bronze: Table, data: Storage) -> Mapping[int, tuple[str, datetime]]:
+    """Path and modification time of the files that have records in bronze, by their sequences."""
+    found: dict[int, tuple[str, datetime]] = {}
+    for file in live_files(bronze.handle):
+        try:
+            with data.open(file.path) as source:
+                rows = pq.read_table(source, columns=["offset", "file", "ingested_at"])
+        except (OSError, pa.ArrowException):
+            continue  # what bronze lacks itself is told as its own damage
+        sequence = pc.shift_right(rows.column("offset"), POSITION_BITS)
+        grouped = rows.append_column("sequence", sequence).group_by("sequence")
+        for row in grouped.aggregate([("file", "min"), ("ingested_at", "min")]).to_pylist():
+            found[row["sequence"]] = row["file_min"], row["ingested_at_min"]
+    return found
+
+
+def _row(sequence: int, there: Mapping[int, tuple[str, datetime]], landing: Storage) -> LoggedFile:
+    if sequence not in there:
+        return LoggedFile(sequence, "", 0, _EPOCH, "skipped", NOBODY_KNOWS)
+    path, modified = there[sequence]
+    modified = modified.astimezone(UTC)
+    stat = landing.stat(path)
+    # Of a file that is gone or was rewritten nobody knows the size: if it comes, it is another one.
+    size = stat.size if stat is not None and stat.modified == modified else 0
+    return LoggedFile(sequence, path, size, modified)
+
+
+def _doubtful(
+    known: Iterable[LoggedFile], there: Mapping[int, tuple[str, datetime]], read: int
+) -> Iterator[LoggedFile]:
+    for file in known:
+        if file.status == "recorded" and file.sequence <= read and file.sequence not in there:
+            yield file
+
+
+def _listed(names: Iterable[object]) -> str:
+    found = list(map(str, names))
+    more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
+    return ", ".join(found[:_SHOWN]) + more

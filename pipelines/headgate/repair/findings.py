@@ -1,0 +1,30 @@
+"""What an examination says, and why a repair is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from headgate.spec.errors import HeadgateError
+
+Kind = Literal["document", "log", "checkpoint", "file", "position", "sequence"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is not what was written. ``place`` is a path under the pipeline's folder;
+    ``harmless`` says that nothing needs it any more."""
+
+    place: str
+    what: str
+    kind: Kind
+    harmless: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.what}"
+
+
+class CannotRepairError(HeadgateError):
+    """Something is lost that no table can give again."""
+
+    exit_code: ClassVar[int] = 5

@@ -1,0 +1,159 @@
+"""How far a table's log can be read: its entries, its Delta checkpoints, and what they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake.exceptions import DeltaError
+
+from headgate.repair.findings import Finding
+from headgate.storage.files import Storage
+from headgate.tables.errors import CommitRefusedError, LogGapError
+from headgate.tables.log import entry_path, read_commit
+from headgate.tables.log_folder import LogFolder, last_checkpoint, log_folder
+from headgate.tables.table import Table
+
+HINT = "_delta_log/_last_checkpoint"
+
+
+@dataclass(frozen=True)
+class Log:
+    """``table`` reads the log as it will be: the table itself, or a copy of its log that ends at
+    ``stands``, the newest version that can be read (None: none can be). ``newest`` is the highest
+    version that the log has had; ``broken`` are entries that are not what was written, with the
+    reason, ``aside`` Delta checkpoints that are not; ``epoch`` is the highest that is told."""
+
+    path: str
+    table: Table
+    stands: int | None
+    newest: int
+    broken: Mapping[int, str]
+    aside: Mapping[str, str]
+    epoch: int
+    oldest: int = 0
+
+    @property
+    def is_cut(self) -> bool:
+        return self.stands is not None and self.stands < self.newest
+
+    @property
+    def is_lost(self) -> bool:
+        return self.stands is None
+
+    def findings(self) -> Iterator[Finding]:
+        """An entry before the one that a log is read from is history: perhaps nobody needs it."""
+        for version, why in self.broken.items():
+            needed = self.stands is None or version > self.stands
+            what = why if needed else f"{why}; no batch is read from it any more"
+            yield Finding(f"{self.path}/{entry_path(version)}", what, "log", harmless=not needed)
+        for place, why in self.aside.items():
+            yield Finding(f"{self.path}/{place}", why, "checkpoint")
+        if (self.is_cut or self.is_lost) and not self.broken and not self.aside:
+            yield Finding(self.path, "its log does not give the files that it says", "log")
+
+
+def examine_log(storage: Storage, path: str, pipeline: str, scratch: Path) -> Log:
+    """Read a table's whole log. ``scratch`` takes copies of logs that can be read in part only."""
+    table = Table(storage, path, pipeline=pipeline)
+    folder = log_folder(table.storage)
+    broken, epoch = _entries(table.storage, folder)
+    aside = _checkpoints(table.storage, folder)
+    newest = max((*folder.entries, *folder.checkpoints), default=-1)
+    if _can_be_read(table) and table.handle.version() >= newest:
+        newest = table.handle.version()  # a driver may run meanwhile
+        aside |= _hint(table.storage, folder, aside)
+        return Log(path, table, newest, newest, broken, aside, epoch, folder.oldest)
+    for reach, base in sorted(_prefixes(folder, broken, aside), key=_order, reverse=True):
+        copy = _copied(table, folder, broken, reach, base, scratch, pipeline)
+        if _can_be_read(copy):
+            after = {_checkpoint(c) for c in folder.checkpoints if c > (base or -1)}
+            aside |= dict.fromkeys(after - {*aside}, "it does not give the files that the log says")
+            aside |= _hint(table.storage, folder, aside)
+            return Log(path, copy, reach, newest, broken, aside, epoch, folder.oldest)
+    return Log(path, table, None, newest, broken, aside, epoch, folder.oldest)
+
+
+def _entries(storage: Storage, folder: LogFolder) -> tuple[dict[int, str], int]:
+    broken: dict[int, str] = {}
+    epoch = 0
+    if folder.oldest > 0 and not folder.is_trimmed(folder.oldest - 1):
+        broken[0] = "the log's beginning is missing, and no checkpoint holds what it said"
+    for version in range(folder.oldest, (folder.entries[-1] if folder.entries else -1) + 1):
+        try:
+            commit = read_commit(storage, version)
+            epoch = max(epoch, commit.state.epoch if commit else 0)
+        except LogGapError as error:
+            broken[version] = error.message.partition("damaged: ")[2]
+    return broken, epoch
+
+
+def _checkpoints(storage: Storage, folder: LogFolder) -> dict[str, str]:
+    found = {}
+    for version in folder.checkpoints:
+        try:
+            with storage.open(_checkpoint(version)) as source:
+                pq.ParquetFile(source, page_checksum_verification=True).read()
+        except (OSError, pa.ArrowException, ValueError) as error:
+            why = (str(error).splitlines() or ["no data"])[0][:200]
+            found[_checkpoint(version)] = f"cannot be read: {why}"
+    return found
+
+
+def _hint(storage: Storage, folder: LogFolder, aside: Mapping[str, str]) -> dict[str, str]:
+    """What tells readers where the last checkpoint is: without it they look for themselves."""
+    named = last_checkpoint(storage)
+    good = named in folder.checkpoints and _checkpoint(named) not in aside
+    return {} if good or not storage.exists(HINT) else {HINT: "names no checkpoint that is good"}
+
+
+def _prefixes(
+    folder: LogFolder, broken: Mapping[int, str], aside: Mapping[str, str]
+) -> Iterator[tuple[int, int | None]]:
+    """What might be read: from a checkpoint, or from the beginning, up to the first bad entry."""
+    good = [c for c in folder.checkpoints if _checkpoint(c) not in aside]
+    there = set(folder.entries) - broken.keys()
+    for base in (None, *good):
+        reach = next(v for v in count(0 if base is None else base) if v not in there) - 1
+        if reach >= (0 if base is None else base):
+            yield reach, base
+
+
+def _order(prefix: tuple[int, int | None]) -> tuple[int, int]:
+    return prefix[0], -1 if prefix[1] is None else prefix[1]
+
+
+def _copied(
+    table: Table,
+    folder: LogFolder,
+    broken: Mapping[int, str],
+    reach: int,
+    base: int | None,
+    scratch: Path,
+    pipeline: str,
+) -> Table:
+    place = Storage(str(scratch / f"{table.name.replace('/', '-')}-{reach}-{base}"))
+    for version in folder.entries:
+        if version <= reach and version not in broken:
+            table.storage.copy(entry_path(version), place.at(table.name))
+    for version in folder.checkpoints:
+        if base is not None and version <= base:
+            table.storage.copy(_checkpoint(version), place.at(table.name))
+    return Table(place, table.name, pipeline=pipeline)
+
+
+def _can_be_read(table: Table) -> bool:
+    try:
+        table.refresh()
+        table.require_intact()
+    except (LogGapError, CommitRefusedError, DeltaError, OSError, ValueError):
+        return False
+    return True
+
+
+def _checkpoint(version: int) -> str:
+    return f"_delta_log/{version:020d}.checkpoint.parquet"

@@ -1,0 +1,85 @@
+"""Carrying out a repair. Repeatable: killed anywhere, the next one finds what is left to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import datetime
+
+from headgate.failpoints import failpoint
+from headgate.repair.files_log import fill
+from headgate.repair.findings import CannotRepairError
+from headgate.repair.plan import Plan
+from headgate.repair.surgery import Aside, mend_log, put_log_aside
+from headgate.savepoints.resets import Resets, intend
+from headgate.spec.errors import HeadgateError
+from headgate.spec.model import Pipeline
+from headgate.storage.layout import CONTROL, Layout
+from headgate.tables.cut import tables_of
+from headgate.tables.log import read_commit
+from headgate.tables.log_folder import log_folder
+from headgate.tables.table import Table
+
+WHY = "repair"
+
+
+def highest_epoch(layout: Layout, pipeline: str) -> int:
+    """The highest epoch that any readable entry of any table tells. Reads all logs."""
+    epochs = [0]
+    for table in tables_of(layout, pipeline):
+        for version in log_folder(table.storage).entries:
+            with suppress(HeadgateError):
+                commit = read_commit(table.storage, version)
+                epochs.append(commit.state.epoch if commit else 0)
+    return max(epochs)
+
+
+def put_documents_aside(layout: Layout, paths: Iterable[str], now: datetime) -> None:
+    aside = Aside(layout.storage, now)
+    for path in paths:
+        aside.put(path)
+        failpoint("repair.document_aside")
+
+
+def mend(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: datetime) -> None:
+    """Do what a plan says, under a lease over all layers whose epoch is given.
+
+    Raises CannotRepairError, with nothing changed, where the plan is refused; FencedError.
+    """
+    if plan.refusal is not None:
+        raise CannotRepairError(
+            plan.refusal,
+            remedy=f"put {layout.storage.uri()} back from a backup, as a whole, or read everything "
+            f"again into another folder: headgate run {pipeline.file} --root ANOTHER_FOLDER",
+        )
+    put_documents_aside(layout, (document.path for document in plan.documents), now)
+    aside = Aside(layout.storage, now)
+    for log in plan.logs:
+        mend_log(layout.storage, log, aside, epoch, now)
+    for path in plan.lost:
+        put_log_aside(layout.storage, path, aside)
+    tables = {table.name: table for table in tables_of(layout, pipeline.name)}
+    for table in tables.values():
+        table.fence(epoch)
+        failpoint("repair.fenced")
+    if plan.filling is not None:
+        fill(layout, pipeline, plan.filling, epoch, now)
+    _reset(tables, pipeline, plan, now)
+    for path, version in plan.positions.items():
+        _place(tables[path], version, now)
+
+
+def _reset(tables: dict[str, Table], pipeline: Pipeline, plan: Plan, now: datetime) -> None:
+    bronze = tables.get(Layout.bronze(pipeline.source.name))
+    if bronze is None:
+        return
+    if plan.resets:
+        intend(bronze, plan.targets, now, why=WHY, reread=plan.reread, above=plan.generation)
+    built = (table for path, table in tables.items() if not path.startswith(CONTROL))
+    Resets(bronze).carry_out(built, now)
+
+
+def _place(publication: Table, version: int, now: datetime) -> None:
+    """Let a publication go on behind a version of its table."""
+    held = publication.refresh()
+    publication.commit(held.absorbing(held.n, now, offsets={"version": version}))

@@ -1,0 +1,106 @@
+"""Damaged files are never removed: they are put aside, under ``_headgate/damaged/<time>/``.
+
+A log that is cut keeps its versions. What it said from the bad entry on is replaced by commits that
+say nothing but where the table stood before, so no version is ever given twice: savepoints and
+publications name them. The bad entry is replaced last; until then the damage is still seen.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import datetime
+
+from headgate.failpoints import failpoint
+from headgate.repair.logs import HINT, Log
+from headgate.storage.files import Storage
+from headgate.storage.layout import CONTROL
+from headgate.tables.live_files import live_files
+from headgate.tables.log import commit_metadata, entry_path
+from headgate.tables.log_folder import log_folder
+from headgate.tables.seal import digest_of
+from headgate.tables.state import commit_time
+
+
+class Aside:
+    """Where this repair puts what is damaged."""
+
+    def __init__(self, storage: Storage, now: datetime) -> None:
+        self._storage = storage
+        self.folder = f"{CONTROL}/damaged/{now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03d}Z"
+
+    def put(self, path: str) -> None:
+        """Move a file, if it is there."""
+        if self.keep(path):
+            self._storage.remove(path)
+
+    def keep(self, path: str) -> bool:
+        """Copy a file that is about to be replaced; False where there is none."""
+        if not self._storage.exists(path):
+            return False
+        self._storage.copy(path, self._storage.at(self.folder))
+        return True
+
+
+def mend_log(storage: Storage, log: Log, aside: Aside, epoch: int, now: datetime) -> None:
+    """Put a log's bad checkpoints aside, and cut it behind the newest version that can be read.
+
+    Repeatable; ``storage`` is the pipeline's.
+    """
+    for place in log.aside:
+        aside.put(f"{log.path}/{place}")
+        failpoint("repair.checkpoint_aside")
+    if log.stands is None or not log.is_cut:
+        return
+    for _, path in _behind(storage.at(log.path), log.stands):
+        aside.put(f"{log.path}/{path}")
+    aside.put(f"{log.path}/{HINT}")
+    entry = _standing_still(log, epoch, now)
+    for version in range(log.newest, log.stands, -1):
+        path = f"{log.path}/{entry_path(version)}"
+        aside.keep(path)
+        storage.write(path, entry)
+        failpoint("repair.entry_replaced")
+
+
+def put_log_aside(storage: Storage, path: str, aside: Aside) -> None:
+    """Take a table's whole log away: it is made anew by the next driver. Repeatable: its first
+    entry goes last, so that the table is not taken for one that never was."""
+    stats = sorted(storage.list(f"{path}/_delta_log"), key=lambda stat: stat.path, reverse=True)
+    for stat in stats:
+        aside.put(stat.path)
+        failpoint("repair.log_aside")
+
+
+def _behind(table: Storage, version: int) -> tuple[tuple[int, str], ...]:
+    """The Delta checkpoints, and what belongs to them, of later versions."""
+    paths = log_folder(table).paths
+    return tuple(
+        (v, path) for v, path in paths if v > version and not path.endswith(f"{v:020d}.json")
+    )
+
+
+def _standing_still(log: Log, epoch: int, now: datetime) -> bytes:
+    """An entry of no files that says where the table stood."""
+    held = log.table.refresh()
+    state = held.held("fence", epoch)
+    state = replace(state, files=digest_of(live_files(log.table.handle)), footers={})
+    millis = commit_time(now) // 1000
+    actions = (
+        {
+            "commitInfo": {
+                "timestamp": millis,
+                "operation": "WRITE",
+                "operationParameters": {"mode": "Append"},
+                **commit_metadata(state),
+            }
+        },
+        {
+            "txn": {
+                "appId": log.table.app,
+                "version": state.transaction_version,
+                "lastUpdated": millis,
+            }
+        },
+    )
+    return b"".join(json.dumps(action).encode() + b"\n" for action in actions)

@@ -1,0 +1,130 @@
+"""The checkpoints of a pipeline: bronze's commits, what a crash would have done again, open state.
+
+Read from the tables alone, while drivers run or not.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from headgate.spec.model import Pipeline
+from headgate.storage.layout import Layout
+from headgate.tables.cut import Cut, Standing, cut
+from headgate.tables.data_file import FINAL
+from headgate.tables.history import lineage
+from headgate.tables.live_files import partition_files
+from headgate.tables.log import entry_path
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One commit of bronze: ``rows`` and ``bytes`` are what it added; ``took`` is the time from the
+    batch's beginning to the commit."""
+
+    n: int
+    committed: datetime
+    took: timedelta
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What a table would absorb again, or for the first time, after a crash now."""
+
+    table: str
+    batches: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class OpenWindow:
+    """A window that can still change: its rows in gold, and the bytes in memory of what they are
+    folded on from."""
+
+    table: str
+    start: datetime
+    end: datetime
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """``history`` has the newest first."""
+
+    n: int
+    generation: int
+    history: tuple[Checkpoint, ...]
+    replay: tuple[Replay, ...]
+    windows: tuple[OpenWindow, ...]
+
+
+def checkpoints(layout: Layout, pipeline: Pipeline, most: int = 10) -> Checkpoints:
+    """Raises HeadgateError if the pipeline has no tables, LogGapError where a log is damaged."""
+    at = cut(layout, pipeline)
+    history = _history(at.bronze, most)
+    return Checkpoints(
+        n=at.bronze.n,
+        generation=at.bronze.state.generation,
+        history=history,
+        replay=tuple(_replay(at)),
+        windows=tuple(w for name in pipeline.gold for w in _open_windows(at, Layout.gold(name))),
+    )
+
+
+def _history(bronze: Standing, most: int) -> tuple[Checkpoint, ...]:
+    commits = lineage(bronze.table, bronze.version)
+    found = []
+    for commit in islice((c for c in commits if c.state.kind == "data"), most):
+        stat = bronze.table.storage.stat(entry_path(commit.version))
+        assert stat is not None
+        began = datetime.fromtimestamp(commit.state.at / 1_000_000, UTC)
+        found.append(
+            Checkpoint(
+                n=commit.state.n,
+                committed=stat.modified,
+                took=stat.modified - began,
+                rows=sum(f.rows for f in commit.files),
+                bytes=sum(f.size for f in commit.files),
+            )
+        )
+    return tuple(found)
+
+
+def _replay(at: Cut) -> list[Replay]:
+    """Everything is read by batches: a table that stands at n goes on with n + 1."""
+    lowest = at.n
+    rows: dict[int, int] = {}
+    for commit in lineage(at.bronze.table, at.bronze.version):
+        if commit.state.n <= lowest:
+            break
+        if commit.state.kind == "data":
+            rows[commit.state.n] = sum(f.rows for f in commit.files)
+    return [
+        Replay(path, at.bronze.n - table.n, sum(r for n, r in rows.items() if n > table.n))
+        for path, table in at.dense.items()
+        if table.n < at.bronze.n
+    ]
+
+
+def _open_windows(at: Cut, path: str) -> list[OpenWindow]:
+    table = at.tables[path].table
+    found: dict[tuple[datetime, datetime], list[int]] = defaultdict(lambda: [0, 0])
+    for file in partition_files(table.handle, FINAL, False):
+        with table.storage.open(file.path) as source:
+            rows = pq.read_table(source, columns=["window_start", "window_end", "_state"])
+        for start, end in set(zip(*(rows.column(i).to_pylist() for i in (0, 1)), strict=True)):
+            of_window = pc.equal(rows.column(0), pa.scalar(start, rows.schema[0].type))
+            state = rows.filter(of_window)
+            counted = found[start, end]
+            counted[0] += len(state)
+            counted[1] += state.column(2).combine_chunks().nbytes
+    return [OpenWindow(path, *window, *counted) for window, counted in sorted(found.items())]

@@ -1,0 +1,124 @@
+"""A pipeline as of a savepoint, copied into another root; the original is only read.
+
+What is copied of a table is its log up to the savepoint's version, the files that are live there,
+and those of batches that the tables below have still to absorb. A copy that is not whole says so,
+and no driver starts on it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Collection, Iterator
+from typing import ClassVar
+
+from deltalake import DeltaTable
+
+from headgate.failpoints import failpoint
+from headgate.savepoints.errors import SavepointError
+from headgate.savepoints.savepoint import SavedTable, Savepoint
+from headgate.savepoints.verify import verify
+from headgate.spec.errors import HeadgateError
+from headgate.storage.documents import Document, read_document, write_document
+from headgate.storage.files import Storage
+from headgate.storage.layout import Layout
+from headgate.tables.history import lineage
+from headgate.tables.live_files import live_files
+from headgate.tables.seal import digest_of
+from headgate.tables.table import Table
+
+_UNFINISHED = Layout.document("clone")
+_VERSIONED = re.compile(r"_delta_log/(\d{20})\.")
+
+
+class UnfinishedCloneError(HeadgateError):
+    """A folder holds a part of a clone."""
+
+    exit_code: ClassVar[int] = 5
+
+
+def clone(
+    layout: Layout, savepoint: Savepoint, to: Layout, *, passing: Collection[str] = ()
+) -> None:
+    """Copy a pipeline as of a savepoint, without the tables ``passing``. Repeatable: killed
+    anywhere, it goes on where it was.
+
+    Raises SavepointError if a file is missing or there is a pipeline under ``to`` already.
+    """
+    unfinished = read_document(to.storage, _UNFINISHED)
+    if unfinished is None and any(to.storage.folders()):
+        raise SavepointError(
+            f"{to.storage.root}: there is a pipeline already",
+            remedy="name another folder with --to",
+        )
+    if unfinished is not None and unfinished["savepoint"] != savepoint.id:
+        raise _unfinished(to, unfinished)
+    if problems := verify(layout, savepoint.pipeline, savepoint, passing=passing):
+        raise SavepointError(
+            f"savepoint {savepoint.id} cannot be cloned: {problems[0].table} {problems[0].what}",
+            remedy="older ones: headgate savepoint list PIPELINE",
+        )
+    begun = {"savepoint": savepoint.id, "root": _root(layout)}
+    write_document(to.storage, _UNFINISHED, begun)
+    tables = {path: saved for path, saved in savepoint.tables.items() if path not in passing}
+    lowest = min((t.n for p, t in tables.items() if p.startswith(("silver/", "gold/"))), default=0)
+    for path, saved in tables.items():
+        table = Table(layout.storage, path, pipeline=savepoint.pipeline)
+        _copy(table, to.storage.at(path), saved, lowest)
+        failpoint("clone.table_done")
+    if layout.storage.exists(kept := Layout.declaration(savepoint.definition)):
+        layout.storage.copy(kept, to.storage)
+    for path, saved in tables.items():
+        table = Table(to.storage, path, pipeline=savepoint.pipeline)
+        table.refresh()
+        if digest_of(live_files(table.handle)) != saved.files:
+            raise SavepointError(f"{path}: the copy is not what the savepoint says", "try again")
+        table.require_intact()
+    to.storage.remove(_UNFINISHED)
+
+
+def require_whole(layout: Layout) -> None:
+    """Raises UnfinishedCloneError if a clone into this folder was begun and not finished."""
+    if (unfinished := read_document(layout.storage, _UNFINISHED)) is not None:
+        raise _unfinished(layout, unfinished)
+
+
+def _unfinished(to: Layout, begun: Document) -> UnfinishedCloneError:
+    id_ = begun["savepoint"]
+    # The savepoint is under the root that it was copied from.
+    places = shlex.join(["--to", _root(to), "--root", begun.get("root", "ROOT")])
+    return UnfinishedCloneError(
+        f"{to.storage.root}: the copy of savepoint {id_} was not finished",
+        remedy=f"headgate savepoint restore PIPELINE {id_} {places}, or remove the folder",
+    )
+
+
+def _root(layout: Layout) -> str:
+    return layout.storage.root.rpartition("/")[0]
+
+
+def _copy(table: Table, to: Storage, saved: SavedTable, lowest: int) -> None:
+    storage = table.storage
+    for path in (*_files(table, saved, lowest), *_log(storage, saved.version)):
+        there = to.stat(path)
+        if there is None or there.size != getattr(storage.stat(path), "size", None):
+            storage.copy(path, to)
+
+
+def _files(table: Table, saved: SavedTable, lowest: int) -> Iterator[str]:
+    then = DeltaTable(table.storage.uri(), version=saved.version)
+    live = {file.path for file in live_files(then)}
+    yield from live
+    for commit in lineage(table, saved.version):
+        if commit.state.n <= lowest:
+            return
+        if commit.state.kind == "data":
+            files = (file.path for file in commit.files if file.path not in live)
+            yield from (path for path in files if table.storage.exists(path))
+
+
+def _log(table: Storage, upto: int) -> Iterator[str]:
+    for stat in table.list("_delta_log"):
+        named = _VERSIONED.match(stat.path)
+        if named and int(named[1]) <= upto:
+            yield stat.path

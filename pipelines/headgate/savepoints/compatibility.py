@@ -1,0 +1,182 @@
+"""What a changed declaration asks of the tables that are there: decisions over plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal
+
+from headgate.spec.quantities import format_duration
+
+Verdict = Literal["resume", "new", "rebuild", "reread", "refuse", "left"]
+"""``resume``: it goes on as it is; ``new``: it is made and catches up; ``rebuild``: it is built
+anew from the table above it; ``reread``: the whole pipeline is built anew, from its source;
+``refuse``: neither is possible; ``left``: it is not declared any more and stays as it is."""
+
+Named = Mapping[str, Any]
+
+_DURATIONS = ("size", "every", "allowed_lateness", "within", "future_after", "idle_after")
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """``table`` is a path such as ``gold/bids_per_minute``; its late table goes with it."""
+
+    table: str
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A table that is there: the digest that it was made as, and what that stood for, if the
+    declaration of then is still kept (``spec.digest.Meaning``)."""
+
+    definition: str
+    meaning: Named | None
+
+
+def compare(
+    declared: Named,
+    definitions: Mapping[str, str],
+    deployed: Mapping[str, Deployed],
+    *,
+    can_reread: bool,
+) -> tuple[TablePlan, ...]:
+    """What becomes of each table, those that are declared first.
+
+    ``declared`` is the meaning of the declaration, ``definitions`` has its digests by the paths of
+    bronze, silver and gold tables, ``deployed`` what is there by the same paths. ``can_reread``
+    says whether the source still holds everything that was ever read.
+    """
+    plans = [
+        _plan(path, definitions[path], deployed, declared, can_reread)
+        for path in definitions
+        if _layer(path) in ("bronze", "silver", "gold")
+    ]
+    made = {plan.table for plan in plans if plan.verdict == "new"}
+    for path in deployed.keys() - definitions.keys():
+        plans.append(TablePlan(path, "left", tuple(_renamed(path, deployed[path], declared, made))))
+    return tuple(plans)
+
+
+def worst(plans: tuple[TablePlan, ...]) -> Verdict:
+    """What the pipeline as a whole asks for."""
+    order: tuple[Verdict, ...] = ("refuse", "reread", "rebuild")
+    verdicts = {plan.verdict for plan in plans}
+    return next((verdict for verdict in order if verdict in verdicts), "resume")
+
+
+def _plan(
+    path: str,
+    definition: str,
+    deployed: Mapping[str, Deployed],
+    declared: Named,
+    can_reread: bool,
+) -> TablePlan:
+    there = deployed.get(path)
+    if there is None:
+        return _of_no_table(path, deployed)
+    if there.definition == "":
+        why = "what it was built from was built anew while it was not declared"
+        return TablePlan(path, "rebuild", (why,))
+    if there.definition == definition:
+        return TablePlan(path, "resume")
+    reasons = tuple(_reasons(path, there.meaning, declared))
+    if _layer(path) != "bronze":
+        return TablePlan(path, "rebuild", reasons)
+    return TablePlan(path, "reread" if can_reread else "refuse", reasons)
+
+
+def _of_no_table(path: str, deployed: Mapping[str, Deployed]) -> TablePlan:
+    """A second bronze table there cannot be: everything there was built from the first."""
+    before = next((other for other in deployed if _layer(other) == "bronze"), None)
+    if _layer(path) != "bronze" or before is None:
+        return TablePlan(path, "new")
+    name = before.partition("/")[2]
+    why = f"its source was called {name}: name it so again, or run it into another root"
+    return TablePlan(path, "refuse", (why,))
+
+
+def _reasons(path: str, before: Named | None, after: Named) -> Iterator[str]:
+    if before is None:
+        yield "it was made from a declaration that is not kept"
+        return
+    if before["version"] != after["version"]:
+        yield "this version of Headgate means something else by the same declaration"
+    own = list(_differences(_section(before, path) or {}, _section(after, path) or {}))
+    yield from own
+    if not own and (above := _above(after, path)) is not None:
+        yield f"{above} changes"
+
+
+def _section(meaning: Named, path: str) -> Named | None:
+    layer, _, name = path.partition("/")
+    found: Named | None = meaning["sources" if layer == "bronze" else layer].get(name)
+    return found
+
+
+def _above(meaning: Named, path: str) -> str | None:
+    section, layer = _section(meaning, path) or {}, _layer(path)
+    above = {"gold": ("silver", section.get("silver")), "silver": ("bronze", section.get("source"))}
+    return "/".join(map(str, above[layer])) if layer in above else None
+
+
+def _differences(before: Named, after: Named, within: str = "") -> Iterator[str]:
+    """In words: ``measures: top added``, ``window.size changed``."""
+    for key in sorted({*before, *after}):
+        old, new, place = before.get(key), after.get(key), f"{within}{key}"
+        if old == new or key == "name":
+            continue
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            yield from _differences(old, new, f"{place}.")
+        elif isinstance(old, list) and isinstance(new, list) and _have_names(old + new):
+            yield from _named_differences(place, old, new)
+        elif _is_short(old) and _is_short(new):
+            yield f"{place} changed: {_text(key, old)} -> {_text(key, new)}"
+        else:
+            yield f"{place} changed"
+
+
+def _named_differences(place: str, old: list[Named], new: list[Named]) -> Iterator[str]:
+    before, after = ({item["name"]: item for item in items} for items in (old, new))
+    for name in before.keys() | after.keys():
+        if name not in before:
+            yield f"{place}: {name} added"
+        elif name not in after:
+            yield f"{place}: {name} removed"
+        elif before[name] != after[name]:
+            yield f"{place}: {name} changed"
+    if before == after:
+        yield f"{place} in another order"
+
+
+def _renamed(path: str, there: Deployed, declared: Named, made: set[str]) -> Iterator[str]:
+    """A table that went, and one that came and means the same."""
+    old = _section(there.meaning, path) if there.meaning else None
+    for new in sorted(made):
+        if (
+            old
+            and _layer(new) == _layer(path)
+            and not list(_differences(old, _section(declared, new) or {}))
+        ):
+            yield f"{new} means the same; a table that is renamed is built anew, this one stays"
+
+
+def _layer(path: str) -> str:
+    return path.partition("/")[0]
+
+
+def _have_names(values: list[Any]) -> bool:
+    return all(isinstance(value, Mapping) and "name" in value for value in values)
+
+
+def _is_short(value: Any) -> bool:
+    return value is None or (isinstance(value, str | int | float | bool) and len(str(value)) < 60)
+
+
+def _text(key: str, value: Any) -> str:
+    if key in _DURATIONS and isinstance(value, int):
+        return format_duration(timedelta(microseconds=value))
+    return "none" if value is None else str(value)

@@ -1,0 +1,69 @@
+"""The declarations that a pipeline's tables were made from, kept beside them.
+
+Each under the digest of its meaning, so it proves itself and is never changed. Secrets are
+placeholders in a declaration's text, and nothing is put in their place here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from headgate.savepoints.errors import SavepointError
+from headgate.spec.errors import HeadgateError
+from headgate.spec.load import load_text
+from headgate.spec.model import Pipeline
+from headgate.storage.documents import read_document, write_document
+from headgate.storage.layout import Layout
+
+
+def keep(layout: Layout, pipeline: Pipeline) -> None:
+    """Keep a declaration's text, if one of the same meaning is not kept yet."""
+    path = Layout.declaration(pipeline.digest)
+    if not layout.storage.exists(path):
+        content = {"file": str(pipeline.file), "text": pipeline.text}
+        write_document(layout.storage, path, content)
+
+
+def all_kept(layout: Layout) -> Iterator[Pipeline]:
+    """Those that can still be read."""
+    folder = Layout.declaration("").rpartition("/")[0]
+    for stat in layout.storage.list(folder):
+        with suppress(HeadgateError, KeyError, TypeError):
+            yield kept(layout, stat.path.rpartition("/")[2].removesuffix(".json"))
+
+
+def declaration_of(layout: Layout, pipeline: Pipeline, made_as: Mapping[str, str]) -> str:
+    """The digest of the declaration that all of some tables were made from: that of ``pipeline``,
+    which is kept then, or of a kept one; empty where there is none. ``made_as`` has the tables'
+    own digests by their paths; what is not declared any more does not count."""
+    if _made_from(pipeline, made_as):
+        keep(layout, pipeline)
+        return pipeline.digest
+    return next((p.digest for p in all_kept(layout) if _made_from(p, made_as)), "")
+
+
+def _made_from(pipeline: Pipeline, made_as: Mapping[str, str]) -> bool:
+    return all(made_as.get(path) == digest for path, digest in pipeline.definitions.items())
+
+
+def kept(layout: Layout, digest: str, *, beside: Path | None = None) -> Pipeline:
+    """The declaration with a digest; relative paths in it are of ``beside``, by default of the
+    file that it was read from.
+
+    Raises SavepointError if it is not kept, or is not what it was.
+    """
+    document = read_document(layout.storage, Layout.declaration(digest))
+    if document is None:
+        raise SavepointError(
+            f"the declaration that {digest[:12]} is the digest of is not kept",
+            remedy="take it from your version control, and see: headgate plan FILE",
+        )
+    pipeline = load_text(document["text"], beside or Path(document["file"]))
+    if pipeline.digest != digest:
+        raise SavepointError(
+            f"{layout.storage.uri(Layout.declaration(digest))}: this is another declaration now",
+            remedy="take it from your version control, and see: headgate plan FILE",
+        )
+    return pipeline

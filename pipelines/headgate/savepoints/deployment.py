@@ -1,0 +1,81 @@
+"""What is deployed under a root, compared with what a declaration says now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headgate.savepoints.compatibility import Deployed, TablePlan, Verdict, compare, worst
+from headgate.savepoints.declarations import all_kept, declaration_of
+from headgate.sources.files.again import gone_files
+from headgate.spec.digest import Meaning, meaning_of
+from headgate.spec.model import Pipeline
+from headgate.storage.layout import Layout
+from headgate.tables.cut import tables_of
+from headgate.tables.engine import engine
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """``engine`` is what wrote the tables last, None where there are none; ``declaration`` the
+    digest of the declaration that all tables were made from, empty where it is not kept."""
+
+    tables: tuple[TablePlan, ...]
+    engine: str | None
+    declaration: str
+
+    @property
+    def verdict(self) -> Verdict:
+        return "new" if self.engine is None else worst(self.tables)
+
+    @property
+    def engine_changed(self) -> bool:
+        return self.engine not in (None, "", engine())
+
+    def to_rebuild(self) -> tuple[str, ...]:
+        return tuple(p.table for p in self.tables if p.verdict in ("rebuild", "reread"))
+
+
+def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
+    """Compare. Reads logs and kept declarations, and lists the landing folder if bronze changes.
+
+    Raises LogGapError where a log is damaged.
+    """
+    kept = {p.digest: p for p in all_kept(layout)}
+    by_table = _by_table(kept)
+    tables = {table.name: table for table in tables_of(layout, pipeline.name)}
+    layers = ("bronze/", "silver/", "gold/")
+    states = {path: t.refresh() for path, t in tables.items() if path.startswith(layers)}
+    deployed = {
+        path: Deployed(state.definition, by_table.get((path, state.definition)))
+        for path, state in states.items()
+    }
+    bronze = states.get(Layout.bronze(pipeline.source.name))
+    changed = bronze is not None and bronze.definition != pipeline.definitions[_bronze(pipeline)]
+    plans = compare(
+        meaning_of(pipeline),
+        pipeline.definitions,
+        deployed,
+        can_reread=changed and _holds_everything(layout, pipeline),
+    )
+    made_as = {path: table.refresh().definition for path, table in tables.items()}
+    declaration = declaration_of(layout, pipeline, made_as) if bronze else ""
+    wrote = next((s.engine for path, s in states.items() if path.startswith("bronze/")), None)
+    return Deployment(plans, wrote, declaration)
+
+
+def _bronze(pipeline: Pipeline) -> str:
+    return Layout.bronze(pipeline.source.name)
+
+
+def _by_table(kept: Mapping[str, Pipeline]) -> dict[tuple[str, str], Meaning]:
+    return {
+        (path, definition): meaning_of(pipeline)
+        for pipeline in kept.values()
+        for path, definition in pipeline.definitions.items()
+    }
+
+
+def _holds_everything(layout: Layout, pipeline: Pipeline) -> bool:
+    """Of files only: a topic's first records expire, and nobody knows what they were."""
+    return pipeline.source.files is not None and gone_files(layout, pipeline, after=0) is None

@@ -1,0 +1,98 @@
+"""Going back to a savepoint, under a lease that this process holds.
+
+Silver, gold, late and quarantine tables get the files that they had; bronze and the files log stay,
+and the stages catch up from bronze. With ``reread`` bronze goes back too.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from headgate.failpoints import failpoint
+from headgate.savepoints.errors import SavepointError
+from headgate.savepoints.pasts import BronzePast
+from headgate.savepoints.resets import Intent, Resets, Target, intend, is_built
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.verify import passed_over, verify
+from headgate.spec.model import Pipeline
+from headgate.storage.layout import Layout
+from headgate.tables.cut import tables_of
+from headgate.tables.errors import LogGapError
+from headgate.tables.table import Table
+
+
+def restore(
+    layout: Layout,
+    pipeline: Pipeline,
+    savepoint: Savepoint,
+    epoch: int,
+    now: datetime,
+    *,
+    reread: bool = False,
+) -> Intent:
+    """Restore a savepoint in place. ``epoch`` is that of the lease over all layers.
+
+    Repeatable: killed anywhere, it is finished by the next restore or the next driver. Raises
+    SavepointError if a file that it needs is missing or bronze has another past by now,
+    FencedError, CommitRefusedError. Tables that are neither declared nor there are passed over.
+    """
+    gone = passed_over(layout, pipeline, savepoint)
+    if problems := verify(layout, pipeline.name, savepoint, passing=gone):
+        raise SavepointError(
+            f"savepoint {savepoint.id} cannot be restored: {problems[0].table} {problems[0].what}"
+            + (f", and {len(problems) - 1} more" if problems[1:] else ""),
+            remedy=f"headgate savepoint verify PIPELINE {savepoint.id}; "
+            "older ones: headgate savepoint list PIPELINE",
+        )
+    tables = {table.name: table for table in tables_of(layout, pipeline.name)}
+    for table in tables.values():
+        table.fence(epoch)
+        failpoint("restore.fenced")
+    bronze = tables[Layout.bronze(pipeline.source.name)]
+    if not reread:
+        _require_same_past(savepoint, bronze)
+    targets = savepoint.targets()
+    # A table that is younger than the savepoint begins anew, and catches up.
+    declared = pipeline.definitions
+    younger = (path for path in tables if is_built(path) and path not in targets)
+    targets |= {path: Target(keep=path not in declared) for path in younger}
+    # All tables are asked for, even if the same restore was left half done: those that it had
+    # brought back may have gone on since.
+    intent = intend(
+        bronze,
+        {path: target for path, target in targets.items() if path in tables},
+        now,
+        why=f"restore of savepoint {savepoint.id}" + (", bronze too" if reread else ""),
+        savepoint=savepoint.id,
+        reread=savepoint.bronze.target if reread else None,
+    )
+    Resets(bronze).carry_out(tables.values(), now)
+    _prove(savepoint, tables, intent)
+    return intent
+
+
+def _require_same_past(savepoint: Savepoint, bronze: Table) -> None:
+    """Raises SavepointError if bronze was taken back since, and has other batches now."""
+    if not BronzePast(bronze).has(savepoint):
+        raise SavepointError(
+            f"savepoint {savepoint.id} cannot be restored beside today's bronze: bronze was taken "
+            f"back to before it, and its batches behind that are others now",
+            remedy="take bronze back too, and read from the source again: headgate savepoint "
+            f"restore PIPELINE {savepoint.id} --reread; or have it as a copy: headgate savepoint "
+            f"restore PIPELINE {savepoint.id} --to ANOTHER_FOLDER",
+        )
+
+
+def _prove(savepoint: Savepoint, tables: dict[str, Table], intent: Intent) -> None:
+    """Every table has exactly the files and the position that the savepoint says."""
+    for path, target in intent.tables.items():
+        saved, state = savepoint.tables.get(path), tables[path].refresh()
+        tables[path].require_intact()
+        wanted = (saved.files, saved.n) if saved else (target.files, 0)
+        if target.keep:
+            wanted = state.files, 0
+        if (state.files, state.n) != wanted:
+            raise LogGapError(
+                f"{path}: after the restore it is not what the savepoint says",
+                remedy="restore it again; if that does not help, report it",
+            )

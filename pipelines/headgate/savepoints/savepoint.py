@@ -1,0 +1,141 @@
+"""What a savepoint says: one document over source, bronze, and every table built from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from deltalake import DeltaTable
+
+from headgate.savepoints.resets import Target
+from headgate.storage.layout import CONTROL
+from headgate.tables.cut import Cut, Standing
+from headgate.tables.engine import engine
+from headgate.tables.live_files import live_files
+from headgate.tables.seal import digest_of
+
+
+@dataclass(frozen=True)
+class SavedTable:
+    """A table's version, where it stood, and the digest of the files that were live."""
+
+    version: int
+    n: int
+    generation: int
+    files: str
+    definition: str
+    rows: int
+    bytes: int
+
+    @staticmethod
+    def of(at: Standing) -> SavedTable:
+        # What is live, not what our last commit says: somebody's OPTIMIZE may have come after it.
+        handle = at.table.handle
+        if handle.version() != at.version:
+            handle = DeltaTable(at.table.storage.uri(), version=at.version)
+        files = live_files(handle)
+        return SavedTable(
+            version=at.version,
+            n=at.n,
+            generation=at.state.generation,
+            files=digest_of(files),
+            definition=at.state.definition,
+            rows=sum(f.rows for f in files),
+            bytes=sum(f.size for f in files),
+        )
+
+    @property
+    def target(self) -> Target:
+        return Target(self.version, self.files)
+
+
+@dataclass(frozen=True)
+class Savepoint:
+    """``n`` is the batch that every table has absorbed; bronze's own n may be higher. ``closing``
+    (the closing clock) and ``clocks`` are microseconds since 1970 UTC. ``definition`` is the
+    digest of the declaration, whose text is kept under it (``savepoints.declarations``)."""
+
+    id: str
+    pipeline: str
+    created: datetime
+    note: str
+    n: int
+    generation: int
+    definition: str
+    offsets: Mapping[str, int]
+    clocks: Mapping[str, int]
+    closing: int | None
+    topics: tuple[str, ...]
+    tables: Mapping[str, SavedTable]
+    engine: str = ""
+
+    @staticmethod
+    def of(
+        cut: Cut,
+        pipeline: str,
+        definition: str,
+        now: datetime,
+        *,
+        note: str = "",
+    ) -> Savepoint:
+        bronze = cut.bronze.state
+        return Savepoint(
+            id=f"{now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03d}Z-{cut.n}",
+            pipeline=pipeline,
+            created=now,
+            note=note,
+            n=cut.n,
+            generation=bronze.generation,
+            definition=definition,
+            offsets=dict(bronze.offsets),
+            clocks=dict(bronze.clocks),
+            closing=bronze.closing,
+            topics=tuple(bronze.topics),
+            tables={path: SavedTable.of(at) for path, at in cut.tables.items()},
+            engine=engine(),
+        )
+
+    @property
+    def rows(self) -> int:
+        return sum(t.rows for t in self._data.values())
+
+    @property
+    def bytes(self) -> int:
+        return sum(t.bytes for t in self._data.values())
+
+    @property
+    def bronze(self) -> SavedTable:
+        return next(t for path, t in self.tables.items() if path.startswith("bronze/"))
+
+    @property
+    def _data(self) -> dict[str, SavedTable]:
+        return {p: t for p, t in self.tables.items() if not p.startswith(CONTROL)}
+
+    def targets(self) -> dict[str, Target]:
+        """What a restore takes back: all that is built from bronze."""
+        above = ("bronze/", CONTROL)
+        return {p: t.target for p, t in self.tables.items() if not p.startswith(above)}
+
+    def document(self) -> dict[str, Any]:
+        content = asdict(self) | {"created": self.created.isoformat()}
+        return content | {"digest": _digest(content)}
+
+    @staticmethod
+    def from_document(content: Mapping[str, Any]) -> Savepoint:
+        """Raises ValueError, KeyError or TypeError if it is not what was written."""
+        said = {k: v for k, v in content.items() if k not in ("digest", "schema")}
+        if _digest(said) != content["digest"]:
+            raise ValueError("it is not what its digest says")
+        tables = {path: SavedTable(**table) for path, table in said["tables"].items()}
+        created = datetime.fromisoformat(said["created"])
+        return Savepoint(
+            **said | {"tables": tables, "created": created, "topics": tuple(said["topics"])}
+        )
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,162 @@
+"""The savepoints of a pipeline: taken, found, forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from headgate.savepoints.declarations import declaration_of
+from headgate.savepoints.errors import NoSuchSavepointError, ResetOpenError, SavepointError
+from headgate.savepoints.resets import awaiting, why
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.verify import passed_over, verify
+from headgate.spec.errors import HeadgateError
+from headgate.spec.model import Pipeline
+from headgate.storage.documents import read_document, write_document
+from headgate.storage.layout import Layout
+from headgate.tables.cut import Cut, cut
+from headgate.tables.table import Table
+
+LATEST = "latest"
+LOOKS = 3
+"""Tables that are read while a reset is carried out are read again."""
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A savepoint whose document is damaged."""
+
+    id: str
+    why: str
+
+
+def create(layout: Layout, pipeline: Pipeline, now: datetime, note: str = "") -> Savepoint:
+    """Take a savepoint of a pipeline, running or not: nothing waits for it.
+
+    Raises HeadgateError if there are no tables, ResetOpenError where some of them are being taken
+    back or built anew, LogGapError where a log is damaged.
+    """
+    at = whole_cut(layout, pipeline)
+    definitions = {path: standing.state.definition for path, standing in at.tables.items()}
+    declared = declaration_of(layout, pipeline, definitions)
+    savepoint = Savepoint.of(at, pipeline.name, declared, now, note=note)
+    write_document(layout.storage, Layout.savepoint(savepoint.id), savepoint.document())
+    return savepoint
+
+
+def whole_cut(layout: Layout, pipeline: Pipeline) -> Cut:
+    """A cut in which no table awaits a reset: the rest would be ahead of it, or it of them.
+
+    Raises as ``create`` does.
+    """
+    for _ in range(LOOKS):
+        before = _newest_reset(layout, pipeline)
+        at = cut(layout, pipeline)
+        waiting = awaiting(at)
+        if not waiting and at.bronze.state.reset_commit == before:
+            return at
+    raise ResetOpenError(pipeline.name, waiting, why(at))
+
+
+def _newest_reset(layout: Layout, pipeline: Pipeline) -> int:
+    bronze = Table(layout.storage, Layout.bronze(pipeline.source.name), pipeline=pipeline.name)
+    return bronze.refresh().reset_commit if bronze.exists else 0
+
+
+def savepoints(layout: Layout) -> tuple[Savepoint | Unreadable, ...]:
+    """Those of a pipeline, the newest first."""
+    files = layout.storage.list(Layout.savepoint("").rpartition("/")[0])
+    names = (stat.path.rpartition("/")[2] for stat in files)
+    ids = sorted((name[:-5] for name in names if name.endswith(".json")), reverse=True)
+    return tuple(_read(layout, id_) for id_ in ids)
+
+
+def find(layout: Layout, wanted: str) -> Savepoint:
+    """A savepoint by its id, by the beginning of one, or the ``latest`` that can be read.
+
+    Raises NoSuchSavepointError if there is none, SavepointError if it is damaged.
+    """
+    found = named(layout, wanted)
+    if isinstance(found, Unreadable):
+        raise SavepointError(
+            f"savepoint {found.id} is damaged: {found.why}",
+            remedy="take an older one: headgate savepoint list PIPELINE; forget this one: "
+            f"headgate savepoint delete PIPELINE {found.id}",
+        )
+    return found
+
+
+def named(layout: Layout, wanted: str) -> Savepoint | Unreadable:
+    """As ``find``, damaged or not."""
+    found = savepoints(layout)
+    if wanted == LATEST:
+        for each in found:
+            if isinstance(each, Savepoint):
+                return each
+    matching = [each for each in found if each.id.startswith(wanted)]
+    if len(matching) != 1:
+        few = ", ".join(each.id for each in (matching or found)[:3])
+        why = "several begin so" if matching else "there is none of that name"
+        raise NoSuchSavepointError(
+            f"savepoint {wanted}: {why}" + (f" ({few} …)" if few else ""),
+            remedy="headgate savepoint list PIPELINE",
+        )
+    return matching[0]
+
+
+def delete(layout: Layout, savepoint: Savepoint | Unreadable) -> None:
+    """Forget a savepoint. The tables stay; vacuum may remove what only this one needed."""
+    layout.storage.remove(Layout.savepoint(savepoint.id))
+
+
+def prune(
+    layout: Layout,
+    pipeline: Pipeline,
+    now: datetime,
+    *,
+    keep: int,
+    keep_for: timedelta,
+    note: str | None = None,
+) -> tuple[Savepoint, ...]:
+    """Forget what is neither among the newest ``keep`` nor younger than ``keep_for``; never the
+    newest that can be restored. ``note``: only of those that say so. Returns what was forgotten."""
+    held = [each for each in savepoints(layout) if isinstance(each, Savepoint)]
+    among = [each for each in held if note in (None, each.note)]
+    old = [each for each in among[keep:] if now - each.created > keep_for]
+    if old and not _any_good(layout, pipeline, [each for each in held if each not in old]):
+        good = next((each for each in old if _any_good(layout, pipeline, [each])), None)
+        old = [each for each in old if each != good]
+    for each in old:
+        delete(layout, each)
+    return tuple(old)
+
+
+def is_last_good(layout: Layout, pipeline: Pipeline, savepoint: Savepoint | Unreadable) -> bool:
+    """Whether nothing could be restored without this one, and it could be."""
+    others = [e for e in savepoints(layout) if isinstance(e, Savepoint) and e.id != savepoint.id]
+    if _any_good(layout, pipeline, others):
+        return False
+    return isinstance(savepoint, Savepoint) and _any_good(layout, pipeline, [savepoint])
+
+
+def _any_good(layout: Layout, pipeline: Pipeline, found: Iterable[Savepoint]) -> bool:
+    return any(
+        not verify(layout, pipeline.name, each, passing=passed_over(layout, pipeline, each))
+        for each in found
+    )
+
+
+def _read(layout: Layout, id_: str) -> Savepoint | Unreadable:
+    try:
+        document = read_document(layout.storage, Layout.savepoint(id_))
+        if document is None:
+            return Unreadable(id_, "it has vanished")
+        savepoint = Savepoint.from_document(document)
+        if savepoint.id != id_:
+            return Unreadable(id_, f"it says that it is {savepoint.id}")
+        return savepoint
+    except HeadgateError as error:
+        return Unreadable(id_, error.message)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return Unreadable(id_, str(error))

@@ -1,0 +1,35 @@
+"""Tables that nobody declares any more.
+
+They stay as they are, rows and all. But what they were built from goes on without them, and may go
+back or be built anew meanwhile: then the batches that they have absorbed are no longer those of the
+table above, and they must not go on from there when they are declared again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from headgate.savepoints.resets import Target, is_built
+from headgate.spec.model import Pipeline
+from headgate.storage.layout import Layout
+from headgate.tables.cut import tables_of
+from headgate.tables.table import Table
+
+
+def undeclared(layout: Layout, pipeline: Pipeline) -> tuple[Table, ...]:
+    """Those of a pipeline that lie there and were built from bronze."""
+    declared = pipeline.definitions
+    found = tables_of(layout, pipeline.name)
+    return tuple(t for t in found if is_built(t.name) and t.name not in declared)
+
+
+def left_behind(undeclared: Iterable[str], reset: Collection[str]) -> dict[str, Target]:
+    """What a reset of some tables asks of undeclared ones: to be of no declaration any more, so
+    that they are built anew if they are declared again. All are paths."""
+    layers = {path.partition("/")[0] for path in reset}
+    if "bronze" in layers:
+        return {path: Target(keep=True) for path in undeclared}
+    if "silver" not in layers:
+        return {}
+    below = (path for path in undeclared if path.startswith(("gold/", "late/")))
+    return {path: Target(keep=True) for path in below}

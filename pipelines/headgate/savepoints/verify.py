@@ -1,0 +1,95 @@
+"""Whether a savepoint can be restored: every file of every version is there, and is what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from headgate.savepoints.resets import is_built
+from headgate.savepoints.savepoint import SavedTable, Savepoint
+from headgate.spec.model import Pipeline
+from headgate.storage.files import Storage
+from headgate.storage.layout import Layout
+from headgate.tables.damage import damage_of
+from headgate.tables.data_file import DataFile
+from headgate.tables.errors import LogGapError
+from headgate.tables.history import with_footers
+from headgate.tables.live_files import live_files
+from headgate.tables.log import read_commit
+from headgate.tables.seal import digest_of
+from headgate.tables.table import Table
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What keeps a table from going back."""
+
+    table: str
+    what: str
+
+
+def verify(
+    layout: Layout,
+    pipeline: str,
+    savepoint: Savepoint,
+    *,
+    read: bool = False,
+    passing: Collection[str] = (),
+) -> tuple[Problem, ...]:
+    """What is wrong with a savepoint, nothing if it can be restored.
+
+    Logs are compared with the savepoint's digests, files by presence and size; ``read`` reads
+    every page of every file against its checksum. The tables ``passing`` are passed over.
+    """
+    if savepoint.pipeline != pipeline:
+        return (Problem("", f"it is a savepoint of {savepoint.pipeline}"),)
+    return tuple(
+        Problem(path, what)
+        for path, saved in savepoint.tables.items()
+        if path not in passing
+        for what in _problems(Table(layout.storage, path, pipeline=pipeline), saved, read)
+    )
+
+
+def passed_over(layout: Layout, pipeline: Pipeline, savepoint: Savepoint) -> tuple[str, ...]:
+    """The tables of a savepoint that are neither declared nor there: somebody has removed what
+    nobody asks for, and the rest can go back without it."""
+    declared = {*pipeline.definitions, *map(Layout.published, pipeline.publish)}
+    unasked = (path for path in savepoint.tables if path not in declared and _is_output(path))
+    tables = (Table(layout.storage, path, pipeline=pipeline.name) for path in unasked)
+    return tuple(table.name for table in tables if not table.exists)
+
+
+def _is_output(path: str) -> bool:
+    return is_built(path) or path.startswith(Layout.published(""))
+
+
+def _problems(table: Table, saved: SavedTable, read: bool) -> Iterator[str]:
+    storage = table.storage
+    if not table.exists:
+        yield "is not there"
+        return
+    try:
+        files = live_files(DeltaTable(storage.uri(), version=saved.version))
+        commit = read_commit(storage, saved.version)
+    except (DeltaError, LogGapError, OSError) as error:
+        yield f"its log does not give version {saved.version}: {str(error)[:200]}"
+        return
+    if digest_of(files) != saved.files:
+        yield f"its log gives other files at version {saved.version}"
+        return
+    if commit is not None and (commit.state.n, commit.state.files) != (saved.n, saved.files):
+        yield f"version {saved.version} is another one now"
+    for file in with_footers(table, saved.version, files) if read else files:
+        if what := _missing(storage, file) or (damage_of(storage, file) if read else None):
+            yield f"{file.path}: {what}"
+
+
+def _missing(storage: Storage, file: DataFile) -> str | None:
+    stat = storage.stat(file.path)
+    if stat is None:
+        return "is missing"
+    return None if stat.size == file.size else f"has {stat.size:,} bytes, had {file.size:,}"

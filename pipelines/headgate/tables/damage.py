@@ -1,0 +1,107 @@
+"""Whether data files still hold what was written.
+
+Parquet has a checksum for each page, and none for the footer that says what the pages mean: one
+flipped bit there can rename a column, whose values a reader then takes for null. So the commit that
+adds a file knows its footer's checksum, and no stage reads a file before it was compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headgate.storage.files import Storage
+from headgate.tables.data_file import DataFile
+from headgate.tables.errors import DamagedFileError
+from headgate.tables.live_files import live_files
+
+if TYPE_CHECKING:
+    from headgate.tables.table import Table
+
+_ROWS = 65_536  # read at once
+_TAIL = 8  # bytes: the footer's length and Parquet's mark
+
+
+def footer_checksum(file: pa.NativeFile) -> int:
+    """The CRC-32 of a Parquet file's footer. Raises ValueError where there is none."""
+    size = file.size()
+    if size < _TAIL:
+        raise ValueError("it has no footer")
+    file.seek(size - _TAIL)
+    tail = file.read(_TAIL)
+    length = int.from_bytes(tail[:4], "little")
+    if length > size - _TAIL:
+        raise ValueError("it has no footer")
+    file.seek(size - _TAIL - length)
+    return crc32(file.read(length) + tail)
+
+
+def require_sound(storage: Storage, files: Iterable[DataFile]) -> None:
+    """Look at the ends of some files before they are read: pages prove themselves.
+
+    Raises DamagedFileError if one is missing or its footer is not what was written.
+    """
+    for file in files:
+        if (what := _wrong_end(storage, file)) is not None:
+            raise damaged_file(storage.uri(file.path), what)
+
+
+def require_present(table: Table) -> None:
+    """Look whether every live file is there with its size, in one listing.
+
+    Raises DamagedFileError. What is in the files nobody looks at until it is read.
+    """
+    sizes = {stat.path: stat.size for stat in table.storage.list("data", recursive=True)}
+    for file in live_files(table.handle):
+        if (size := sizes.get(file.path)) != file.size:
+            what = "is missing" if size is None else f"has {size:,} bytes, had {file.size:,}"
+            raise damaged_file(table.storage.uri(file.path), what)
+
+
+def read_sound(storage: Storage, file: DataFile) -> pa.Table:
+    """The rows of a small file, every page compared. Raises DamagedFileError."""
+    require_sound(storage, [file])
+    try:
+        with storage.open(file.path) as source:
+            return pq.ParquetFile(source, page_checksum_verification=True).read()
+    except (OSError, pa.ArrowException) as error:
+        what = f"cannot be read: {str(error).splitlines()[0][:200]}"
+        raise damaged_file(storage.uri(file.path), what) from error
+
+
+def damaged_file(uri: str, what: str) -> DamagedFileError:
+    return DamagedFileError(
+        f"{uri} {what}", remedy="see what would mend it: headgate repair PIPELINE --dry-run"
+    )
+
+
+def damage_of(storage: Storage, file: DataFile) -> str | None:
+    """What is wrong with a file, in words; None if its footer and every page have their checksums
+    and every row is there."""
+    if (what := _wrong_end(storage, file)) is not None:
+        return what
+    try:
+        with storage.open(file.path) as source:
+            parquet = pq.ParquetFile(source, page_checksum_verification=True)
+            rows = sum(batch.num_rows for batch in parquet.iter_batches(_ROWS))
+    except (OSError, pa.ArrowException) as error:
+        return f"cannot be read: {str(error).splitlines()[0][:200]}"
+    return None if rows == file.rows else f"has {rows:,} rows, had {file.rows:,}"
+
+
+def _wrong_end(storage: Storage, file: DataFile) -> str | None:
+    try:
+        with storage.open(file.path) as source:
+            if source.size() != file.size:
+                return f"has {source.size():,} bytes, had {file.size:,}"
+            if file.footer not in (None, footer_checksum(source)):
+                return "has another footer than was written"
+    except FileNotFoundError:
+        return "is missing"
+    except (OSError, ValueError) as error:
+        return f"cannot be read: {error}"
+    return None

@@ -1,0 +1,83 @@
+"""A Parquet file of a table, as its log describes it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from deltalake.transaction import AddAction, RemoveAction
+
+FINAL = "final"
+"""What gold is partitioned by: whether a row can still change by the flow of events."""
+
+Bounds = tuple[datetime, datetime]
+_ATTEMPT = re.compile(r"data/\d+-\d+-")
+_MERGED = re.compile(r"/merged-(\d+)\.parquet$")
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """``path`` is relative to the table, ``stats`` Delta's JSON. Read from a log, a file is equal
+    to what was written there. ``footer`` is the checksum of its Parquet footer, known only from
+    the commit that added it."""
+
+    path: str
+    size: int
+    rows: int
+    stats: str
+    partition: Mapping[str, str]
+    footer: int | None = field(default=None, compare=False)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether an attempt of Headgate wrote it, and not somebody's OPTIMIZE."""
+        return _ATTEMPT.match(self.path) is not None
+
+    @property
+    def n(self) -> int:
+        """The bronze batch up to which its rows reach: every attempt's folder is named so."""
+        return int(self.path.split("/")[1].split("-")[1])
+
+    @property
+    def merged_from(self) -> int | None:
+        """The lowest batch of what maintenance merged into it: its name says so. None of a file
+        that a batch wrote."""
+        named = _MERGED.search(self.path)
+        return int(named[1]) if named else None
+
+    def is_across(self, n: int) -> bool:
+        """Whether it holds rows of batches up to ``n`` and of later ones, merged."""
+        return self.merged_from is not None and self.merged_from <= n < self.n
+
+    @property
+    def is_final(self) -> bool:
+        return self.partition.get(FINAL) == "true"
+
+    def added(self, at_millis: int, *, new_rows: bool = True) -> AddAction:
+        return AddAction(
+            self.path, self.size, dict(self.partition), at_millis, new_rows, self.stats
+        )
+
+    def removed(self, at_millis: int, *, rows_gone: bool = True) -> RemoveAction:
+        return RemoveAction(self.path, rows_gone, at_millis, self.size, dict(self.partition))
+
+
+def merged_name(lowest: int) -> str:
+    """What the file is called that holds what batches from ``lowest`` on had written."""
+    return f"merged-{lowest}.parquet"
+
+
+def statistics(rows: int, column: str, bounds: Bounds | None) -> str:
+    """Delta's statistics: the number of rows, and the least and greatest time of one column."""
+    content: dict[str, object] = {"numRecords": rows}
+    if bounds is not None:
+        content["minValues"] = {column: _text(bounds[0])}
+        content["maxValues"] = {column: _text(bounds[1])}
+    return json.dumps(content)
+
+
+def _text(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

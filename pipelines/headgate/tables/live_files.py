@@ -1,0 +1,94 @@
+"""The data files of a table's version, as its log and its last Delta checkpoint have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from headgate.tables.data_file import Bounds, DataFile, statistics
+
+
+def live_files(handle: DeltaTable) -> tuple[DataFile, ...]:
+    """The data files of a handle's version, with the statistics of its log."""
+    return _described(_add_actions(handle))
+
+
+def live_paths(handle: DeltaTable) -> frozenset[str]:
+    """The data files of a handle's version by their paths alone: cheap, however many they are."""
+    return frozenset(map(unquote, _add_actions(handle).column("path").to_pylist()))
+
+
+def partition_files(handle: DeltaTable, column: str, value: bool) -> tuple[DataFile, ...]:
+    """The live files of one partition. What it costs depends on them: a table may have many more,
+    and making a Python object of each would cost a batch more than its data."""
+    actions = _add_actions(handle)
+    return _described(actions.filter(pc.equal(_nested(actions, "partition", column), value)))
+
+
+def overlapping_files(
+    handle: DeltaTable, column: str, spans: Sequence[tuple[int, int]]
+) -> tuple[DataFile, ...]:
+    """The live files that may hold a time of ``column`` within ``spans``: disjoint, rising pairs
+    [first, last] in microseconds. A file without bounds may hold any."""
+    actions = _add_actions(handle)
+    lowest, highest = (_nested(actions, bound, column) for bound in ("min", "max"))
+    bounded = pc.and_(pc.is_valid(lowest), pc.is_valid(highest)).to_numpy(zero_copy_only=False)
+    low, high = (
+        pc.fill_null(bound.cast(pa.timestamp("us", "UTC")).cast(pa.int64()), 0).to_numpy()
+        for bound in (lowest, highest)
+    )
+    firsts, lasts = (np.array(ends, np.int64) for ends in zip(*spans, strict=True))
+    # The first span that ends where the file begins or later; the sentinel is after every file.
+    following = np.searchsorted(lasts, low)
+    begins = np.append(firsts, np.iinfo(np.int64).max)[following]
+    return _described(actions.filter(pa.array(~bounded | (begins <= high + _ROUNDED))))
+
+
+_ROUNDED = 1_000  # microseconds: what others write into a log is cut off at milliseconds
+
+
+def _add_actions(handle: DeltaTable) -> pa.Table:
+    return pa.table(handle.get_add_actions(flatten=False)).combine_chunks()
+
+
+def _nested(actions: pa.Table, group: str, column: str) -> pa.ChunkedArray:
+    """A field of a struct of the add actions; nulls where no file has it."""
+    if group in actions.column_names:
+        fields = actions.column(group)
+        if fields.type.get_field_index(column) >= 0:
+            return pc.struct_field(fields, column)
+    return pa.chunked_array([pa.nulls(len(actions), pa.timestamp("us", "UTC"))])
+
+
+def _described(actions: pa.Table) -> tuple[DataFile, ...]:
+    return tuple(_data_file(row) for row in actions.to_pylist())
+
+
+def _data_file(row: Mapping[str, Any]) -> DataFile:
+    rows, partition = row["num_records"] or 0, row.get("partition") or {}
+    return DataFile(
+        path=unquote(row["path"]),
+        size=row["size_bytes"],
+        rows=rows,
+        stats=statistics(rows, *_bounds(row)),
+        partition={k: _partition_text(v) for k, v in partition.items()},
+    )
+
+
+def _bounds(row: Mapping[str, Any]) -> tuple[str, Bounds | None]:
+    """Of the one column that files have bounds of."""
+    lowest, highest = row.get("min") or {}, row.get("max") or {}
+    for column, low in lowest.items():
+        if low is not None and (high := highest.get(column)) is not None:
+            return column, (low, high)
+    return "", None
+
+
+def _partition_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

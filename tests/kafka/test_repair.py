@@ -1,0 +1,130 @@
+"""Damage of a pipeline that reads a topic: bronze is read again as long as the topic has it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.broker.running import Broker
+from headgate.jobs.rereading import gone_from
+from headgate.ledger.by_id import by_id
+from headgate.repair.examine import examine
+from headgate.repair.mending import highest_epoch, mend
+from headgate.repair.plan import Plan
+from headgate.sources.kafka.cluster import Cluster
+from headgate.spec.errors import HeadgateError
+from headgate.spec.load import load
+from headgate.spec.model import Pipeline
+from headgate.storage.layout import Layout
+from tests.oracle import judge
+from tests.support.broker import Sent, create_topic, expire, place_of, produce
+from tests.support.damage import harm
+from tests.support.events import readings
+from tests.support.kafka_engine import KafkaEngine, records_of
+from tests.support.readings import declare_kafka, rules
+from tests.support.tables import differences
+
+pytestmark = pytest.mark.spark
+
+GOLD = ("sliding",)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    folder: Path
+    broker: Broker
+    topic: str
+
+
+@pytest.fixture(scope="module")
+def prepared(
+    spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory
+) -> Prepared:
+    """Five batches, all the way down."""
+    folder = tmp_path_factory.mktemp("prepared")
+    topic = create_topic(broker, 2, message_timestamp_type="LogAppendTime")
+    values = [value.replace(b"2026-", b"2021-") for value in readings(200, seed=9)]
+    places = (place_of(value, 2) for value in values)
+    sent = (Sent(v, key=k, partition=p) for v, (k, p) in zip(values, places, strict=True))
+    produce(broker, topic, list(sent))
+    pipeline = declare_kafka(folder, broker.servers, topic=topic, gold=GOLD, max_per_batch=45)
+    engine = KafkaEngine(spark, pipeline, folder / "root")
+    assert engine.drain() >= 4
+    engine.close()
+    return Prepared(folder, broker, topic)
+
+
+def newest(root: Path, table: str) -> Path:
+    log = root / "readings" / table / "_delta_log"
+    return max(p for p in log.glob("*.json") if '"kind":"data"' in p.read_text())
+
+
+def bronze_file(root: Path) -> None:
+    """Of the third batch; the first commit is where the topic was begun."""
+    (file, *_) = sorted((root / "readings/bronze/raw/data").glob("0-4-*/*.parquet"))
+    harm(file, "missing")
+
+
+def bronze_end(root: Path) -> None:
+    harm(newest(root, "bronze/raw"), "missing")
+
+
+def silver_entry(root: Path) -> None:
+    harm(newest(root, "silver/strong"), "truncated")
+
+
+def looked(spark: SparkSession, pipeline: Pipeline, layout: Layout, scratch: Path) -> Plan:
+    assert pipeline.source.kafka is not None
+    cluster = Cluster(spark, pipeline.source.kafka)
+    try:
+        return examine(
+            layout, pipeline, scratch, lambda offsets, topics: gone_from(cluster, offsets, topics)
+        )
+    finally:
+        cluster.close()
+
+
+@pytest.mark.parametrize("hurt", [bronze_file, bronze_end, silver_entry])
+def test_mended(
+    spark: SparkSession, prepared: Prepared, tmp_path: Path, hurt: Callable[[Path], None]
+) -> None:
+    folder = shutil.copytree(prepared.folder, tmp_path / "here")
+    pipeline, root = load(folder / "readings.yml"), folder / "root"
+    layout = Layout.of(str(root), "readings")
+    hurt(root)
+    with pytest.raises(HeadgateError) as refused:
+        KafkaEngine(spark, pipeline, root)
+    assert refused.value.exit_code == 5
+    assert "headgate repair" in refused.value.remedy
+
+    plan = looked(spark, pipeline, layout, tmp_path / "scratch")
+    epoch = highest_epoch(layout, "readings") + 1
+    mend(layout, pipeline, plan, epoch, datetime.now(UTC))
+    assert not looked(spark, pipeline, layout, tmp_path / "again").is_needed
+
+    engine = KafkaEngine(spark, pipeline, root)
+    engine.drain()
+    engine.close()
+    expected = judge(records_of(prepared.broker, prepared.topic), rules(gold=GOLD))
+    assert differences(root, expected) == {}
+    assert by_id(layout, pipeline).holds
+
+
+def test_refused_where_the_topic_has_forgotten(
+    spark: SparkSession, prepared: Prepared, tmp_path: Path
+) -> None:
+    """The last of the module: the topic loses its beginning."""
+    folder = shutil.copytree(prepared.folder, tmp_path / "here")
+    pipeline, root = load(folder / "readings.yml"), folder / "root"
+    bronze_file(root)
+    expire(prepared.broker, prepared.topic, {0: 90})
+    plan = looked(spark, pipeline, Layout.of(str(root), "readings"), tmp_path / "scratch")
+    assert plan.refusal is not None
+    assert f"{prepared.topic}/0: offsets" in plan.refusal
+    assert "bronze/raw: batches 4 to" in plan.refusal

@@ -1,0 +1,98 @@
+"""Savepoints of a pipeline that reads topics: bronze outlives what the topic forgets."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.broker.running import Broker
+from headgate.ledger.by_id import by_id
+from headgate.savepoints.clone import clone
+from headgate.storage.layout import Layout
+from tests.oracle import judge
+from tests.support.broker import Sent, create_topic, expire, place_of, produce
+from tests.support.drivers import REPOSITORY
+from tests.support.events import readings
+from tests.support.kafka_engine import KafkaEngine, records_of
+from tests.support.landing import ARRIVED
+from tests.support.readings import declare_kafka, rules
+from tests.support.tables import differences, state
+
+pytestmark = pytest.mark.spark
+
+GOLD = ("sliding", "bands")
+PARTITIONS = 3
+
+
+def send(broker: Broker, topic: str, values: list[bytes]) -> None:
+    records = []
+    for value in values:
+        key, partition = place_of(value, PARTITIONS)
+        records.append(Sent(value, key, partition, at=ARRIVED))
+    produce(broker, topic, records)
+
+
+def verify_source(engine: KafkaEngine) -> subprocess.CompletedProcess[str]:
+    paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "pipelines")])
+    command = [sys.executable, "-m", "headgate.cli", "savepoint", "verify"]
+    place = [str(engine.pipeline.file), "latest", "--reread", "--root", str(engine.root)]
+    return subprocess.run(
+        [*command, *place],
+        env=os.environ | {"PYTHONPATH": paths},
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+
+
+def test_back_and_on_while_the_topic_forgets(
+    spark: SparkSession, tmp_path: Path, broker: Broker
+) -> None:
+    topic = create_topic(broker, PARTITIONS)
+    values = readings(300, seed=31)
+    pipeline = declare_kafka(tmp_path, broker.servers, topic=topic, gold=GOLD, max_per_batch=60)
+    engine = KafkaEngine(spark, pipeline, tmp_path / "root", now=ARRIVED)
+    send(broker, topic, values[:120])
+    engine.drain()
+    savepoint = engine.savepoint()
+    send(broker, topic, values[120:240])
+    engine.drain()
+    # Everything is still there: bronze goes back, and the topic is read again.
+    ended = verify_source(engine)
+    assert ended.returncode == 0, ended.stderr
+    engine.restore(savepoint, reread=True)
+    engine.start()
+    engine.drain()
+    expected = judge(records_of(broker, topic), rules(gold=GOLD))
+    assert differences(engine.root, expected) == {}
+    # Now the topic has forgotten what it had then: bronze has not.
+    records = records_of(broker, topic)
+    ends = state(engine.root, "bronze/raw")["offsets"]
+    expire(broker, topic, {int(number): end for number, end in ends.items()})
+    ended = verify_source(engine)
+    assert ended.returncode == 5
+    assert "expired: the topic kept them no longer" in ended.stderr
+    engine.restore(savepoint)
+    engine.start()
+    engine.catch_up()
+    assert differences(engine.root, judge(records, rules(gold=GOLD))) == {}
+    assert by_id(engine.layout, pipeline).holds
+    # A copy goes on by itself, from the offsets that it holds.
+    later = engine.savepoint()
+    send(broker, topic, values[240:])
+    clone(engine.layout, later, Layout.of(str(tmp_path / "copy"), pipeline.name))
+    copy = KafkaEngine(spark, pipeline, tmp_path / "copy", now=ARRIVED)
+    engine.drain()
+    copy.drain()
+    expected = judge([*records, *records_of(broker, topic)], rules(gold=GOLD))
+    for root in (engine.root, copy.root):
+        assert differences(root, expected) == {}
+    for each in (engine, copy):
+        each.close()

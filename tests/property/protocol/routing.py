@@ -1,0 +1,76 @@
+"""What a driver does next: which of its tables goes how far, and what comes in between."""
+
+from __future__ import annotations
+
+from tests.property.protocol.delta import Commit, World
+from tests.property.protocol.past import awaits
+from tests.property.protocol.rules import Rule
+from tests.property.protocol.scenario import SIDES, UPSTREAM, Driver, Scenario
+
+
+def onward(
+    scenario: Scenario, world: World, driver: Driver, tables: tuple[str, ...] = ()
+) -> Driver:
+    """To the next of these tables; past the last one, to whatever is due then."""
+    driver = driver._replace(
+        staged=(), replaced=(), counts=(0, 0), handle=0, lower=0, closed=-1, tables=tables
+    )
+    if tables:
+        return driver._replace(at="refresh")
+    if is_due(scenario, world, driver):
+        return carrying_out(driver, "start")
+    if "silver" in driver.layer and world.head("silver").n < driver.upto:
+        return silver_next(scenario, world, driver)
+    return gold_next(scenario, world, driver) if "gold" in driver.layer else driver.resting()
+
+
+def silver_next(scenario: Scenario, world: World, driver: Driver) -> Driver:
+    """To bronze's n, and no further in one step than to where gold has to stop."""
+    n = world.head("silver").n
+    stops = [stop for _, stop in driver.closings if n < stop < driver.upto]
+    if not scenario.keeps(Rule.SILVER_STOPS):
+        stops = []
+    return stage_of(scenario, driver, "silver", min([*stops, driver.upto]))
+
+
+def gold_next(scenario: Scenario, world: World, driver: Driver) -> Driver:
+    """To silver's n, with every operation in its place."""
+    gold = world.head("gold")
+    for number, n in driver.closings:
+        if number <= carried_out(scenario, gold):
+            continue
+        stop = min(n, driver.upto) if scenario.keeps(Rule.GOLD_STOPS) else driver.upto
+        if gold.n < stop:
+            return stage_of(scenario, driver, "gold", stop)
+        return driver._replace(at="operate", target=number) if gold.n >= n else driver.resting()
+    if gold.n < driver.upto:
+        return stage_of(scenario, driver, "gold", driver.upto)
+    return driver.resting()
+
+
+def stage_of(scenario: Scenario, driver: Driver, dense: str, target: int) -> Driver:
+    """Bring one stage to ``target``, its tables in their order."""
+    side = next(side for side, of in SIDES.items() if of == dense)
+    tables = (side, dense) if scenario.keeps(Rule.SIDE_FIRST) else (dense, side)
+    return driver._replace(at="refresh", target=target, tables=tables)
+
+
+def carried_out(scenario: Scenario, gold: Commit) -> int:
+    return gold.operation if scenario.keeps(Rule.OPERATION_TRANSACTION) else 0
+
+
+def is_due(scenario: Scenario, world: World, driver: Driver) -> bool:
+    """Whether a table of this driver awaits a reset."""
+    return scenario.keeps(Rule.RESET_WHILE_RUNNING) and any(
+        awaits(world, table) for table in built(driver)
+    )
+
+
+def carrying_out(driver: Driver, then: str) -> Driver:
+    """To the resets of a process's tables, side tables first, and from there to ``then``."""
+    return driver._replace(at="reset", tables=built(driver), then=then)
+
+
+def built(driver: Driver) -> tuple[str, ...]:
+    """The tables of a process that are built from others: those that may be reset."""
+    return tuple(table for table in driver.layer if table in UPSTREAM)

@@ -1,0 +1,86 @@
+"""Every step that a process can take, and what was done before a search begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tests.property.protocol import operating, resetting, saving, sourcing, staging, starting
+from tests.property.protocol.delta import World
+from tests.property.protocol.scenario import Driver, Scenario, State, Step
+
+STEPS: dict[str, Step] = {
+    "lease": starting.lease,
+    "fence": starting.fence,
+    "fence commit": starting.fence_commit,
+    "reset": resetting.reset,
+    "reset commit": resetting.reset_commit,
+    "start": starting.start,
+    "plan": sourcing.plan,
+    "survey": sourcing.survey,
+    "survey operations": sourcing.survey_operations,
+    "list": sourcing.list_files,
+    "record": sourcing.record,
+    "refresh": staging.refresh,
+    "bound": staging.bound,
+    "stage": staging.stage,
+    "commit": staging.commit,
+    "intend": operating.intend,
+    "intend commit": operating.intend_commit,
+    "operate": operating.operate,
+    "operation commit": operating.operation_commit,
+    "compact": operating.compact,
+    "compact commit": operating.compact_commit,
+    "ask": resetting.ask,
+    "ask commit": resetting.ask_commit,
+    "prove": resetting.prove,
+    "cut": saving.cut,
+}
+BEFORE = -1
+"""The name of the process that did what a scenario's history says."""
+
+
+def driver_steps(
+    scenario: Scenario, world: World, driver: Driver
+) -> Iterator[tuple[str, World, Driver]]:
+    if not driver.ended:
+        name = " ".join((driver.role, driver.at, *driver.tables[:1]))
+        for after, moved in STEPS[driver.at](scenario, world, driver):
+            yield f"{name} ({moved.at})" if moved.ended else name, after, moved
+
+
+def beginning(scenario: Scenario) -> State:
+    """Where a search begins: the history is done, by a driver that nobody disturbed."""
+    world = scenario.world()
+    if scenario.history:
+        busy = replace(scenario, closings=len(scenario.history))
+        world, driver = to_rest(busy, world, scenario.process(scenario.before, BEFORE))
+        for word in scenario.history:
+            world, driver = played(busy, word, world, driver)
+    return State(world, scenario.processes())
+
+
+def played(scenario: Scenario, word: str, world: World, driver: Driver) -> tuple[World, Driver]:
+    """One word of a history."""
+    if word == "savepoint":
+        world, _ = to_rest(scenario, world, scenario.process("savepoint", BEFORE))
+        return world, driver
+    choice = {"batch": chosen_batch, "close": chosen_intent}[word]
+    options = driver_steps(scenario, world, driver)
+    world, driver = next((w, moved) for _, w, moved in options if choice(driver, moved))
+    return to_rest(scenario, world, driver)
+
+
+def to_rest(scenario: Scenario, world: World, driver: Driver) -> tuple[World, Driver]:
+    """Let one process run until it has something to choose, or has ended."""
+    while not driver.ended and driver.at != "plan":
+        _, world, driver = next(driver_steps(scenario, world, driver))
+    return world, driver
+
+
+def chosen_batch(before: Driver, after: Driver) -> bool:
+    return after.at == "refresh" and after.batch[1] == before.batch[1] + 1
+
+
+def chosen_intent(_: Driver, after: Driver) -> bool:
+    return after.at == "intend"

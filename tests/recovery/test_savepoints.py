@@ -1,0 +1,144 @@
+"""Savepoints of a pipeline under load, and restores that are killed half way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.savepoints.clone import clone
+from headgate.savepoints.restore import restore
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import create, find, savepoints
+from headgate.savepoints.verify import verify
+from headgate.spec.load import load
+from headgate.storage.layout import Layout
+from headgate.tables.cut import tables_of
+from headgate.tables.state import State
+from headgate.tables.table import Table
+from tests.recovery.test_kills import GOLD, ROUNDS, Shop
+from tests.support.drivers import PATIENCE, REPOSITORY, Running, run, start
+from tests.support.engine import Engine
+from tests.support.events import readings
+from tests.support.landing import split
+from tests.support.tables import differences, state
+
+pytestmark = pytest.mark.recovery
+
+TAKEN = 30
+RESTORED = TAKEN if ROUNDS else 3
+
+
+def take_under_load(shop: Shop, driver: Running) -> list[Savepoint]:
+    """Savepoints at moments that nothing chooses, each after some table has moved."""
+    pipeline, layout = load(shop.declaration), Layout.of(str(shop.root), "readings")
+    taken: list[Savepoint] = []
+    tables: list[Table] = []
+    last: list[State] = []
+    deadline = time.monotonic() + 2 * PATIENCE
+    while len(taken) < TAKEN:
+        assert driver.process.poll() is None, driver.end().output
+        assert time.monotonic() < deadline, f"only {len(taken)} were taken"
+        time.sleep(0.02)
+        if not layout.storage.exists("gold/bands/_delta_log"):
+            continue
+        tables = tables or list(tables_of(layout, pipeline.name))
+        states = [table.refresh() for table in tables]
+        if states != last:
+            last = states
+            taken.append(create(layout, pipeline, datetime.now(UTC)))
+    return taken
+
+
+@pytest.mark.spark
+def test_savepoints_under_load_are_all_good(spark: SparkSession, tmp_path: Path) -> None:
+    """Each one is restored, in place or as a copy, and ends with the oracle's tables."""
+    shop = Shop(tmp_path, split(readings(500, seed=21), 20))
+    shop.deliver(len(shop.files))
+    driver = start(shop.declaration, shop.root, "--on")
+    try:
+        taken = take_under_load(shop, driver)
+        driver.process.send_signal(signal.SIGTERM)
+        assert driver.end().last_line == "done"
+    finally:
+        driver.kill()
+    pipeline, expected = load(shop.declaration), shop.expected()
+    layout = Layout.of(str(shop.root), pipeline.name)
+    lags = {s.bronze.n - s.n for s in taken}
+    assert len(lags) > 1, "no savepoint was taken within a batch"
+    for number, savepoint in enumerate(taken[:: TAKEN // RESTORED]):
+        assert not verify(layout, pipeline.name, savepoint, read=True)
+        root = shop.root
+        if number % 3 == 2:
+            root = tmp_path / f"copy-{number}"
+            clone(layout, savepoint, Layout.of(str(root), pipeline.name))
+            engine = Engine(spark, pipeline, root)
+        else:
+            engine = Engine(spark, pipeline, root)
+            engine.restore(savepoint)
+            engine.start()
+        engine.list_new()
+        if engine.intake.position < engine.last_sequence:
+            engine.absorb()
+        engine.catch_up()
+        assert differences(root, expected) == {}, savepoint.id
+
+
+def headgate(*arguments: str, failpoint: str = "") -> int:
+    paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "pipelines")])
+    environment = os.environ | {"PYTHONPATH": paths, "HEADGATE_FAILPOINT": failpoint}
+    command = [sys.executable, "-m", "headgate.cli", *arguments]
+    ended = subprocess.run(command, env=environment, cwd=REPOSITORY, timeout=120, check=False)
+    return ended.returncode
+
+
+@pytest.mark.parametrize("options", [("--reread",), ()] if ROUNDS else [("--reread",)])
+def test_a_restore_killed_half_way(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """Wherever it was killed, the next restore finishes it, and so does the next driver."""
+    shop = Shop(tmp_path, split(readings(90, seed=7), 3))
+    shop.deliver(1)
+    assert run(shop.declaration, shop.root).last_line == "done"
+    place = (str(shop.declaration), "--root", str(shop.root))
+    assert headgate("savepoint", "create", *place) == 0
+    shop.deliver(1)
+    assert run(shop.declaration, shop.root).last_line == "done"
+    layout = Layout.of(str(shop.root), "readings")
+    (savepoint,) = savepoints(layout)
+    command = ("savepoint", "restore", *place[:1], savepoint.id, *place[1:], *options)
+    # Before and after the point of no return, and between two tables.
+    for failpoint in ("restore.fenced:3", "reset.intended", "reset.table_done:2"):
+        assert headgate(*command, failpoint=failpoint) == -signal.SIGKILL
+    generation = state(shop.root, f"gold/{GOLD[0]}")["generation"]
+    assert headgate(*command) == 0
+    assert state(shop.root, f"gold/{GOLD[0]}")["generation"] > generation - 1
+    assert headgate(*command, failpoint="reset.intended") == -signal.SIGKILL
+    shop.finish()
+    assert differences(shop.root, shop.expected()) == {}
+
+
+def test_a_restore_of_a_running_pipeline_is_refused(tmp_path: Path) -> None:
+    shop = Shop(tmp_path, split(readings(60, seed=7), 2))
+    shop.deliver(2)
+    driver = start(shop.declaration, shop.root, "--on")
+    try:
+        layout = Layout.of(str(shop.root), "readings")
+        while not layout.storage.exists(f"gold/{GOLD[-1]}/_delta_log"):
+            assert driver.process.poll() is None, driver.end().output
+            time.sleep(0.1)
+        place = (str(shop.declaration), "--root", str(shop.root))
+        assert headgate("savepoint", "create", *place) == 0
+        assert headgate("savepoint", "restore", place[0], "latest", *place[1:]) == 6
+        driver.process.send_signal(signal.SIGTERM)
+        assert driver.end().last_line == "done"
+    finally:
+        driver.kill()
+    restore(layout, load(shop.declaration), find(layout, "latest"), 100, datetime.now(UTC))
+    shop.finish()
+    assert differences(shop.root, shop.expected()) == {}

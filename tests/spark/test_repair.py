@@ -1,0 +1,203 @@
+"""Every part of a pipeline's folder, damaged, under the engine itself: a driver goes on exactly or
+refuses by name; after `headgate repair` the tables end as the oracle has them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from headgate.cli.main import answer
+from headgate.jobs.failing import named
+from headgate.jobs.lease import Lease
+from headgate.ledger import balance
+from headgate.ledger.by_id import by_id
+from headgate.spec.errors import HeadgateError
+from headgate.spec.load import load
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS
+from tests.oracle import Tables, judge
+from tests.support.damage import HARMS, harm
+from tests.support.engine import Engine
+from tests.support.events import readings
+from tests.support.landing import Landing, split
+from tests.support.readings import declare, rules
+from tests.support.tables import differences
+
+pytestmark = pytest.mark.spark
+
+GOLD = ("sliding",)
+FILES = 5
+READ = 4
+TABLES = (
+    "bronze/raw",
+    "quarantine/raw",
+    "silver/strong",
+    "late/sliding",
+    "gold/sliding",
+    "_headgate/files/raw",
+)
+CHECKPOINTED = ("bronze/raw", "gold/sliding")
+NO_ALARM = "nothing is damaged"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """``part``: entry (the last one with a batch), first (entry), checkpoint, hint, data, document;
+    of ``table``, or a document's name."""
+
+    part: str
+    table: str
+    how: str
+
+    def __str__(self) -> str:
+        return f"{self.part}-{self.table}-{self.how}"
+
+    def file(self, root: Path) -> Path:
+        folder = root / "readings" / self.table
+        log = folder / "_delta_log"
+        if self.part == "document":
+            return next((root / "readings/_headgate").glob(f"{self.table}.json"))
+        if self.part == "hint":
+            return log / "_last_checkpoint"
+        if self.part == "checkpoint":
+            return max(log.glob("*.checkpoint.parquet"))
+        if self.part == "entry":
+            return max(p for p in log.glob("*.json") if '"kind":"data"' in p.read_text())
+        if self.part == "first":
+            return min(log.glob("*.json"))
+        actions = pa.table(DeltaTable(str(folder)).get_add_actions())
+        paths: list[str] = actions.column("path").to_pylist()
+        return max(folder / path for path in paths)
+
+
+def every_variant() -> Iterator[Variant]:
+    for table, how in product(TABLES, HARMS):
+        yield Variant("entry", table, how)
+        yield Variant("data", table, how)
+        yield Variant("first", table, how)
+    for table, how in product(CHECKPOINTED, HARMS):
+        yield Variant("checkpoint", table, how)
+        yield Variant("hint", table, how)
+    for name, how in product(("lease-bronze", "pause", "savepoints/*"), HARMS):
+        yield Variant("document", name, how)
+
+
+def in_short() -> Iterator[Variant]:
+    """Each part of each table once, each way of going bad in turn."""
+    ways = HARMS * len(list(every_variant()))
+    for number, table in enumerate(TABLES):
+        yield Variant("entry", table, ways[number])
+        yield Variant("entry", table, ways[number + 2])
+        yield Variant("data", table, ways[number + 1])
+    yield Variant("data", "gold/sliding", "flipped")
+    yield Variant("data", "silver/strong", "flipped")
+    for number, table in enumerate(CHECKPOINTED):
+        yield Variant("checkpoint", table, ways[number])
+        yield Variant("checkpoint", table, ways[number + 2])
+    yield Variant("hint", "gold/sliding", "truncated")
+    yield Variant("first", "silver/strong", "missing")
+    for number, name in enumerate(("lease-bronze", "pause", "savepoints/*")):
+        yield Variant("document", name, ways[number])
+
+
+VARIANTS = sorted(
+    set(every_variant() if "HEADGATE_CHAOS_ROUNDS" in os.environ else in_short()), key=str
+)
+
+
+@pytest.fixture(scope="module")
+def landing(tmp_path_factory: pytest.TempPathFactory) -> Landing:
+    landing = Landing(tmp_path_factory.mktemp("landing"))
+    landing.write_all(split(readings(150, seed=5), FILES))
+    return landing
+
+
+@pytest.fixture(scope="module")
+def expected(landing: Landing) -> Tables:
+    return judge(landing.records(), rules(gold=GOLD))
+
+
+@pytest.fixture(scope="module")
+def prepared(
+    spark: SparkSession, landing: Landing, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Four of five files read, the last of them in bronze only; a savepoint behind the second."""
+    folder = tmp_path_factory.mktemp("prepared")
+    engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
+    engine.list_new()
+    for end in range(1, READ + 1):
+        engine.absorb(end)
+        if end < READ:
+            engine.catch_up()
+        if end == 2:
+            engine.savepoint()
+            for table in CHECKPOINTED:
+                DeltaTable(str(folder / "root/readings" / table)).create_checkpoint()
+    lease = Lease(engine.layout, LAYERS, "readings")
+    lease.take()
+    lease.release()
+    assert answer(["pause", str(folder / "readings.yml"), "--root", str(folder / "root")]) == 0
+    return folder
+
+
+def go_on(spark: SparkSession, folder: Path) -> HeadgateError | None:
+    """A new driver over all there is; what it refuses with, as the driver would say it."""
+    pipeline = load(folder / "readings.yml")
+    try:
+        engine = Engine(spark, pipeline, folder / "root")
+        engine.list_new()
+        if engine.last_sequence > engine.intake.position:
+            engine.absorb()
+        engine.catch_up()
+    except HeadgateError as error:
+        return error
+    except (PySparkException, Py4JError) as error:
+        if (known := named(error, Layout.of(str(folder / "root"), "readings"))) is None:
+            raise
+        return known
+    return None
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_damage_is_refused_by_name_or_gone_on_from_exactly(
+    spark: SparkSession,
+    tmp_path: Path,
+    prepared: Path,
+    expected: Tables,
+    variant: Variant,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = shutil.copytree(prepared, tmp_path / "here")
+    harm(variant.file(folder / "root"), variant.how)
+
+    refusal = go_on(spark, folder)
+    if refusal is not None:
+        assert refusal.exit_code == 5
+        assert "headgate repair PIPELINE" in refusal.remedy
+        assert variant.table.rpartition("/")[2] in refusal.message
+    said = answer(["repair", str(folder / "readings.yml"), "--root", str(folder / "root")])
+    out = capsys.readouterr().out
+    assert said == 0, out
+    assert refusal is None or NO_ALARM not in out
+    if refusal is not None or NO_ALARM not in out:
+        assert go_on(spark, folder) is None
+    assert differences(folder / "root", expected) == {}
+    pipeline = load(folder / "readings.yml")
+    layout = Layout.of(str(folder / "root"), "readings")
+    assert balance(layout, pipeline).balanced
+    assert by_id(layout, pipeline).holds
+
+
+def test_there_are_enough() -> None:
+    assert len(VARIANTS) >= 24

@@ -1,0 +1,159 @@
+"""Going back to a savepoint and on again gives the tables that there would have been without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.ledger import balance
+from headgate.savepoints.clone import clone
+from headgate.savepoints.verify import verify
+from headgate.storage.layout import Layout
+from headgate.tables.errors import CommitRefusedError, FencedError
+from tests.oracle import Closing, Tables, judge
+from tests.support.engine import Engine
+from tests.support.events import readings
+from tests.support.landing import Landing, split
+from tests.support.readings import declare, rules
+from tests.support.tables import differences, read
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def landing(tmp_path_factory: pytest.TempPathFactory) -> Landing:
+    landing = Landing(tmp_path_factory.mktemp("landing"))
+    landing.write_all(split(readings(400, seed=5), 6))
+    return landing
+
+
+@pytest.fixture(scope="module")
+def expected(landing: Landing) -> Tables:
+    return judge(landing.records(), rules())
+
+
+def begin(spark: SparkSession, folder: Path, landing: Landing) -> Engine:
+    engine = Engine(spark, declare(folder, landing.folder), folder / "root")
+    engine.list_new()
+    return engine
+
+
+@pytest.mark.parametrize("reread", [False, True], ids=["bronze stays", "reread"])
+@pytest.mark.parametrize("jobs", ["fused", "per_layer"])
+def test_a_restored_pipeline_ends_with_the_same_tables(
+    spark: SparkSession,
+    tmp_path: Path,
+    landing: Landing,
+    expected: Tables,
+    jobs: str,
+    reread: bool,
+) -> None:
+    engine = begin(spark, tmp_path, landing)
+    catch_up = engine.catch_up if jobs == "fused" else engine.catch_up_per_layer
+    engine.absorb(2)
+    catch_up()
+    savepoint = engine.savepoint()
+    for end in (3, 5):
+        engine.absorb(end)
+    catch_up()
+    engine.restore(savepoint, reread=reread)
+    assert balance(engine.layout, engine.pipeline).balanced
+    engine.start()
+    if reread:
+        engine.absorb(4)
+    engine.absorb(6)
+    if jobs == "fused":
+        engine.catch_up()
+    else:
+        engine.catch_up_per_layer()
+    assert differences(engine.root, expected) == {}
+    assert balance(engine.layout, engine.pipeline).balanced
+
+
+def test_a_savepoint_between_any_two_commits(
+    spark: SparkSession, tmp_path: Path, landing: Landing, expected: Tables
+) -> None:
+    """Bronze is ahead of silver, silver of gold: as it is while drivers run."""
+    engine = begin(spark, tmp_path, landing)
+    engine.absorb(2)
+    engine.catch_up()
+    engine.absorb(4)
+    bronze_ahead = engine.savepoint()
+    engine.medallion.silver.catch_up([2], engine.clock())
+    silver_ahead = engine.savepoint()
+    engine.absorb(6)
+    engine.catch_up()
+    assert (bronze_ahead.n, bronze_ahead.bronze.n) == (1, 2)
+    assert silver_ahead.tables["silver/good"].n == 2 if "silver/good" in silver_ahead.tables else 1
+    for savepoint in (silver_ahead, bronze_ahead):
+        engine.restore(savepoint)
+        engine.start()
+        engine.catch_up()
+        assert differences(engine.root, expected) == {}
+
+
+def test_windows_that_were_closed_by_hand_are_closed_again_where_they_were(
+    spark: SparkSession, tmp_path: Path, landing: Landing
+) -> None:
+    engine = begin(spark, tmp_path, landing)
+    engine.absorb(1)
+    engine.catch_up()
+    savepoint = engine.savepoint()
+    engine.absorb(2)
+    engine.catch_up()
+    engine.close_windows()
+    engine.absorb(6)
+    engine.catch_up()
+    engine.close_windows()
+    engine.restore(savepoint)
+    engine.start()
+    engine.catch_up()
+    records = landing.records()
+    seen = [max(r.offset for r in records if r.offset >> 36 < files) for files in (2, 6)]
+    judged = judge(records, rules(), closings=[Closing({0: last}) for last in seen])
+    assert differences(engine.root, judged) == {}
+
+
+def test_a_zombie_that_wakes_within_a_restore_gets_nothing_in(
+    spark: SparkSession, tmp_path: Path, landing: Landing, expected: Tables
+) -> None:
+    engine = begin(spark, tmp_path, landing)
+    engine.absorb(2)
+    engine.catch_up()
+    savepoint = engine.savepoint()
+    engine.absorb(4)
+    zombie = engine.medallion
+    engine.restore(savepoint)
+    with pytest.raises((FencedError, CommitRefusedError)):
+        zombie.catch_up(engine.clock())
+    engine.start()
+    engine.absorb(6)
+    engine.catch_up()
+    assert differences(engine.root, expected) == {}
+
+
+def test_a_copy_goes_on_by_itself(
+    spark: SparkSession, tmp_path: Path, landing: Landing, expected: Tables
+) -> None:
+    engine = begin(spark, tmp_path, landing)
+    engine.absorb(2)
+    engine.catch_up()
+    engine.absorb(3)
+    savepoint = engine.savepoint()
+    engine.absorb(5)
+    engine.catch_up()
+    copied = tmp_path / "copy"
+    clone(engine.layout, savepoint, Layout.of(str(copied), engine.pipeline.name))
+    before = read(engine.root, "bronze/raw")
+    other = Engine(spark, engine.pipeline, copied)
+    other.list_new()
+    other.absorb(6)
+    other.catch_up()
+    assert differences(copied, expected) == {}
+    assert read(engine.root, "bronze/raw") == before
+    engine.absorb(6)
+    engine.catch_up()
+    assert differences(engine.root, expected) == {}
+    assert not verify(engine.layout, engine.pipeline.name, savepoint, read=True)

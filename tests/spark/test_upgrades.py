@@ -1,0 +1,188 @@
+"""A changed declaration over living tables gives the tables of one that never was another."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.jobs.anew import Anew
+from headgate.jobs.errors import DefinitionChangedError
+from headgate.ledger import balance
+from headgate.savepoints.restore import restore
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import savepoints
+from headgate.spec.load import load
+from headgate.spec.model import Pipeline
+from headgate.tables import catching_up
+from headgate.tables.history import batches
+from tests.oracle import Closing, judge
+from tests.support.engine import Engine
+from tests.support.events import readings
+from tests.support.landing import Landing, split
+from tests.support.readings import GOLD_KEYS, declare, rules
+from tests.support.tables import differences, read
+from tests.unit.savepoints.test_compatibility import CHANGES
+
+pytestmark = pytest.mark.spark
+
+# One of each kind of table that is built anew; `make chaos` tries every change.
+IN_SHORT = (
+    "a measure added",
+    "a column that is dropped",
+    "another silver table under gold",
+    "a field of the source added",
+)
+IN_FULL = [name for name, (_, _, expected, _) in CHANGES.items() if expected]
+TRIED = IN_FULL if "HEADGATE_CHAOS_ROUNDS" in os.environ else IN_SHORT
+Prepared = Callable[[Path], Engine]
+
+
+@pytest.fixture(scope="module")
+def landing(tmp_path_factory: pytest.TempPathFactory) -> Landing:
+    landing = Landing(tmp_path_factory.mktemp("landing"))
+    landing.write_all(split(readings(150, seed=11), 4))
+    return landing
+
+
+@pytest.fixture(scope="module")
+def prepared(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, landing: Landing
+) -> Prepared:
+    """Three batches of four files, all the way down, with a savepoint; a copy for each test."""
+    folder = tmp_path_factory.mktemp("before")
+    engine = Engine(spark, declare(folder, landing.folder), folder / "root")
+    engine.list_new()
+    for end in (1, 2, 3):
+        engine.absorb(end)
+        engine.catch_up()
+    engine.savepoint()
+
+    def copy(to: Path) -> Engine:
+        shutil.copytree(folder, to, dirs_exist_ok=True)
+        return Engine(spark, load(to / "readings.yml"), to / "root")
+
+    return copy
+
+
+def change(pipeline: Pipeline, old: str, new: str) -> Pipeline:
+    pipeline.file.write_text(pipeline.text.replace(old, new, 1))
+    return load(pipeline.file)
+
+
+def upgraded(engine: Engine, pipeline: Pipeline) -> Engine:
+    return Engine(engine.spark, pipeline, engine.root, anew=Anew(changed=True))
+
+
+def go_on(engine: Engine) -> None:
+    engine.list_new()
+    if engine.intake.position < engine.last_sequence:
+        engine.absorb()
+    engine.catch_up()
+
+
+def rows(root: Path, pipeline: Pipeline) -> dict[str, list[str]]:
+    """Every table, without the moments at which rows were written. Sums of doubles may differ in
+    their last bits."""
+
+    def text(row: dict[str, object]) -> str:
+        said = {k: v for k, v in row.items() if k not in ("updated_at", "_state")}
+        return repr({k: f"{v:.9g}" if isinstance(v, float) else v for k, v in said.items()})
+
+    return {path: sorted(map(text, read(root, path))) for path in pipeline.definitions}
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_tables_are_those_of_a_fresh_start(
+    spark: SparkSession, tmp_path: Path, prepared: Prepared, name: str
+) -> None:
+    engine = prepared(tmp_path)
+    old, new, _, _ = CHANGES[name]
+    after = change(engine.pipeline, old, new)
+    with pytest.raises(DefinitionChangedError, match="was made from another declaration"):
+        Engine(spark, after, engine.root)
+    go_on(upgraded(engine, after))
+    fresh = Engine(spark, after, tmp_path / "fresh").run_all()
+    assert rows(engine.root, after) == rows(fresh.root, after)
+    assert balance(engine.layout, after).balanced
+
+
+def test_a_rolled_back_upgrade_is_as_if_it_never_was(
+    spark: SparkSession, tmp_path: Path, prepared: Prepared, landing: Landing
+) -> None:
+    """Silver and gold had another schema in between."""
+    engine = prepared(tmp_path)
+    before = engine.pipeline
+    after = change(before, *CHANGES["a column that is dropped"][:2])
+    go_on(upgraded(engine, after))
+    (savepoint,) = savepoints(engine.layout)
+    assert isinstance(savepoint, Savepoint)
+    restore(engine.layout, before, savepoint, 1000, engine.clock())
+    before.file.write_text(before.text)
+    engine = Engine(spark, before, engine.root)
+    engine.catch_up()
+    assert differences(engine.root, judge(landing.records(), rules())) == {}
+
+
+def test_one_table_is_built_anew_beside_the_others(
+    spark: SparkSession,
+    tmp_path: Path,
+    prepared: Prepared,
+    landing: Landing,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It takes one step a batch; the others do not wait for it."""
+    engine = prepared(tmp_path)
+    engine = Engine(spark, engine.pipeline, engine.root, anew=Anew(("gold/bands",)))
+    gold = engine.medallion.gold
+    assert gold["bands"].gold.refresh().n == 0
+    assert gold["per_minute"].gold.refresh().n == 3
+    engine.list_new()
+    engine.absorb()
+    monkeypatch.setattr(catching_up, "ROWS_PER_STEP", 1)
+    assert not engine.medallion.catch_up(engine.clock(), beside=True)
+    assert gold["per_minute"].gold.refresh().n == 4
+    assert gold["bands"].gold.refresh().n == 1
+    engine.catch_up()
+    assert differences(engine.root, judge(landing.records(), rules())) == {}
+
+
+def test_a_table_that_is_built_anew_stops_at_operations(
+    spark: SparkSession, tmp_path: Path, landing: Landing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows were closed after the third batch; steps of two batches would pass that."""
+    engine = Engine(spark, declare(tmp_path, landing.folder), tmp_path / "root")
+    engine.list_new()
+    for end in (1, 2, 3):
+        engine.absorb(end)
+        engine.catch_up()
+    engine.close_windows()
+    engine.absorb(4)
+    engine.catch_up()
+    engine = Engine(spark, engine.pipeline, engine.root, anew=Anew(("silver/clean",)))
+    sizes = [sum(f.rows for f in b.files) for b in batches(engine.medallion.bronze.table, 0, 4)]
+    monkeypatch.setattr(catching_up, "ROWS_PER_STEP", max(map(sum, pairwise(sizes))))
+    while not engine.medallion.catch_up(engine.clock(), beside=True):
+        pass
+    records = landing.records()
+    last = max(r.offset for r in records if r.offset >> 36 < 3)
+    judged = judge(records, rules(), closings=[Closing({0: last})])
+    assert differences(engine.root, judged) == {}
+
+
+def test_a_table_that_was_not_there_begins_with_the_first_batch(
+    spark: SparkSession, tmp_path: Path, landing: Landing
+) -> None:
+    kept = [name for name in GOLD_KEYS if name != "bands"]
+    engine = Engine(spark, declare(tmp_path, landing.folder, gold=kept), tmp_path / "root")
+    engine.list_new()
+    engine.absorb(2)
+    engine.catch_up()
+    engine = Engine(spark, declare(tmp_path, landing.folder), engine.root)
+    go_on(engine)
+    assert differences(engine.root, judge(landing.records(), rules())) == {}

@@ -1,0 +1,39 @@
+"""The ways in which a file goes bad."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+HARMS = ("truncated", "emptied", "flipped", "missing")
+
+
+def harm(file: Path, how: str) -> None:
+    content = file.read_bytes()
+    if how == "missing":
+        file.unlink()
+    elif how == "emptied":
+        file.write_bytes(b"")
+    elif how == "truncated":
+        file.write_bytes(content[: len(content) // 2])
+    else:
+        flipped = bytearray(content)
+        flipped[_inside(content)] ^= 1
+        file.write_bytes(flipped)
+
+
+def flip_an_id(file: Path) -> None:
+    """The page stays readable: only its checksum tells that an id is another one now."""
+    group = pq.read_metadata(file).row_group(0)
+    columns = (group.column(i) for i in range(group.num_columns))
+    ids = next(c for c in columns if c.path_in_schema == "event_id")
+    content = bytearray(file.read_bytes())
+    content[ids.data_page_offset + ids.total_compressed_size - 1] ^= 1
+    file.write_bytes(content)
+
+
+def _inside(content: bytes) -> int:
+    """A byte that says something: of an entry one that is sealed, else one in the middle."""
+    sealed = content.rfind(b'"epoch":')
+    return sealed + len(b'"epoch":') if sealed >= 0 else len(content) // 2

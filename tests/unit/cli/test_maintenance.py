@@ -1,0 +1,132 @@
+"""What `compact` and `vacuum` say and do where nothing runs, and beside jobs that are documents."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from headgate.maintenance.report import Amount, Vacuumed
+from headgate.maintenance.requests import Answer, asked, tell
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import Owner
+from headgate.supervision import maintaining
+from tests.unit.cli.conftest import Ask, last_object
+from tests.unit.ledger.conftest import Lake
+from tests.unit.savepoints.conftest import add_batch, take
+from tests.unit.supervision.conftest import lease, report
+
+OfLake = tuple[str, str, str]
+
+
+@pytest.fixture
+def filled(empty_lake: Lake) -> Lake:
+    for n in range(1, 10):
+        add_batch(empty_lake, n)
+    return empty_lake
+
+
+def files(lake: Lake, path: str) -> int:
+    return len(list(lake.layout.storage.list(f"{path}/data", recursive=True)))
+
+
+def test_compact_then_vacuum(ask: Ask, of_lake: OfLake, filled: Lake) -> None:
+    code, out, _ = ask("compact", *of_lake)
+    assert code == 0
+    assert out.splitlines()[-1].startswith("45 files became 5")
+    assert DeltaTable(filled.layout.storage.uri("silver/good")).version() > 9
+    code, out, _ = ask("vacuum", *of_lake)
+    assert code == 0
+    assert "silver/good: 9 files" in out
+    assert "written, or in the table, within the time that readers are given" in out
+    assert out.splitlines()[-1].startswith("0 files (0 B) removed")
+    code, out, _ = ask("vacuum", *of_lake, "--keep-for", "0 s", "--dry-run")
+    assert out.splitlines()[-1].startswith("45 files")
+    assert out.splitlines()[-1].endswith("would go")
+    assert files(filled, "silver/good") == 10
+    document = last_object(ask("vacuum", *of_lake, "--keep-for", "0 s", "--json")[1])
+    by_table = {each["table"]: each for each in document["tables"]}
+    assert by_table["silver/good"]["removed"]["files"] == 9
+    assert by_table["silver/good"]["kept"]["live"]["files"] == 1
+    assert files(filled, "silver/good") == 1
+
+
+def test_what_a_savepoint_needs_is_said(ask: Ask, of_lake: OfLake, filled: Lake) -> None:
+    take(filled)
+    ask("compact", *of_lake)
+    out = ask("vacuum", *of_lake, "--keep-for", "0 s")[1]
+    assert "gold/per_minute: 9 files" in out
+    assert "kept: of savepoints only" in out
+
+
+@pytest.mark.parametrize(("time", "told"), [("soon", "not a duration"), ("24", "24 seconds")])
+def test_a_time_that_is_none(ask: Ask, of_lake: OfLake, time: str, told: str) -> None:
+    code, _, err = ask("vacuum", *of_lake, "--keep-for", time)
+    assert code == 2
+    assert told in err
+
+
+@pytest.mark.parametrize("verb", ["compact", "vacuum"])
+def test_a_mistyped_root_is_not_made(ask: Ask, of_lake: OfLake, verb: str, tmp_path: Path) -> None:
+    code, _, err = ask(verb, of_lake[0], "--root", "elsewhere")
+    assert code == 1
+    assert "has no tables under" in err
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def running(layout: Layout, *layers: str) -> None:
+    names = layers or ("bronze", "silver", "gold")
+    lease(layout, Owner.here(), epoch=3, renewed=datetime.now(UTC), layers=names)
+    report(layout, names[0] if layers else "fused", epoch=3, n=2)
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, layout: Layout, job: str, **answer: Any) -> None:
+    """The job answers as soon as somebody waits for it."""
+
+    def wait(_: float) -> None:
+        request = asked(layout)
+        assert request is not None
+        tell(layout, job, Answer(request.id, request.what, is_done=True, **answer))
+
+    monkeypatch.setattr(maintaining, "maintain", partial(maintaining.maintain, wait=wait))
+
+
+def test_a_running_job_is_asked(
+    ask: Ask, of_lake: OfLake, filled: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running(filled.layout)
+    done = Vacuumed("gold/t", Amount(3, 5000), {"live": Amount(1, 100)}, 7, 99, "batches")
+    answers(monkeypatch, filled.layout, "fused", reports=(done,))
+    out = ask("vacuum", *of_lake)[1]
+    assert "gold/t" in out
+    assert "3 files (4.9 KB) removed" in out
+    assert "the batches that a table below, or the ledger, may still ask for" in out
+
+
+def test_what_a_job_cannot_do_is_told_as_its_own(
+    ask: Ask, of_lake: OfLake, filled: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running(filled.layout)
+    told = {"error": "a file is damaged", "remedy": "repair it", "exit_code": 5}
+    answers(monkeypatch, filled.layout, "fused", **told)
+    code, _, err = ask("compact", *of_lake)
+    assert (code, err) == (5, "a file is damaged\nrepair it\n")
+
+
+def test_layers_that_no_job_runs_are_done_here(
+    ask: Ask, of_lake: OfLake, filled: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running(filled.layout, "bronze")
+    answers(monkeypatch, filled.layout, "bronze")
+    document = last_object(ask("compact", *of_lake, "--json")[1])
+    assert {each["table"] for each in document["tables"]} == {
+        "quarantine/events",
+        "silver/good",
+        "late/per_minute",
+        "gold/per_minute",
+    }
+    assert DeltaTable(filled.layout.storage.uri("bronze/events")).version() == 9

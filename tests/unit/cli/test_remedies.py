@@ -1,0 +1,99 @@
+"""A remedy can be pasted: it is about the pipeline and the root that were asked for."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from headgate.cli import declaration
+from headgate.cli.main import addressed
+from headgate.jobs.errors import DefinitionChangedError
+from headgate.jobs.lease import Lease
+from headgate.savepoints.clone import clone
+from headgate.savepoints.resets import Target, intend
+from headgate.savepoints.store import create
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS
+from headgate.tables.table import Table
+from tests.unit.cli.conftest import Ask
+from tests.unit.ledger.conftest import Lake
+
+OfLake = tuple[str, str, str]
+NOW = datetime(2026, 5, 4, 13, tzinfo=UTC)
+
+
+def test_of_tables_that_await_a_reset(ask: Ask, of_lake: OfLake, empty_lake: Lake) -> None:
+    bronze = Table(empty_lake.layout.storage, "bronze/events", pipeline="tiny")
+    bronze.fence(1)
+    intend(bronze, {"gold/per_minute": Target()}, NOW, why="asked for by hand")
+    assert f"headgate start {shlex.join(of_lake)}" in ask("savepoint", "create", *of_lake)[2]
+    code, _, told = ask("compact", *of_lake)
+    assert code == 6
+    assert f"headgate run {shlex.join(of_lake)} --once" in told
+
+
+def test_of_a_pipeline_that_runs(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
+    held = Lease(lake.layout, LAYERS, "tiny")
+    held.take()
+    try:
+        create(lake.layout, lake.pipeline, NOW)
+        code, _, told = ask("savepoint", "restore", of_lake[0], "latest", *of_lake[1:])
+    finally:
+        held.release()
+    assert code == 6
+    place = shlex.join(of_lake)
+    assert f"headgate stop {place}, or headgate run {place} --take-over" in told
+
+
+def test_of_a_root_without_tables(ask: Ask, of_lake: OfLake) -> None:
+    told = ask("savepoint", "create", of_lake[0], "--root", "nowhere")[2]
+    assert f"headgate run {of_lake[0]} --root nowhere --once" in told
+
+
+def test_of_a_damaged_savepoint(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
+    lake.layout.storage.write(Layout.savepoint("s1"), b"{}")
+    assert f"headgate savepoint delete {shlex.join(of_lake)} s1" in ask("vacuum", *of_lake)[2]
+
+
+def test_of_a_savepoint_that_cannot_be_restored(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
+    savepoint = create(lake.layout, lake.pipeline, NOW)
+    next(Path(lake.layout.storage.uri("silver/good/data")).rglob("*.parquet")).unlink()
+    code, _, told = ask("savepoint", "restore", of_lake[0], "latest", *of_lake[1:])
+    assert code == 5
+    assert f"headgate savepoint verify {shlex.join(of_lake)} {savepoint.id}" in told
+
+
+def test_of_another_declaration(lake: Lake) -> None:
+    error = DefinitionChangedError(lake.pipeline, "gold/per_minute")
+    assert error.remedy.endswith("headgate plan PIPELINE")
+
+
+def test_a_root_that_a_remedy_names_itself_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(declaration, "asked_for", lambda: "shop")
+    asked = ["status", "shop", "--root", "copy"]
+    assert addressed("headgate run PIPELINE --root lake", asked) == "headgate run shop --root lake"
+    assert addressed("or name its folder with --root: PIPELINE", asked).endswith("--root copy")
+
+
+def test_of_half_a_copy(
+    ask: Ask, of_lake: OfLake, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The savepoint is where it was copied from, not in the copy."""
+    savepoint = create(lake.layout, lake.pipeline, NOW)
+
+    def die(_: str) -> None:
+        raise KeyboardInterrupt
+
+    copy = str(tmp_path / "copy")
+    with monkeypatch.context() as patched:
+        patched.setattr("headgate.savepoints.clone.failpoint", die)
+        with pytest.raises(KeyboardInterrupt):
+            clone(lake.layout, savepoint, Layout.of(copy, "tiny"))
+    code, _, told = ask("vacuum", of_lake[0], "--root", copy)
+    assert code == 5
+    again = ["savepoint", "restore", of_lake[0], savepoint.id, "--to", copy, *of_lake[1:]]
+    assert f"headgate {shlex.join(again)}, or" in told
+    assert ask(*again)[0] == 0

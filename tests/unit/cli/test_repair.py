@@ -1,0 +1,120 @@
+"""``headgate repair``: what it says, and what its exit code means."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from headgate.jobs.lease import Lease
+from headgate.repair.documents import damaged_documents
+from headgate.savepoints.store import create
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS, lease_path
+from headgate.storage.pausing import pause, paused_since
+from tests.support.damage import harm
+from tests.unit.cli.conftest import Ask, last_object
+from tests.unit.repair.conftest import NOW, Lake, lake_in
+from tests.unit.repair.conftest import prepared as _prepared
+
+prepared = _prepared
+
+GOLD = "gold/per_minute"
+
+
+@pytest.fixture
+def lake(prepared: Path, tmp_path: Path) -> Lake:
+    return lake_in(shutil.copytree(prepared, tmp_path / "here"))
+
+
+@pytest.fixture
+def of_lake(lake: Lake) -> tuple[str, ...]:
+    return str(lake.pipeline.file), "--root", str(lake.root)
+
+
+def test_nothing_is_damaged(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
+    for options in ([], ["--dry-run"]):
+        code, out, _ = ask("repair", *of_lake, *options)
+        assert (code, out) == (0, "tiny: nothing is damaged\n")
+
+
+def test_a_dry_run_says_what_and_changes_nothing(
+    ask: Ask, lake: Lake, of_lake: tuple[str, ...]
+) -> None:
+    entry = lake.entries(GOLD)[-1]
+    harm(entry, "truncated")
+    damaged = entry.read_bytes()
+    code, out, _ = ask("repair", *of_lake, "--dry-run")
+    assert code == 5
+    assert f"{GOLD}/_delta_log/{entry.name}" in out
+    assert f"{GOLD}: its log goes back to version 7; entries 8 to 8 are put aside" in out
+    assert out.splitlines()[-1].endswith(f"headgate repair {' '.join(of_lake)}")
+    assert entry.read_bytes() == damaged
+
+
+def test_mended(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
+    harm(lake.entries(GOLD)[-1], "truncated")
+    code, _, err = ask("ledger", *of_lake)
+    assert code == 5
+    command = err.splitlines()[-1]
+    assert command.endswith(f"headgate repair {' '.join(of_lake)} --dry-run")
+    code, out, _ = ask("repair", *of_lake, "--json")
+    said = last_object(out)
+    assert code == 0
+    assert (said["damaged"], said["mended"], said["refused"]) == (True, True, None)
+    assert [finding["kind"] for finding in said["findings"]] == ["log"]
+    assert ask("ledger", *of_lake)[0] == 0
+    assert ask("repair", *of_lake)[1] == "tiny: nothing is damaged\n"
+
+
+def test_bronze_that_the_source_cannot_give_again(
+    ask: Ask, lake: Lake, of_lake: tuple[str, ...]
+) -> None:
+    harm(lake.data_files("bronze/events")[2], "flipped")
+    (lake.root.parent / "landing/005.json").unlink()
+    code, _, err = ask("repair", *of_lake)
+    assert code == 5
+    assert "bronze/events: batches 3 to 6 are damaged" in err
+    assert "005.json" in err
+    assert "backup" in err
+    code, out, _ = ask("repair", *of_lake, "--json", "--dry-run")
+    assert code == 5
+    assert "005.json" in last_object(out)["refused"]
+
+
+def test_bronze_that_the_source_gives_again(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
+    harm(lake.data_files("bronze/events")[2], "flipped")
+    code, out, _ = ask("repair", *of_lake)
+    assert code == 0
+    assert "bronze/events: given back batch 2 (version 3); the rest is read again" in out
+    assert lake_in(lake.root.parent).tables["gold/per_minute"].refresh().n == 2
+
+
+def test_a_whole_table_that_is_gone(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
+    for path, code in (("gold/per_minute", 0), ("bronze/events", 5)):
+        lake.folder(path).rename(lake.root / f"gone-{path.partition('/')[0]}")
+        assert ask("repair", *of_lake)[0] == code
+
+
+def test_documents(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
+    """A lease, a pause and a savepoint: told what is forgotten with each."""
+    create(lake.layout, lake.pipeline, NOW)
+    Lease(lake.layout, LAYERS, "tiny").take()
+    pause(lake.layout, NOW)
+    paths = [lease_path("gold"), Layout.document("pause")]
+    paths += [stat.path for stat in lake.layout.storage.list("_headgate/savepoints")]
+    for path in paths:
+        harm(Path(lake.layout.storage.uri(path)), "truncated")
+    code, _, err = ask("resume", *of_lake)
+    assert code == 5
+    assert f"headgate repair {of_lake[0]}" in err
+    assert ask("repair", *of_lake)[0] == 6, "bronze's lease is held, and that one is not damaged"
+    for layer in ("bronze", "silver"):
+        lake.layout.storage.remove(lease_path(layer))
+    code, out, _ = ask("repair", *of_lake)
+    assert code == 0
+    assert "the pause is forgotten" in out
+    assert "this savepoint is lost" in out
+    assert damaged_documents(lake.layout) == ()
+    assert paused_since(lake.layout) is None

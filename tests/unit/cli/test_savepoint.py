@@ -1,0 +1,117 @@
+"""Savepoints as a user types them, where one of them cannot simply be restored."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from headgate.savepoints.restore import restore
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import create, savepoints
+from headgate.storage.layout import Layout
+from headgate.tables.table import Table
+from tests.unit.cli.conftest import Ask, last_object
+from tests.unit.ledger.conftest import TIME, Lake
+from tests.unit.savepoints.conftest import NOW, add_batch
+
+OfLake = tuple[str, str, str]
+
+
+@pytest.fixture
+def other_past(empty_lake: Lake) -> Savepoint:
+    """Taken at batch 2, before bronze was taken back to batch 1."""
+    lake = empty_lake
+    add_batch(lake, 1)
+    first = create(lake.layout, lake.pipeline, NOW)
+    add_batch(lake, 2)
+    second = create(lake.layout, lake.pipeline, NOW + timedelta(minutes=1), "at noon")
+    restore(lake.layout, lake.pipeline, first, 7, NOW, reread=True)
+    return second
+
+
+def test_one_of_another_past_says_so_everywhere(
+    ask: Ask, of_lake: OfLake, other_past: Savepoint
+) -> None:
+    place, *root = of_lake
+    code, out, _ = ask("savepoint", "verify", *of_lake)
+    assert code == 0
+    assert "can be restored, with --reread only" in out
+    assert last_object(ask("savepoint", "verify", *of_lake, "--json")[1])["reread_only"] is True
+    assert "with --reread only; at noon" in ask("savepoint", "list", *of_lake)[1]
+    listed = last_object(ask("savepoint", "list", *of_lake, "--json")[1])["savepoints"]
+    assert [each["reread_only"] for each in listed] == [True, False]
+    assert "with --reread only" in ask("savepoint", "show", *of_lake)[1]
+    first = listed[1]["id"]
+    assert "--reread" not in ask("savepoint", "verify", place, first, *root)[1]
+
+
+def test_remedies_do_not_send_one_in_a_circle(
+    ask: Ask,
+    of_lake: OfLake,
+    other_past: Savepoint,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Bronze has left the savepoint's past, and the source is gone: a copy is all there is."""
+    place, *root = of_lake
+    told = ask("savepoint", "restore", place, "latest", *root)[2]
+    assert f"{other_past.id} --reread; or" in told
+    assert f"{other_past.id} --to ANOTHER_FOLDER" in told
+    gone = "headgate.jobs.rereading.what_is_gone"
+    monkeypatch.setattr(gone, lambda *_: "file 17 has vanished")
+    code, _, told = ask("savepoint", "restore", place, "latest", "--reread", *root)
+    assert code != 0
+    assert "file 17 has vanished" in told
+    assert "without --reread" not in told
+    assert "only a copy gives it back" in told
+    code, _, told = ask("savepoint", "verify", *of_lake, "--reread")
+    assert code == 5
+    assert "nor can it be restored beside today's bronze" in told
+    assert ask("savepoint", "restore", place, "latest", "--to", tmp_path / "copy", *root)[0] == 0
+
+
+def test_a_table_that_nobody_declares_and_that_is_gone_is_passed_over(
+    ask: Ask, of_lake: OfLake, lake: Lake, tmp_path: Path
+) -> None:
+    place, *root = of_lake
+    old = Table(lake.layout.storage, "gold/old", pipeline="tiny")
+    old.create(pa.schema([("time", TIME), ("final", pa.bool_())]), "digest", time_column="time")
+    create(lake.layout, lake.pipeline, NOW)
+    shutil.rmtree(lake.layout.storage.uri("gold/old"))
+    said = "gold/old is neither declared nor there: it is passed over"
+    code, _, told = ask("savepoint", "verify", *of_lake)
+    assert (code, told) == (0, f"{said}\n")
+    assert "the last savepoint" in ask("savepoint", "delete", place, "latest", *root)[2]
+    code, out, told = ask("savepoint", "restore", place, "latest", *root, "--json")
+    assert (code, told) == (0, f"{said}\n")
+    assert last_object(out)["passed_over"] == ["gold/old"]
+    assert ask("savepoint", "restore", place, "latest", "--to", tmp_path / "copy", *root)[0] == 0
+    shutil.rmtree(lake.layout.storage.uri("gold/per_minute"))
+    code, _, told = ask("savepoint", "verify", *of_lake)
+    assert code == 5
+    assert "gold/per_minute is not there\n" in told
+
+
+def test_what_is_not_there_is_1_and_what_is_damaged_5(
+    ask: Ask, of_lake: OfLake, lake: Lake
+) -> None:
+    place, *root = of_lake
+    for verb in ("show", "verify", "restore", "delete"):
+        for name in ("latest", "2025"):
+            assert ask("savepoint", verb, place, name, *root)[0] == 1
+    damaged = create(lake.layout, lake.pipeline, NOW).id
+    lake.layout.storage.write(Layout.savepoint(damaged), b"{}")
+    assert ask("savepoint", "show", place, damaged, *root)[0] == 5
+    assert ask("savepoint", "delete", place, damaged, *root)[0] == 0
+
+
+def test_the_latest_is_forgotten_by_that_name(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
+    place, *root = of_lake
+    first = create(lake.layout, lake.pipeline, NOW)
+    create(lake.layout, lake.pipeline, NOW + timedelta(minutes=1))
+    assert ask("savepoint", "delete", place, "latest", *root)[0] == 0
+    assert savepoints(lake.layout) == (first,)

@@ -1,0 +1,248 @@
+"""What `upgrade` waits for, and what it leaves behind where it fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headgate.cli.upkeep import restoring
+from headgate.savepoints.declarations import keep
+from headgate.savepoints.errors import SavepointError
+from headgate.savepoints.resets import Target, intend
+from headgate.savepoints.store import savepoints
+from headgate.spec.load import load
+from headgate.storage.layout import Layout
+from headgate.supervision import local
+from headgate.supervision.local import NotAliveError
+from headgate.tables.table import Table
+from tests.unit.cli.conftest import Ask, last_object
+from tests.unit.ledger.conftest import DECLARATION, SCHEMAS, Lake
+from tests.unit.savepoints.conftest import NOW
+
+OfLake = tuple[str, str, str]
+EVERYTHING = ("bronze/events", "silver/good", "gold/per_minute")
+
+
+@dataclass
+class Jobs:
+    """A pipeline that ran, and whose jobs are, one look after the other, as ``states`` say; the
+    last of these stays. ``declaration`` is the digest of the one that is kept."""
+
+    states: list[str] = field(default_factory=lambda: ["running"])
+    rebuilt: tuple[str, ...] = ("gold/per_minute",)
+    declaration: str = "old"
+    ran: bool = True
+    launched: list[list[str]] = field(default_factory=list)
+
+    def launch(self, _: Layout, __: Path, ___: str, options: list[str]) -> int:
+        self.launched.append(options)
+        return 1
+
+    def state(self, _: object) -> str:
+        return self.states.pop(0) if self.states[1:] else self.states[0]
+
+    def found(self, *_: object) -> SimpleNamespace:
+        return SimpleNamespace(
+            verdict="rebuild",
+            declaration=self.declaration,
+            engine_changed=False,
+            engine="",
+            tables=(),
+            to_rebuild=lambda: self.rebuilt,
+        )
+
+
+@pytest.fixture
+def jobs(monkeypatch: pytest.MonkeyPatch) -> Jobs:
+    jobs = Jobs()
+    monkeypatch.setattr(local, "stop", lambda _: ("a job",) if jobs.ran else ())
+    monkeypatch.setattr(local, "kill", lambda _: ())
+    monkeypatch.setattr(local, "launch", jobs.launch)
+    monkeypatch.setattr("headgate.supervision.job_state.probe", lambda *_: ())
+    monkeypatch.setattr("headgate.supervision.job_state.overall", jobs.state)
+    monkeypatch.setattr("headgate.savepoints.deployment.deployment", jobs.found)
+    monkeypatch.setattr("headgate.cli.life.upgrade.LOOK_EVERY", 0.01)
+    return jobs
+
+
+@pytest.fixture
+def impatient() -> tuple[str, str]:
+    return "--patience", "0.2"
+
+
+def test_nothing_is_stopped_where_no_savepoint_can_be_taken(
+    ask: Ask, of_lake: OfLake, empty_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables await a reset: there is no way back to before the upgrade, so none is begun."""
+    lake = empty_lake
+    bronze = Table(lake.layout.storage, "bronze/events", pipeline="tiny")
+    bronze.fence(1)
+    intend(bronze, {"gold/per_minute": Target()}, NOW, why="asked for by hand")
+    done: list[Any] = []
+    for verb in ("stop", "launch"):
+        monkeypatch.setattr(local, verb, lambda *given: done.append(given))
+    code, _, told = ask("upgrade", *of_lake)
+    assert code == 6
+    assert "a reset is open" in told
+    assert "gold/per_minute have still to be taken back" in told
+    assert "headgate start" in told
+    assert done == []
+
+
+def test_where_bronze_has_no_batch_none_is_waited_for(
+    ask: Ask, of_lake: OfLake, empty_lake: Lake, jobs: Jobs
+) -> None:
+    jobs.rebuilt = EVERYTHING
+    code, out, _ = ask("upgrade", *of_lake, "--json")
+    assert code == 0
+    assert last_object(out)["running"] is True
+    assert jobs.launched == [["--apply"]]
+
+
+@pytest.mark.parametrize(("state", "code"), [("running", 7), ("paused", 0)])
+def test_a_batch_that_bronze_had_is_waited_for_unless_it_takes_in_none(
+    ask: Ask,
+    of_lake: OfLake,
+    lake: Lake,
+    jobs: Jobs,
+    impatient: Any,
+    state: str,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Bronze is empty after the launch, as it is until everything is read again."""
+    jobs.rebuilt, jobs.states = EVERYTHING, [state]
+    monkeypatch.setattr("headgate.cli.upkeep.restoring.restore_in_place", lambda *_, **__: None)
+
+    def empty(layout: Layout, *_: object) -> int:
+        table = Table(layout.storage, "bronze/events", pipeline="tiny")
+        table.fence(9)
+        intend(table, {}, NOW, why="a test", reread=Target())
+        return 1
+
+    monkeypatch.setattr(local, "launch", empty)
+    jobs.declaration = ""
+    ended, _, told = ask("upgrade", *of_lake, *impatient, "--json")
+    assert ended == code
+    if code:
+        assert "no progress in 0 s: bronze/events" in told
+
+
+def test_a_job_that_is_silent_for_a_while_is_waited_for(
+    ask: Ask, of_lake: OfLake, lake: Lake, jobs: Jobs, impatient: Any
+) -> None:
+    jobs.states = ["stale", "stale", "running"]
+    assert ask("upgrade", *of_lake, "--json")[0] == 0
+    jobs.states = ["stale"]
+    code, _, told = ask("upgrade", *of_lake, *impatient, "--json")
+    assert code == 7
+    assert "its job is stale" in told
+
+
+def test_it_says_how_the_old_declaration_comes_back(
+    ask: Ask, of_lake: OfLake, lake: Lake, jobs: Jobs
+) -> None:
+    jobs.states = ["dead"]
+    code, _, told = ask("upgrade", *of_lake, "--json")
+    file = lake.pipeline.file
+    assert code == 7
+    assert jobs.launched == [["--apply"], ["--declared-as", "old"]]
+    assert f"rolled back to savepoint {savepoints(lake.layout)[0].id}: its job is dead" in told
+    assert "the old declaration is started again" in told
+    assert f"headgate plan {file} --deployed > {file}.deployed && mv {file}.deployed {file}" in told
+    jobs.ran = False
+    assert "the old declaration is not running, as before" in ask("upgrade", *of_lake, "--json")[2]
+
+
+def test_what_was_not_started_is_not_said_to_be(
+    ask: Ask, of_lake: OfLake, lake: Lake, jobs: Jobs
+) -> None:
+    jobs.states, jobs.declaration = ["dead"], ""
+    told = ask("upgrade", *of_lake, "--json")[2]
+    assert jobs.launched == [["--apply"]]
+    assert "started again" not in told
+    assert "nothing runs: the old declaration is not kept" in told
+
+
+@pytest.mark.parametrize(
+    ("refuses", "stopped"),
+    [("kill", "may still be at work"), ("restore", "the pipeline is stopped")],
+)
+def test_a_way_back_that_is_refused_names_the_savepoint_and_what_to_type(
+    ask: Ask,
+    of_lake: OfLake,
+    lake: Lake,
+    jobs: Jobs,
+    monkeypatch: pytest.MonkeyPatch,
+    refuses: str,
+    stopped: str,
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise SavepointError("the source is gone", remedy="find it")
+
+    jobs.states, jobs.rebuilt = ["dead"], EVERYTHING
+    module = local if refuses == "kill" else restoring
+    monkeypatch.setattr(module, {"kill": "kill", "restore": "restore_in_place"}[refuses], refuse)
+    code, _, told = ask("upgrade", *of_lake, "--json")
+    saved = savepoints(lake.layout)[0].id
+    assert code == 7
+    assert "its job is dead; and the way back to savepoint" in told
+    assert f"{saved} is open: the source is gone" in told
+    assert stopped in told
+    assert f"headgate savepoint restore {of_lake[0]} {saved} --reread" in told
+
+
+def test_an_old_declaration_that_does_not_start_leaves_the_tables_restored(
+    ask: Ask, of_lake: OfLake, lake: Lake, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def launch(_: Layout, __: Path, ___: str, options: list[str]) -> int:
+        if "--declared-as" in options:
+            raise NotAliveError("it ended without a word", remedy="log: run.log")
+        return 1
+
+    jobs.states = ["dead"]
+    monkeypatch.setattr(local, "launch", launch)
+    code, _, told = ask("upgrade", *of_lake, "--json")
+    assert code == 7
+    assert "the tables are what they were, and the pipeline is stopped" in told
+    assert "--deployed" in told
+    assert f"then headgate start {of_lake[0]}" in told
+
+
+@pytest.fixture
+def deployed(tmp_path: Path) -> OfLake:
+    """PIPELINE and --root of tables that were made from a declaration with a comment; the file
+    says another window by now."""
+    file = tmp_path / "tiny.yml"
+    file.write_text(f"# as it was\n{DECLARATION}")
+    before = load(file)
+    layout = Layout.of(str(tmp_path / "lake"), "tiny")
+    for path, digest in before.definitions.items():
+        parts = [("final", pa.bool_())] if path.startswith("gold/") else []
+        table = Table(layout.storage, path, pipeline="tiny")
+        table.create(pa.schema([*SCHEMAS[path], *parts]), digest, time_column="time")
+    keep(layout, before)
+    file.write_text(before.text.replace("1 minute", "5 minutes").replace("# as it was", ""))
+    return str(file), "--root", str(tmp_path / "lake")
+
+
+def test_the_deployed_declaration_is_printed_as_it_was_written(
+    ask: Ask, deployed: OfLake, tmp_path: Path
+) -> None:
+    code, out, _ = ask("plan", *deployed, "--deployed")
+    assert (code, out) == (0, f"# as it was\n{DECLARATION}")
+    document = last_object(ask("plan", *deployed, "--deployed", "--json")[1])
+    assert document["text"] == out
+    Path(deployed[0]).write_text(out)
+    assert document["digest"] == load(Path(deployed[0])).digest
+
+
+def test_one_that_is_not_kept_is_not_there(ask: Ask, of_lake: OfLake, empty_lake: Lake) -> None:
+    code, out, told = ask("plan", *of_lake, "--deployed")
+    assert (code, out) == (1, "")
+    assert "no declaration is kept" in told

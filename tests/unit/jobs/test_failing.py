@@ -1,0 +1,83 @@
+"""A batch that failed on a damaged file of ours says which; a source's files are not ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headgate.jobs.errors import PlanError
+from headgate.jobs.failing import named
+from headgate.storage.layout import Layout
+from headgate.tables.errors import DamagedFileError, LogGapError
+
+
+def spark_says(file: Path) -> Exception:
+    return RuntimeError(
+        "An error occurred while calling o1.parquet.\n: org.apache.spark.SparkException: "
+        f"[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file://{file}.\n"
+        "Caused by: java.io.IOException: could not verify page checksum"
+    )
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "lake/tiny/silver/good/data/0-1-abc/part-0.parquet"
+    path.parent.mkdir(parents=True)
+    table = pa.table({"id": list(range(500))})
+    pq.write_table(table, path, write_page_checksum=True, compression="none", use_dictionary=False)
+    return path
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    return Layout.of(str(tmp_path / "lake"), "tiny")
+
+
+def flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[200] ^= 1
+    file.write_bytes(content)
+
+
+def test_a_flipped_page(file: Path, layout: Layout) -> None:
+    flip(file)
+    error = named(spark_says(file), layout)
+    assert isinstance(error, DamagedFileError)
+    assert str(file) in error.message
+    assert "headgate repair" in error.remedy
+    assert error.exit_code == 5
+
+
+def test_deep_in_the_chain(file: Path, layout: Layout) -> None:
+    file.unlink()
+    error = ValueError("a batch failed")
+    error.__cause__ = spark_says(file)
+    known = named(error, layout)
+    assert known is not None
+    assert known.message == f"{file} is missing"
+
+
+def test_a_sound_file_is_not_blamed(file: Path, layout: Layout) -> None:
+    assert named(spark_says(file), layout) is None
+
+
+def test_a_source_file_is_not_ours(file: Path, layout: Layout, tmp_path: Path) -> None:
+    landed = tmp_path / "landing/1.parquet"
+    landed.parent.mkdir()
+    flip(file)
+    file.rename(landed)
+    assert named(spark_says(landed), layout) is None
+
+
+def test_spark_s_own_checkpoint(layout: Layout) -> None:
+    place = layout.storage.uri("_headgate/checkpoint/fused-3/spark/offsets/7")
+    error = named(FileNotFoundError(f"[Errno 2] No such file or directory: '{place}'"), layout)
+    assert isinstance(error, PlanError)
+    assert "start again" in error.remedy
+
+
+def test_what_says_itself_what_is_wrong(layout: Layout) -> None:
+    assert named(LogGapError("a.parquet", "headgate repair"), layout) is None

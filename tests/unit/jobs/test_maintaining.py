@@ -1,0 +1,155 @@
+"""Maintenance inside a running job: when it begins, whose turn it is, and what it says."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from headgate.jobs.maintaining import LEAST, Maintaining
+from headgate.jobs.turns import Turns
+from headgate.maintenance.requests import Answer, Request, What, ask, new_request, told
+from headgate.tables.cut import tables_of
+from headgate.tables.errors import FencedError
+from tests.unit.ledger.conftest import Lake
+from tests.unit.maintenance.conftest import Fill, fill, prepared
+
+__all__ = ["fill", "prepared"]  # fixtures
+
+SINCE = datetime.now(UTC)
+PATHS = ("silver/good", "gold/per_minute")
+
+
+@pytest.fixture
+def lake(fill: Fill) -> Lake:
+    return fill(9)
+
+
+def job(lake: Lake, turns: Turns, clock: Callable[[], datetime] | None = None) -> Maintaining:
+    tables = [t for t in tables_of(lake.layout, "tiny") if t.name in PATHS]
+    for table in tables:
+        table.fence(1)
+    now = clock or (lambda: datetime.now(UTC))
+    return Maintaining(lake.layout, lake.pipeline, "gold", tables, turns, SINCE, now)
+
+
+def asks(lake: Lake, what: What, after: timedelta = timedelta(seconds=1)) -> Request:
+    request = new_request(what, timedelta(), SINCE + after)
+    ask(lake.layout, request)
+    return request
+
+
+def answer(lake: Lake, request: Request) -> Answer | None:
+    return told(lake.layout, "gold", request)
+
+
+def steps(maintaining: Maintaining, count: int) -> None:
+    for _ in range(count):
+        maintaining.step()
+
+
+def files(lake: Lake, path: str) -> int:
+    return len(list(lake.layout.storage.list(f"{path}/data", recursive=True)))
+
+
+def test_a_request_is_worked_off_step_by_step(lake: Lake) -> None:
+    maintaining = job(lake, Turns())
+    maintaining.step()
+    request = asks(lake, "compact")
+    maintaining.step()
+    first = answer(lake, request)
+    assert first is not None
+    assert (first.is_done, first.reports) == (False, ())
+    seen = set()
+    for _ in range(20):
+        maintaining.step()
+        now = answer(lake, request)
+        assert now is not None
+        seen.add((len(now.reports), now.is_done))
+    assert seen == {(0, False), (1, False), (2, False), (2, True)}
+    assert {r.table: r.merged.files for r in now.reports} == dict.fromkeys(PATHS, 9)  # type: ignore[union-attr]
+    # The files of the tables that this job does not write are none of its business.
+    assert files(lake, "bronze/events") == 9
+    assert files(lake, "silver/good") == 10
+
+
+def test_no_request_is_worked_off_twice(lake: Lake) -> None:
+    maintaining = job(lake, Turns())
+    request = asks(lake, "compact")
+    steps(maintaining, 10)
+    (table,) = (t for t in tables_of(lake.layout, "tiny") if t.name == "silver/good")
+    table.refresh()
+    before = table.handle.version()
+    ask(lake.layout, Request(request.id, "compact", timedelta(), SINCE + timedelta(seconds=9)))
+    steps(maintaining, 10)
+    table.refresh()
+    assert table.handle.version() == before
+
+
+def test_what_was_asked_of_the_job_before_is_ignored(lake: Lake) -> None:
+    maintaining = job(lake, Turns())
+    request = asks(lake, "compact", timedelta(seconds=-1))
+    steps(maintaining, 5)
+    assert answer(lake, request) is None
+
+
+def test_commits_wait_for_the_batch_that_runs(lake: Lake) -> None:
+    turns = Turns()
+    maintaining = job(lake, turns)
+    asks(lake, "compact")
+    maintaining.step()
+    stepped = threading.Event()
+
+    def step() -> None:
+        for _ in range(10):
+            maintaining.step()
+        stepped.set()
+
+    with turns.batch():
+        thread = threading.Thread(target=step)
+        thread.start()
+        assert not stepped.wait(1.0)
+        (table,) = (t for t in tables_of(lake.layout, "tiny") if t.name == PATHS[0])
+        assert table.refresh().kind == "fence"
+    thread.join(10)
+    assert stepped.is_set()
+
+
+def test_readers_of_a_running_pipeline_are_left_with_something(lake: Lake) -> None:
+    moment = SINCE
+    maintaining = job(lake, Turns(), lambda: moment)
+    asks(lake, "compact")
+    steps(maintaining, 10)
+    asks(lake, "vacuum", timedelta(seconds=2))
+    steps(maintaining, 10)
+    assert files(lake, "silver/good") == 10
+    moment = datetime.now(UTC) + LEAST + timedelta(minutes=1)
+    asks(lake, "vacuum", timedelta(seconds=3))
+    steps(maintaining, 10)
+    assert files(lake, "silver/good") == 1
+
+
+def test_what_goes_wrong_is_told_and_ends_nothing(lake: Lake) -> None:
+    maintaining = job(lake, Turns())
+    stat = next(lake.layout.storage.list("silver/good/data", recursive=True))
+    lake.layout.storage.write(stat.path, b"damaged")
+    request = asks(lake, "compact")
+    steps(maintaining, 5)
+    found = answer(lake, request)
+    assert found is not None
+    assert found.is_done
+    assert found.exit_code == 5
+    assert "bytes, had" in str(found.error)
+    assert "headgate repair" in found.remedy
+
+
+def test_a_job_that_was_taken_over_ends(lake: Lake) -> None:
+    maintaining = job(lake, Turns())
+    asks(lake, "compact")
+    maintaining.step()
+    for table in tables_of(lake.layout, "tiny"):
+        table.fence(2)
+    with pytest.raises(FencedError):
+        steps(maintaining, 10)

@@ -1,0 +1,105 @@
+"""A small pipeline's tables, with many batches, to be maintained without Spark."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from headgate.jobs.lease import highest_epoch
+from headgate.maintenance.compaction import Limits
+from headgate.maintenance.report import Compacted, Vacuumed
+from headgate.maintenance.work import compact, vacuum_tables
+from headgate.spec.load import load
+from headgate.storage.layout import Layout
+from headgate.tables.cut import tables_of
+from headgate.tables.table import Table
+from tests.unit.ledger.conftest import DECLARATION, SCHEMAS, Lake
+from tests.unit.savepoints.conftest import add_batch
+
+AT_ONCE = Limits(least=2)
+TOMORROW = timedelta(days=1, hours=1)
+BUILT = ("quarantine/events", "silver/good", "late/per_minute", "gold/per_minute")
+
+Fill = Callable[[int], Lake]
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+    """A folder with a lake of so many batches, made once: to be copied."""
+
+    @cache
+    def made(batches: int) -> Path:
+        folder = tmp_path_factory.mktemp(f"lake{batches}-")
+        lake = lake_in(folder)
+        for n in range(1, batches + 1):
+            add_batch(lake, n)
+        return folder
+
+    return made
+
+
+@pytest.fixture
+def fill(prepared: Callable[[int], Path], tmp_path: Path) -> Fill:
+    """A lake of so many batches, all the way down."""
+
+    def made(batches: int) -> Lake:
+        return lake_in(shutil.copytree(prepared(batches), tmp_path, dirs_exist_ok=True))
+
+    return made
+
+
+def lake_in(folder: Path) -> Lake:
+    file = folder / "tiny.yml"
+    file.write_text(DECLARATION)
+    return Lake(folder / "lake", load(file))
+
+
+def owned(lake: Lake, *paths: str) -> list[Table]:
+    """The tables of a lake, or some, fenced by a process that writes them from now on."""
+    epoch = 1 + highest_epoch(lake.layout, "tiny")
+    found = [t for t in tables_of(lake.layout, "tiny") if not paths or t.name in paths]
+    for table in found:
+        table.fence(epoch)
+    return found
+
+
+def compacted(lake: Lake, *paths: str, limits: Limits = AT_ONCE) -> dict[str, Compacted]:
+    steps = compact(lake.layout, lake.pipeline, owned(lake, *paths), nullcontext, later(), limits)
+    return {step.table: step for step in steps if step is not None}
+
+
+def vacuumed(
+    lake: Lake, *paths: str, keep_for: timedelta = timedelta(), now: datetime | None = None
+) -> dict[str, Vacuumed]:
+    clock = later() if now is None else lambda: now
+    tables = owned(lake, *paths)
+    done = vacuum_tables(lake.layout, lake.pipeline, tables, keep_for, nullcontext, clock)
+    return {each.table: each for each in done if each is not None}
+
+
+def later(more: timedelta = timedelta()) -> Callable[[], datetime]:
+    """The time by the clock on the wall, or some time after it."""
+    return lambda: datetime.now(UTC) + more
+
+
+def rows(layout: Layout, path: str, version: int | None = None) -> list[str]:
+    found = DeltaTable(layout.storage.uri(path), version=version).to_pyarrow_table()
+    return sorted(map(repr, pa.table(found).to_pylist()))
+
+
+def all_rows(layout: Layout) -> dict[str, list[str]]:
+    return {path: rows(layout, path) for path in SCHEMAS}
+
+
+def files_of(layout: Layout, paths: Iterable[str] = tuple(SCHEMAS)) -> Iterator[str]:
+    """The files that lie in the folders of tables."""
+    for path in paths:
+        yield from (s.path for s in layout.storage.list(path, recursive=True))

@@ -1,0 +1,107 @@
+"""Maintenance that dies anywhere: nothing is lost, and the next run ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from deltalake import DeltaTable
+
+from headgate.savepoints.verify import verify
+from headgate.tables.cut import tables_of
+from headgate.tables.history import batches
+from headgate.tables.log_folder import log_folder
+from headgate.tables.table import Table
+from tests.unit.ledger.conftest import Lake
+from tests.unit.maintenance.conftest import Fill, all_rows, compacted, files_of, owned, vacuumed
+from tests.unit.savepoints.conftest import add_batch, take
+
+PLACES = (
+    "headgate.maintenance.vacuum.failpoint",
+    "headgate.maintenance.rewriting.failpoint",
+    "headgate.tables.table.failpoint",
+)
+
+
+class Died(BaseException):
+    """As a kill: nothing catches it."""
+
+
+@pytest.fixture
+def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int, Callable[[], object]], bool]:
+    """Run something that dies at the nth passage of a failpoint whose name begins so; whether it
+    did."""
+
+    def run(begins: str, nth: int, act: Callable[[], object]) -> bool:
+        passed = 0
+
+        def failpoint(name: str) -> None:
+            nonlocal passed
+            passed += name.startswith(begins)
+            if passed == nth and name.startswith(begins):
+                raise Died
+
+        with monkeypatch.context() as patched:
+            for place in PLACES:
+                patched.setattr(place, failpoint)
+            try:
+                act()
+            except Died:
+                return True
+        return False
+
+    return run
+
+
+def check(lake: Lake, before: object) -> None:
+    assert all_rows(lake.layout) == before
+    for table in tables_of(lake.layout, "tiny"):
+        table.refresh()
+        table.require_intact()
+
+
+@pytest.mark.long
+def test_vacuum_that_dies_after_every_single_step(
+    fill: Fill, dying: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headgate.maintenance.retention.WORTH_A_CHECKPOINT", 4)
+    lake = fill(5)
+    compacted(lake)
+    vacuumed(lake)
+    for n in (6, 7, 8):
+        add_batch(lake, n)
+    savepoint = take(lake)
+    for n in (9, 10, 11):
+        add_batch(lake, n)
+    compacted(lake)
+    for each in owned(lake):
+        DeltaTable(each.storage.uri()).create_checkpoint()
+    before, deaths = all_rows(lake.layout), 0
+    while dying("vacuum.", 2, lambda: vacuumed(lake, "silver/good")):
+        deaths += 1
+        check(lake, before)
+        assert verify(lake.layout, "tiny", savepoint, read=True) == ()
+        upstream = Table(lake.layout.storage, "silver/good", pipeline="tiny")
+        for after in (0, 8):
+            found = batches(upstream, after, 11)
+            assert found[-1].state.n == 11
+            assert all(upstream.storage.exists(f.path) for c in found for f in c.files)
+    assert deaths > 10
+    assert log_folder(lake.layout.storage.at("silver/good")).oldest > 0
+    check(lake, before)
+
+
+@pytest.mark.parametrize("place", ["maintenance.merged", "silver.committed", "gold.committed"])
+def test_compaction_that_dies_leaves_an_orphan_or_is_done(
+    fill: Fill, dying: Callable[..., bool], place: str
+) -> None:
+    lake = fill(6)
+    before = all_rows(lake.layout)
+    assert dying(place, 1, lambda: compacted(lake))
+    check(lake, before)
+    compacted(lake)
+    check(lake, before)
+    vacuumed(lake, keep_for=timedelta())
+    check(lake, before)
+    assert len([f for f in files_of(lake.layout) if "/data/" in f]) == 5

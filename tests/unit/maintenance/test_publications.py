@@ -1,0 +1,132 @@
+"""What publications have still to send, and what one that is declared later finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from headgate.publish.changes import changes
+from headgate.spec.load import load
+from headgate.spec.model import Pipeline
+from headgate.tables.errors import LogGapError
+from headgate.tables.live_files import live_files
+from headgate.tables.log import entry_path
+from headgate.tables.log_folder import log_folder
+from headgate.tables.table import Table
+from tests.unit.ledger.conftest import DECLARATION, Lake
+from tests.unit.maintenance.conftest import Fill, compacted, owned, vacuumed
+from tests.unit.savepoints.conftest import add_batch
+
+PUBLISH = """
+publish:
+  out:
+    from: {source}
+    kafka: {{servers: "127.0.0.1:9", topic: out}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _checkpoints_are_made_of_short_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headgate.maintenance.retention.WORTH_A_CHECKPOINT", 4)
+
+
+def publishing(lake: Lake, source: str) -> Pipeline:
+    file = lake.pipeline.file
+    file.write_text(DECLARATION + PUBLISH.format(source=source))
+    lake.pipeline = load(file)
+    return lake.pipeline
+
+
+def published(lake: Lake, version: int) -> None:
+    """As the publication's stage commits it."""
+    table = Table(lake.layout.storage, "_headgate/publish/out", pipeline="tiny")
+    schema = pa.schema([("at", pa.timestamp("us", "UTC"))])
+    table.create(schema, "digest", time_column="at")
+    state = table.refresh().absorbing(1, datetime.now(UTC), offsets={"version": version})
+    table.commit(replace(state))
+
+
+def to_send(lake: Lake, path: str, after: int) -> Iterator[tuple[int, list[str]]]:
+    table = Table(lake.layout.storage, path, pipeline="tiny")
+    table.refresh()
+    for commit in changes(table, after, table.handle.version()):
+        assert all(table.storage.exists(f.path) for f in commit.files)
+        yield commit.version, [f.path for f in commit.files]
+
+
+@pytest.mark.parametrize(
+    ("source", "path"),
+    [
+        ("gold.per_minute", "gold/per_minute"),
+        ("late.per_minute", "late/per_minute"),
+        ("quarantine.events", "quarantine/events"),
+    ],
+)
+def test_what_is_to_be_sent_is_kept_as_it_was_committed(fill: Fill, source: str, path: str) -> None:
+    lake = fill(9)
+    publishing(lake, source)
+    published(lake, 5)  # batches 6 to 9 are to come
+    wanted = list(to_send(lake, path, 5))
+    assert len(wanted) == 4
+    done = compacted(lake)
+    assert done[path].merged.files == 5
+    assert done["silver/good"].merged.files == 9
+    for each in owned(lake):
+        DeltaTable(each.storage.uri()).create_checkpoint()
+    assert vacuumed(lake)[path].log_why == "unpublished"
+    assert log_folder(lake.layout.storage.at(path)).oldest == 5
+    assert list(to_send(lake, path, 5)) == wanted
+
+
+def test_one_that_never_ran_begins_with_the_first_commit(fill: Fill) -> None:
+    lake = fill(6)
+    publishing(lake, "late.per_minute")
+    wanted = list(to_send(lake, "late/per_minute", 0))
+    assert compacted(lake)["late/per_minute"].merged.files == 0
+    vacuumed(lake)
+    assert list(to_send(lake, "late/per_minute", 0)) == wanted
+
+
+def test_one_that_is_declared_later_finds_what_is_live(fill: Fill) -> None:
+    lake = fill(6)
+    compacted(lake)
+    vacuumed(lake)
+    (only,) = to_send(lake, "late/per_minute", 0)
+    assert only[1] == [next(iter(live(lake, "late/per_minute")))]
+    table = Table(lake.layout.storage, "late/per_minute", pipeline="tiny")
+    table.refresh()
+    assert only[0] == table.handle.version()
+    add_batch(lake, 7)
+    (next_one,) = to_send(lake, "late/per_minute", only[0])
+    assert "/0-7-" in next_one[1][0]
+
+
+def live(lake: Lake, path: str) -> Iterator[str]:
+    table = Table(lake.layout.storage, path, pipeline="tiny")
+    table.refresh()
+    yield from (f.path for f in live_files(table.handle))
+
+
+def test_and_so_it_does_where_the_log_begins_later(fill: Fill) -> None:
+    lake = fill(9)
+    vacuumed(lake)
+    for each in owned(lake):
+        DeltaTable(each.storage.uri()).create_checkpoint()
+    vacuumed(lake)
+    assert log_folder(lake.layout.storage.at("gold/per_minute")).oldest > 0
+    (only,) = to_send(lake, "gold/per_minute", 0)
+    assert len(only[1]) == 9
+
+
+def test_an_entry_that_is_missing_is_damage_for_publications_too(fill: Fill) -> None:
+    lake = fill(4)
+    table = Table(lake.layout.storage, "late/per_minute", pipeline="tiny")
+    table.refresh()
+    table.storage.remove(entry_path(2))
+    with pytest.raises(LogGapError, match="it is missing"):
+        list(changes(table, 0, 4))

@@ -1,0 +1,233 @@
+"""Files that become one: the same rows, the same types, under the same fence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headgate.maintenance.rewriting import merge, replace_files
+from headgate.storage.files import Storage
+from headgate.tables.arrow import stage_arrow
+from headgate.tables.damage import damage_of
+from headgate.tables.data_file import DataFile
+from headgate.tables.errors import CommitRefusedError, DamagedFileError, FencedError
+from headgate.tables.history import with_footers
+from headgate.tables.live_files import live_files
+from headgate.tables.table import Table
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("time", pa.timestamp("us", "UTC")),
+        ("price", pa.decimal128(12, 2)),
+        ("mean", pa.decimal128(38, 18)),
+        ("day", pa.date32()),
+        ("ok", pa.bool_()),
+        ("weight", pa.float64()),
+        ("level", pa.int32()),
+        ("value", pa.binary()),
+        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+        ("_state", pa.struct([("low", pa.struct([("min", pa.decimal128(12, 2))]))])),
+    ]
+)
+
+
+def row(n: int) -> dict[str, Any]:
+    """Every third one with nulls."""
+    if n % 3 == 0:
+        return {"id": n, "time": NOON + timedelta(minutes=n)}
+    return {
+        "id": n,
+        "time": NOON + timedelta(minutes=n, microseconds=1),
+        "price": Decimal(n) / 4,
+        "mean": (Decimal(n) / 3).quantize(Decimal(1).scaleb(-18)),
+        "day": date(2026, 1, 1) + timedelta(days=n),
+        "ok": n % 2 == 0,
+        "weight": n / 7,
+        "level": n,
+        "value": bytes([n, 0, 255]),
+        "headers": [{"key": "k", "value": b"\x00"}, {"key": "l", "value": None}],
+        "_state": {"low": {"min": Decimal(n)}},
+    }
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    """Six batches of gold, two rows each, all final."""
+    made = Table(Storage(str(tmp_path)), "gold/t", pipeline="p")
+    schema = SCHEMA.append(pa.field("final", pa.bool_()))
+    made.create(schema, "digest", time_column="time")
+    made.fence(1)
+    for n in range(1, 7):
+        state = made.refresh().absorbing(n, NOON + timedelta(minutes=n))
+        content = pa.Table.from_pylist([row(2 * n), row(2 * n + 1)], SCHEMA)
+        (file,) = stage_arrow(made, state, content, time_column="time")
+        made.commit(state, (replace(file, partition={"final": "true"}),))
+    return made
+
+
+def live(table: Table) -> tuple[DataFile, ...]:
+    table.refresh()
+    files = sorted(live_files(table.handle), key=lambda f: f.n)
+    return with_footers(table, table.handle.version(), files)
+
+
+def merged(table: Table) -> DataFile:
+    return at_once(table, live(table))
+
+
+def at_once(table: Table, files: Sequence[DataFile]) -> DataFile:
+    steps = merge(table, table.refresh(), files)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            file: DataFile = end.value
+            return file
+
+
+def content(table: Table) -> list[dict[str, Any]]:
+    table.refresh()
+    found = pa.table(table.handle.to_pyarrow_table()).to_pylist()
+    return sorted(found, key=lambda r: r["id"])
+
+
+def test_the_table_is_the_same_before_and_after(table: Table) -> None:
+    before, position = content(table), table.refresh()
+    files = live(table)
+    assert replace_files(table, files, merged(table), NOON + timedelta(hours=1))
+    assert content(table) == before
+    state = table.refresh()
+    assert (state.kind, state.n, state.total) == ("maintenance", 6, position.total)
+    assert (state.data_commit, state.at) == (position.data_commit, 1777899600000000)
+    (file,) = live(table)
+    assert (file.n, file.merged_from, file.rows, file.is_final) == (6, 1, 12, True)
+    table.require_intact()
+    fresh = table.reader()
+    fresh.refresh()
+    fresh.require_intact()
+
+
+def test_bounds_and_checksums_are_those_of_all_its_rows(table: Table) -> None:
+    files = live(table)
+    replace_files(table, files, merged(table), NOON)
+    (file,) = live(table)
+    assert '"minValues": {"time": "2026-05-04T12:02:00.000001Z"}' in file.stats
+    assert '"maxValues": {"time": "2026-05-04T12:13:00.000001Z"}' in file.stats
+    assert file.footer is not None
+    assert damage_of(table.storage, file) is None
+    path = Path(table.storage.uri(file.path))
+    harmed = bytearray(path.read_bytes())
+    harmed[100] ^= 1
+    path.write_bytes(harmed)
+    assert damage_of(table.storage, file) is not None
+
+
+def test_spark_and_arrow_would_have_written_the_same_physical_types(table: Table) -> None:
+    file = merged(table)
+    schema = pq.ParquetFile(table.storage.uri(file.path)).schema
+    physical = {schema.column(i).path: schema.column(i).physical_type for i in range(len(schema))}
+    assert physical["price"] == physical["time"] == "INT64"
+    assert physical["mean"] == "FIXED_LEN_BYTE_ARRAY"
+    assert physical["headers.list.element.key"] == "BYTE_ARRAY"
+    assert physical["_state.low.min"] == "INT64"
+
+
+def test_a_row_group_is_what_memory_has_to_hold(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headgate.maintenance.rewriting._ROW_GROUP", 1)
+    before, files = content(table), live(table)
+    file = merged(table)
+    assert pq.ParquetFile(table.storage.uri(file.path)).num_row_groups == 6
+    assert replace_files(table, files, file, NOON)
+    assert content(table) == before
+
+
+def test_batches_that_came_meanwhile_do_not_matter(table: Table) -> None:
+    files, file = live(table), merged(table)
+    state = table.refresh().absorbing(7, NOON)
+    (new,) = stage_arrow(table, state, pa.Table.from_pylist([row(99)], SCHEMA), time_column="time")
+    table.commit(state, (replace(new, partition={"final": "true"}),))
+    before = content(table)
+    assert replace_files(table, files, file, NOON)
+    assert content(table) == before
+    assert table.refresh().n == 7
+
+
+def test_a_file_that_went_meanwhile_stops_it(table: Table) -> None:
+    files, file = live(table), merged(table)
+    table.commit(table.refresh().held("operation", 1), (), [files[2]])
+    before = content(table)
+    assert not replace_files(table, files, file, NOON)
+    assert content(table) == before
+
+
+def test_a_zombie_merges_nothing(table: Table, tmp_path: Path) -> None:
+    zombie = Table(Storage(str(tmp_path)), "gold/t", pipeline="p")
+    zombie.epoch = 1
+    files, file = live(zombie), merged(zombie)
+    stale = zombie.refresh().held("maintenance", 1)
+    table.fence(2)
+    before = content(table)
+    with pytest.raises(CommitRefusedError):
+        zombie.commit(stale, (file,), files)
+    with pytest.raises(FencedError):
+        replace_files(zombie, files, file, NOON)
+    assert content(table) == before
+
+
+@pytest.mark.parametrize("place", [60, -20, 4])
+def test_damage_is_never_written_anew(table: Table, place: int) -> None:
+    """A page, the footer, the first bytes."""
+    files = live(table)
+    path = Path(table.storage.uri(files[3].path))
+    harmed = bytearray(path.read_bytes())
+    harmed[place] ^= 0x10
+    path.write_bytes(harmed)
+    with pytest.raises(DamagedFileError):
+        at_once(table, files)
+
+
+def test_a_column_of_another_name_is_damage_where_no_checksum_tells(table: Table) -> None:
+    """Of a file whose commit the log has lost, the footer's checksum is not known."""
+    files = live(table)
+    path = Path(table.storage.uri(files[3].path))
+    read = pq.read_table(path)
+    for names in ({"price": "qrice"}, {"_state": "state"}):
+        renamed = read.rename_columns([names.get(n, n) for n in read.column_names])
+        pq.write_table(renamed, path)
+        unknown = [replace(f, footer=None, size=path.stat().st_size) for f in files[3:4]]
+        with pytest.raises(DamagedFileError, match="other columns"):
+            at_once(table, [files[0], *unknown])
+
+
+def test_a_nested_field_of_another_name_is_damage_too(table: Table) -> None:
+    files = live(table)
+    path = Path(table.storage.uri(files[3].path))
+    read = pq.read_table(path)
+    other = pa.struct([("low", pa.struct([("mix", pa.decimal128(12, 2))]))])
+    renamed = read.column("_state").combine_chunks().view(other)
+    place = read.column_names.index("_state")
+    pq.write_table(read.set_column(place, "_state", renamed), path)
+    unknown = replace(files[3], footer=None, size=path.stat().st_size)
+    with pytest.raises(DamagedFileError, match="other columns"):
+        at_once(table, [files[0], unknown])
+
+
+def test_a_row_that_is_lost_stops_it(table: Table) -> None:
+    files = live(table)
+    path = Path(table.storage.uri(files[3].path))
+    pq.write_table(pq.read_table(path).slice(1), path)
+    unknown = replace(files[3], footer=None, size=path.stat().st_size)
+    with pytest.raises(DamagedFileError, match="would become 3 rows"):
+        at_once(table, [files[0], unknown])

@@ -1,0 +1,193 @@
+"""Every part of a pipeline's folder, damaged in every way: mended, the tables end as they would
+have."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from headgate.repair.findings import CannotRepairError
+from headgate.tables.table import Table
+from tests.support.damage import HARMS, harm
+from tests.support.rounds import some
+from tests.unit.repair.conftest import ASIDE, BRONZE, FILES, GOLD, LATE, NOW, SILVER, TIME, Lake
+
+TABLES = (BRONZE, ASIDE, SILVER[0], LATE[0], GOLD[0], FILES)
+CASES = list(product(TABLES, HARMS))
+UNSEEN = (GOLD[0], "missing")
+"""Nobody counts what gold has folded: a batch that is gone was never there."""
+EARLIER = [(*case, back) for back in (2, 5) for case in CASES if (back, case[0]) != (5, FILES)]
+
+
+def mended(lake: Lake, scratch: Path) -> None:
+    """Damage is found, mended, and is gone; then the pipeline goes on as ever."""
+    plan = lake.examine(scratch / "before")
+    assert list(plan.damage()), "nothing was found"
+    assert plan.refusal is None
+    lake.mend(plan)
+    again = lake.examine(scratch / "after")
+    assert not again.is_needed, again
+    assert not list(again.damage())
+    lake.open()
+    lake.run()
+
+
+@pytest.mark.parametrize(("path", "how"), some([c for c in CASES if c != UNSEEN], 3))
+def test_the_newest_entry_of_a_log(lake: Lake, tmp_path: Path, path: str, how: str) -> None:
+    before, files = lake.all_rows(), lake.files()
+    harm(lake.entries(path)[-1], how)
+    if how == "missing":
+        # That was a fence, which says nothing. Without the batch before it, the tables disagree.
+        assert not lake.examine(tmp_path / "fence").findings
+        harm(lake.entries(path)[-1], how)
+    mended(lake, tmp_path)
+    assert lake.all_rows() == before
+    assert lake.files() == files
+
+
+def test_a_newest_entry_that_nobody_misses_is_made_again(lake: Lake, tmp_path: Path) -> None:
+    before, (path, how) = lake.all_rows(), UNSEEN
+    for entry in lake.entries(path)[-2:]:  # a batch, and a fence
+        harm(entry, how)
+    assert not lake.examine(tmp_path / "unseen").findings
+    lake.open()
+    lake.run()
+    assert lake.all_rows() == before
+
+
+@pytest.mark.parametrize(("path", "how", "behind"), some(EARLIER, 5, start=3))
+def test_an_earlier_entry_of_a_log(
+    lake: Lake, tmp_path: Path, path: str, how: str, behind: int
+) -> None:
+    before, files = lake.all_rows(), lake.files()
+    harm(lake.entries(path)[-behind], how)
+    if how == "flipped":
+        # Its files are the same, and every table has absorbed its batch.
+        assert [finding.harmless for finding in lake.examine(tmp_path).findings] == [True]
+        return
+    mended(lake, tmp_path)
+    assert lake.all_rows() == before
+    assert lake.files() == files
+
+
+@pytest.mark.parametrize(("case", "which"), some(list(product(CASES, (0, -1))), 5, start=4))
+def test_a_data_file(lake: Lake, tmp_path: Path, case: tuple[str, str], which: int) -> None:
+    before, files = lake.all_rows(), lake.files()
+    path, how = case
+    harm(lake.data_files(path)[which], how)
+    mended(lake, tmp_path)
+    assert lake.all_rows() == before
+    assert [f for f in lake.files() if f[3] == "recorded"] == files
+
+
+@pytest.mark.parametrize(("path", "how"), some(CASES, 3, start=1))
+def test_a_delta_checkpoint(lake: Lake, tmp_path: Path, path: str, how: str) -> None:
+    DeltaTable(lake.layout.storage.uri(path)).create_checkpoint()
+    lake.open()
+    lake.run(1)
+    before, files = lake.all_rows(), lake.files()
+    (checkpoint,) = lake.folder(path).glob("_delta_log/*.checkpoint.parquet")
+    harm(checkpoint, how)
+    if lake.examine(tmp_path / "look").is_needed:
+        mended(lake, tmp_path)
+    else:
+        assert how == "flipped", "only bytes that say nothing may be flipped unseen"
+    assert lake.all_rows() == before
+    assert lake.files() == files
+
+
+@pytest.mark.parametrize(
+    ("path", "how"), some(list(product((GOLD[0], BRONZE), ("truncated", "emptied", "misspelt"))), 2)
+)
+def test_the_hint_of_a_log(lake: Lake, tmp_path: Path, path: str, how: str) -> None:
+    DeltaTable(lake.layout.storage.uri(path)).create_checkpoint()
+    before = lake.all_rows()
+    hint = lake.folder(path) / "_delta_log/_last_checkpoint"
+    if how == "misspelt":
+        hint.write_text(hint.read_text().replace('"version":', '"versiom":'))
+    else:
+        harm(hint, how)
+    mended(lake, tmp_path)
+    assert lake.all_rows() == before
+
+
+def test_an_entry_that_nobody_needs_is_no_alarm(lake: Lake, tmp_path: Path) -> None:
+    """What the last checkpoint holds, and every table has absorbed."""
+    DeltaTable(lake.layout.storage.uri(SILVER[0])).create_checkpoint()
+    harm(lake.entries(SILVER[0])[3], "truncated")
+    plan = lake.examine(tmp_path / "look")
+    assert [finding.harmless for finding in plan.findings] == [True]
+    assert not plan.is_needed
+
+
+def test_an_entry_that_gold_has_still_to_read(lake: Lake, tmp_path: Path) -> None:
+    lake.land(2)
+    lake.absorb()
+    lake.catch_up_silver()
+    DeltaTable(lake.layout.storage.uri(SILVER[0])).create_checkpoint()
+    harm(lake.entries(SILVER[0])[-2], "truncated")
+    mended(lake, tmp_path)
+    assert lake.tables[GOLD[0]].refresh().n == 8
+
+
+@pytest.mark.parametrize(
+    ("part", "how"), some(list(product(("data file", "entry", "end", "all"), HARMS)), 3)
+)
+def test_bronze_is_never_guessed(lake: Lake, tmp_path: Path, part: str, how: str) -> None:
+    """The source has forgotten: nothing is changed, and what is lost is named."""
+    told = "batches 6 to 6"
+    if part == "data file":
+        harm(lake.data_files(BRONZE)[2], how)
+        told = "batches 3 to 6"
+    elif part == "entry":
+        harm(lake.entries(BRONZE)[-2], "truncated" if how == "flipped" else how)
+    elif part == "end":
+        for entry in lake.entries(BRONZE)[-2:]:
+            harm(entry, "missing")
+    else:
+        for entry in lake.entries(BRONZE):
+            harm(entry, how)
+        told = "nothing of its log is there"
+    files = {p: p.read_bytes() for p in lake.root.rglob("*") if p.is_file()}
+    plan = lake.examine(tmp_path / "look", lambda *_: "file 6 has vanished")
+    assert plan.refusal is not None
+    assert told in plan.refusal
+    with pytest.raises(CannotRepairError, match="backup"):
+        lake.mend(plan)
+    assert {p: p.read_bytes() for p in lake.root.rglob("*") if p.is_file()} == files
+
+
+def add_undeclared(lake: Lake) -> Table:
+    table = Table(lake.layout.storage, "gold/of_old", pipeline="tiny")
+    schema = pa.schema([("window_start", TIME), ("final", pa.bool_())])
+    table.create(schema, "digest", time_column="window_start")
+    table.commit(table.refresh().absorbing(3, NOW))
+    return table
+
+
+@pytest.mark.parametrize(("version", "how"), [(0, "emptied"), (1, "flipped"), (1, "emptied")])
+def test_the_log_of_a_table_that_nobody_declares(
+    lake: Lake, tmp_path: Path, version: int, how: str
+) -> None:
+    """It stops every start, for nobody knows what epochs it tells; so it has to be mended."""
+    before = lake.all_rows()
+    add_undeclared(lake)
+    harm(lake.entries("gold/of_old")[version], how)
+    mended(lake, tmp_path)
+    assert lake.all_rows() == before
+
+
+def test_bronze_goes_back_and_what_nobody_declares_loses_its_place(
+    lake: Lake, tmp_path: Path
+) -> None:
+    """Declared again, it would go on behind batches of a bronze that is gone."""
+    table = add_undeclared(lake)
+    harm(lake.entries(BRONZE)[-1], "missing")
+    harm(lake.entries(BRONZE)[-1], "missing")
+    mended(lake, tmp_path)
+    state = table.refresh()
+    assert (state.n, state.definition) == (0, "")

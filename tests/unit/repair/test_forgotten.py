@@ -1,0 +1,86 @@
+"""The entry that says which tables are to be reset is damaged: those that may await it are built
+anew, the others stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from headgate.repair.plan import Plan
+from headgate.savepoints.pasts import BronzePast
+from headgate.savepoints.resets import Resets, Target, intend
+from headgate.tables.errors import LogGapError
+from tests.support.damage import harm
+from tests.unit.repair.conftest import BRONZE, BUILT, GOLD, NOW, Lake
+from tests.unit.repair.test_damage import add_undeclared, mended
+
+
+def reset_and_forget(lake: Lake, *, files: int) -> None:
+    """One gold table is built anew, ``files`` batches follow, and the entry that asked for it goes
+    bad behind a checkpoint of every log."""
+    bronze = lake.tables[BRONZE]
+    definition = lake.pipeline.definitions[GOLD[0]]
+    intend(bronze, {GOLD[0]: Target(definition=definition)}, NOW, why="asked for by hand")
+    asked = bronze.refresh().reset_commit
+    lake.carry_out()
+    lake.open()
+    lake.run(files)
+    for table in lake.tables.values():
+        DeltaTable(table.storage.uri()).create_checkpoint()
+    harm(lake.folder(BRONZE) / f"_delta_log/{asked:020d}.json", "flipped")
+
+
+def looked_at(lake: Lake, scratch: Path) -> Plan:
+    plan = lake.examine(scratch / "look")
+    (finding,) = plan.damage()
+    assert "which tables are to be reset" in finding.what
+    return plan
+
+
+def test_nothing_is_lost_where_all_tables_have_gone_on(lake: Lake, tmp_path: Path) -> None:
+    reset_and_forget(lake, files=2)
+    with pytest.raises(LogGapError):
+        Resets(lake.tables[BRONZE]).awaits(lake.tables[GOLD[1]])
+    before = lake.all_rows()
+    plan = looked_at(lake, tmp_path)
+    assert plan.targets == {}
+    assert plan.reread is None
+    versions = {path: lake.tables[path].refresh().generation for path in BUILT}
+    mended(lake, tmp_path)
+    assert lake.all_rows() == before
+    assert {path: lake.tables[path].refresh().generation for path in BUILT} == versions
+
+
+def test_a_table_that_nobody_declares_loses_its_place(lake: Lake, tmp_path: Path) -> None:
+    undeclared = add_undeclared(lake)
+    reset_and_forget(lake, files=2)
+    assert looked_at(lake, tmp_path).targets == {"gold/of_old": Target(keep=True)}
+    mended(lake, tmp_path)
+    assert (undeclared.refresh().n, undeclared.state.definition) == (0, "")
+
+
+def test_all_is_read_again_where_no_table_has_gone_on(lake: Lake, tmp_path: Path) -> None:
+    """Any of them may have been named and has to begin anew; bronze cannot be read so far back."""
+    reset_and_forget(lake, files=0)
+    before = lake.all_rows()
+    plan = looked_at(lake, tmp_path)
+    assert set(plan.targets) == set(BUILT)
+    assert plan.reread == Target()
+    mended(lake, tmp_path)
+    assert lake.all_rows() == before
+
+
+def test_it_is_refused_before_anything_changes_where_the_source_forgot(
+    lake: Lake, tmp_path: Path
+) -> None:
+    reset_and_forget(lake, files=0)
+    plan = lake.examine(tmp_path / "look", lambda *_: "file 6 has vanished")
+    assert "file 6 has vanished" in (plan.refusal or "")
+
+
+def test_savepoints_from_before_it_count_as_of_another_past(lake: Lake, tmp_path: Path) -> None:
+    older = lake.take()
+    reset_and_forget(lake, files=2)
+    assert not BronzePast(lake.tables[BRONZE]).has(older)

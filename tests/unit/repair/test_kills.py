@@ -1,0 +1,132 @@
+"""A repair that is killed at any point is finished by the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from headgate.savepoints.verify import verify
+from tests.support.damage import harm
+from tests.unit.repair.conftest import ASIDE, BRONZE, FILES, GOLD, LATE, SILVER, Lake
+
+pytestmark = pytest.mark.long
+
+MODULES = ("surgery", "mending", "files_log")
+
+
+def log_and_file(lake: Lake) -> None:
+    harm(lake.entries(SILVER[0])[-4], "truncated")
+    harm(lake.data_files(LATE[1])[2], "flipped")
+    harm(lake.data_files(FILES)[0], "missing")
+
+
+def lost_log(lake: Lake) -> None:
+    """Nothing of the late table's log can be read, and gold's checkpoint is bad."""
+    for entry in lake.entries(LATE[0]):
+        harm(entry, "emptied")
+    DeltaTable(lake.layout.storage.uri(GOLD[1])).create_checkpoint()
+    (checkpoint,) = lake.folder(GOLD[1]).glob("_delta_log/*.checkpoint.parquet")
+    harm(checkpoint, "truncated")
+
+
+def bronze_too(lake: Lake) -> None:
+    harm(lake.data_files(BRONZE)[3], "emptied")
+    harm(lake.entries(ASIDE)[-3], "missing")
+
+
+POINTS = [
+    *((log_and_file, "repair.entry_replaced", nth) for nth in (1, 2, 4)),
+    (log_and_file, "repair.fenced", 1),
+    (log_and_file, "repair.filled", 1),
+    (log_and_file, "reset.intended", 1),
+    (log_and_file, "reset.table_done", 1),
+    (log_and_file, "reset.table_done", 3),
+    (lost_log, "repair.checkpoint_aside", 1),
+    (lost_log, "repair.log_aside", 1),
+    (lost_log, "repair.log_aside", 5),
+    (lost_log, "reset.intended", 1),
+    (bronze_too, "repair.entry_replaced", 1),
+    (bronze_too, "reset.intended", 1),
+    (bronze_too, "reset.table_done", 2),
+]
+
+
+@pytest.mark.parametrize(("hurt", "place", "nth"), POINTS)
+def test_a_repair_that_was_cut_short(
+    lake: Lake,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    hurt: Callable[[Lake], None],
+    place: str,
+    nth: int,
+) -> None:
+    before = lake.all_rows()
+    hurt(lake)
+    passed = []
+
+    def crash(name: str) -> None:
+        passed.append(name)
+        if passed.count(place) == nth and passed[-1] == place:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        for module in MODULES:
+            patched.setattr(f"headgate.repair.{module}.failpoint", crash)
+        patched.setattr("headgate.savepoints.resets.failpoint", crash)
+        with pytest.raises(KeyboardInterrupt):
+            lake.mend(lake.examine(tmp_path / "first"))
+    lake.mend(lake.examine(tmp_path / "second"))
+    after = lake.examine(tmp_path / "third")
+    assert not after.is_needed, after
+    lake.open()
+    lake.run()
+    assert lake.all_rows() == before
+    numbers = [file[0] for file in lake.files()]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_a_driver_may_come_between(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once a reset is intended, whoever comes next finishes it."""
+    before = lake.all_rows()
+    harm(lake.data_files(SILVER[0])[2], "flipped")
+
+    def crash(name: str) -> None:
+        if name == "reset.table_done":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("headgate.savepoints.resets.failpoint", crash)
+        with pytest.raises(KeyboardInterrupt):
+            lake.mend(lake.examine(tmp_path / "first"))
+    lake.open()
+    lake.carry_out()
+    lake.run(2)
+    assert not lake.examine(tmp_path / "second").findings
+    assert set(before[SILVER[0]]) < set(lake.rows(SILVER[0]))
+
+
+def test_versions_are_never_given_twice(lake: Lake, tmp_path: Path) -> None:
+    """A savepoint of what was cut away is not taken for one of what came instead."""
+    savepoint = lake.take()
+    newest = savepoint.tables[GOLD[0]].version
+    harm(lake.entries(GOLD[0])[-3], "truncated")
+    lake.mend(lake.examine(tmp_path / "look"))
+    table = lake.tables[GOLD[0]].reader()
+    table.refresh()
+    assert table.handle.version() > newest
+    (problem,) = verify(lake.layout, "tiny", savepoint)
+    assert problem.table == GOLD[0]
+
+
+def test_what_was_damaged_is_kept(lake: Lake, tmp_path: Path) -> None:
+    entry = lake.entries(GOLD[0])[-3]
+    harm(entry, "truncated")
+    content, name = entry.read_bytes(), entry.name
+    lake.mend(lake.examine(tmp_path / "look"))
+    kept = lake.folder("_headgate/damaged").rglob(f"gold/per_minute/_delta_log/{name}")
+    assert [path.read_bytes() for path in kept] == [content]

@@ -1,0 +1,44 @@
+"""A small pipeline's tables, written without Spark, to take savepoints of."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import create
+from headgate.spec.load import load
+from tests.unit.ledger.conftest import DECLARATION, NOON, Lake, bronze, late, silver
+
+NOW = datetime(2026, 5, 4, 13, tzinfo=UTC)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """Two batches, all the way down."""
+    file = tmp_path / "tiny.yml"
+    file.write_text(DECLARATION)
+    made = Lake(tmp_path / "lake", load(file))
+    for n in (1, 2):
+        add_batch(made, n)
+    return made
+
+
+def add_batch(lake: Lake, n: int) -> None:
+    """Three records: one quarantined, one late, one folded."""
+    first = 3 * n
+    rows = [bronze(first, reason="wrong_type"), bronze(first + 1), bronze(first + 2)]
+    lake.commit("bronze/events", n, rows, {"read": 3, "duplicate": 0, "differing": 0})
+    lake.commit("quarantine/events", n, [{"partition": 0, "offset": first}], {"quarantined": 1})
+    counts = {"silver": 2, "filtered": 0, "quarantined": 1, "duplicate": 0}
+    lake.commit("silver/good", n, [silver(first + 1), silver(first + 2)], counts)
+    lake.commit("late/per_minute", n, [late(first + 1)], {"late": 1})
+    rows = [{"window_start": NOON + timedelta(minutes=n), "events": 1}]
+    gold = {"pairs": 2, "folded": 1, "late": 1, "final": 1}
+    lake.commit("gold/per_minute", n, rows, gold)
+
+
+def take(lake: Lake, minutes: int = 0) -> Savepoint:
+    return create(lake.layout, lake.pipeline, NOW + timedelta(minutes=minutes))

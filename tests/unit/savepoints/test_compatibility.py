@@ -1,0 +1,209 @@
+"""Every way to change a declaration, and what each asks of the tables that are there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from headgate.savepoints.compatibility import Deployed, TablePlan, compare, worst
+from headgate.spec.digest import meaning_of
+from headgate.spec.load import load
+from headgate.spec.model import Pipeline
+from tests.support.readings import declare
+
+BRONZE, CLEAN, STRONG = "bronze/raw", "silver/clean", "silver/strong"
+MINUTE, SLIDING, BANDS = "gold/per_minute", "gold/sliding", "gold/bands"
+OF_CLEAN = {CLEAN: "rebuild", MINUTE: "rebuild", BANDS: "rebuild"}
+EVERYTHING = dict.fromkeys((BRONZE, CLEAN, STRONG, MINUTE, SLIDING, BANDS), "rebuild")
+EVERYTHING[BRONZE] = "reread"
+
+Change = tuple[str, str, dict[str, str], str]
+CHANGES: dict[str, Change] = {
+    "a comment": ("gold:", "# what dashboards read\ngold:", {}, ""),
+    "a default written out": ("    from: strong\n", "    from: strong\n    salt: 4\n", {}, ""),
+    "jobs": ("silver:", "jobs: per_layer\nsilver:", {}, ""),
+    "how much a batch takes": ("order: name", "order: name, max_files_per_batch: 3", {}, ""),
+    "the same expression in other words": ("level * 2", "level*2", {}, ""),
+    "a measure added": (
+        "      high: max(level)\n",
+        "      high: max(level)\n      least: min(level)\n",
+        {MINUTE: "rebuild"},
+        "measures: least added",
+    ),
+    "a measure removed": (
+        "      low: min(value)\n",
+        "",
+        {MINUTE: "rebuild"},
+        "measures: low removed",
+    ),
+    "a measure changed": (
+        "low: min(value)",
+        "low: max(value)",
+        {MINUTE: "rebuild"},
+        "measures: low changed",
+    ),
+    "a column over measures": (
+        "per_event: total / events",
+        "per_event: total / levels",
+        {MINUTE: "rebuild"},
+        "columns: per_event changed",
+    ),
+    "a window's size": (
+        "{tumbling: 5 minutes}",
+        "{tumbling: 10 minutes}",
+        {BANDS: "rebuild"},
+        "window.size changed: 5 minutes -> 10 minutes",
+    ),
+    "lateness": (
+        "allowed_lateness: 10 seconds",
+        "allowed_lateness: 20 seconds",
+        {MINUTE: "rebuild"},
+        "allowed_lateness changed: 10 seconds -> 20 seconds",
+    ),
+    "a key": (
+        "      tenth: level div 10\n",
+        "      tenth: level div 5\n",
+        {BANDS: "rebuild"},
+        "by: tenth changed",
+    ),
+    "what is selected for gold": (
+        "where: value > 0",
+        "where: value > 1",
+        {BANDS: "rebuild"},
+        "where changed: ",
+    ),
+    "an expression of silver": ("lower(site)", "upper(site)", OF_CLEAN, "columns: site changed"),
+    "what is selected for silver": (
+        "where: level >= 5",
+        "where: level >= 6",
+        {STRONG: "rebuild", SLIDING: "rebuild"},
+        "where changed: ",
+    ),
+    "a column that is dropped": ("drop: [day]", "drop: [day, ok]", OF_CLEAN, "drop changed"),
+    "another silver table under gold": (
+        "  sliding:\n    from: strong",
+        "  sliding:\n    from: clean",
+        {SLIDING: "rebuild"},
+        "silver changed: strong -> clean",
+    ),
+    "a field of the source added": (
+        "        day: date\n",
+        "        day: date\n        note: string\n",
+        EVERYTHING,
+        "record.schema: note added",
+    ),
+    "a field's type": (
+        "level: int",
+        "level: bigint",
+        EVERYTHING,
+        "record.schema: level changed",
+    ),
+    "what is a duplicate": (
+        "within: 10 minutes",
+        "within: 20 minutes",
+        EVERYTHING,
+        "record.duplicates.within changed: 10 minutes -> 20 minutes",
+    ),
+    "the order of files": ("order: name", "order: modified", EVERYTHING, "files.order changed"),
+}
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
+    folder = tmp_path_factory.mktemp("declared")
+    return declare(folder, folder / "landing")
+
+
+def changed(before: Pipeline, folder: Path, old: str, new: str) -> Pipeline:
+    assert before.text.count(old) >= 1, old
+    file = folder / "readings.yml"
+    file.write_text(before.text.replace(old, new, 1))
+    return load(file)
+
+
+def deployed(before: Pipeline, *, kept: bool = True) -> dict[str, Deployed]:
+    meaning = meaning_of(before) if kept else None
+    layers = ("bronze/", "silver/", "gold/")
+    made = {path: d for path, d in before.definitions.items() if path.startswith(layers)}
+    return {path: Deployed(definition, meaning) for path, definition in made.items()}
+
+
+def plans(
+    before: Pipeline, after: Pipeline, *, can_reread: bool = True, kept: bool = True
+) -> dict[str, TablePlan]:
+    found = compare(
+        meaning_of(after),
+        after.definitions,
+        deployed(before, kept=kept),
+        can_reread=can_reread,
+    )
+    return {plan.table: plan for plan in found}
+
+
+@pytest.mark.parametrize(("old", "new", "expected", "why"), CHANGES.values(), ids=CHANGES)
+def test_each_change_asks_for_no_more_and_no_less(
+    before: Pipeline, tmp_path: Path, old: str, new: str, expected: dict[str, str], why: str
+) -> None:
+    found = plans(before, changed(before, tmp_path, old, new))
+    assert {p.table: p.verdict for p in found.values() if p.verdict != "resume"} == expected
+    for table in expected:
+        assert found[table].reasons
+    if why:
+        assert any(reason.startswith(why) for p in found.values() for reason in p.reasons), found
+
+
+def test_what_is_built_on_something_says_on_what(before: Pipeline, tmp_path: Path) -> None:
+    found = plans(before, changed(before, tmp_path, "lower(site)", "upper(site)"))
+    assert found[MINUTE].reasons == ("silver/clean changes",)
+
+
+def test_a_source_that_lost_something_is_a_refusal(before: Pipeline, tmp_path: Path) -> None:
+    after = changed(before, tmp_path, "level: int", "level: bigint")
+    found = plans(before, after, can_reread=False)
+    assert found[BRONZE].verdict == "refuse"
+    assert worst(tuple(found.values())) == "refuse"
+
+
+def test_a_source_of_another_name_is_a_refusal(before: Pipeline, tmp_path: Path) -> None:
+    """Nothing would be built from the new bronze: everything there was built from the old one."""
+    file = tmp_path / "readings.yml"
+    text = before.text.replace("  raw:\n", "  orders:\n").replace("from: raw", "from: orders")
+    file.write_text(text)
+    found = plans(before, load(file))
+    assert found["bronze/orders"].verdict == "refuse"
+    assert found["bronze/orders"].reasons == (
+        "its source was called raw: name it so again, or run it into another root",
+    )
+
+
+def test_a_table_that_comes_and_one_that_goes(before: Pipeline, tmp_path: Path) -> None:
+    after = changed(before, tmp_path, "  bands:\n", "  tapes:\n")
+    found = plans(before, after)
+    assert (found["gold/tapes"].verdict, found[BANDS].verdict) == ("new", "left")
+    assert found[BANDS].reasons == (
+        "gold/tapes means the same; a table that is renamed is built anew, this one stays",
+    )
+    assert worst(tuple(found.values())) == "resume"
+
+
+def test_a_declaration_that_is_not_kept_still_has_a_digest(
+    before: Pipeline, tmp_path: Path
+) -> None:
+    assert {p.verdict for p in plans(before, before, kept=False).values()} == {"resume"}
+    found = plans(before, changed(before, tmp_path, "lower(site)", "upper(site)"), kept=False)
+    assert found[CLEAN].reasons == ("it was made from a declaration that is not kept",)
+
+
+def test_another_meaning_of_the_same_words_is_another_table(before: Pipeline) -> None:
+    meant = {**meaning_of(before), "version": 0}
+    old = {p: Deployed("another digest", meant) for p in deployed(before)}
+    found = compare(meaning_of(before), before.definitions, old, can_reread=True)
+    assert {plan.verdict for plan in found} == {"rebuild", "reread"}
+    assert "this version of Headgate means something else" in found[0].reasons[0]
+
+
+def test_the_name_of_a_file_is_not_what_it_says(before: Pipeline, tmp_path: Path) -> None:
+    moved = replace(before, file=tmp_path / "elsewhere.yml")
+    assert {plan.verdict for plan in plans(before, moved).values()} == {"resume"}

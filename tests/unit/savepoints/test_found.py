@@ -1,0 +1,201 @@
+"""What the model of the protocol has found, on real tables (tests/property/protocol)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from headgate.jobs.medallion import Medallion
+from headgate.jobs.rebuilding import rebuild
+from headgate.savepoints.errors import SavepointError
+from headgate.savepoints.resets import Resets, intend
+from headgate.savepoints.restore import restore
+from headgate.savepoints.savepoint import Savepoint
+from headgate.spec.errors import HeadgateError
+from headgate.tables.cut import tables_of
+from headgate.tables.history import batches
+from headgate.tables.table import Table
+from tests.unit.ledger.conftest import SCHEMAS, Lake, bronze, silver
+from tests.unit.savepoints.conftest import NOW, add_batch, take
+
+BRONZE, QUARANTINE, SILVER = "bronze/events", "quarantine/events", "silver/good"
+LATE, GOLD = "late/per_minute", "gold/per_minute"
+
+
+def tables(lake: Lake, epoch: int = 0) -> dict[str, Table]:
+    """As another process sees them, which fences them first if it has an epoch."""
+    found = {table.name: table for table in tables_of(lake.layout, "tiny")}
+    for table in found.values() if epoch else ():
+        table.fence(epoch)
+    return found
+
+
+@contextmanager
+def dying(monkeypatch: pytest.MonkeyPatch, at: str) -> Iterator[None]:
+    """A process that ends where a failpoint is."""
+
+    def crash(name: str) -> None:
+        if name == at:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        for module in ("resets", "restore"):
+            patched.setattr(f"headgate.savepoints.{module}.failpoint", crash)
+        with pytest.raises(KeyboardInterrupt):
+            yield
+
+
+def offsets(lake: Lake, path: str, column: str) -> set[int]:
+    return set(DeltaTable(lake.layout.storage.uri(path)).to_pyarrow_table()[column].to_pylist())
+
+
+def test_what_was_built_from_another_past_of_bronze_is_not_brought_back(lake: Lake) -> None:
+    first = take(lake)
+    add_batch(lake, 3)
+    second = take(lake, 1)
+    restore(lake.layout, lake.pipeline, first, 7, NOW, reread=True)
+    # The source is read again, in other batches: the records of 3 come with 4.
+    for n, first_offset in ((3, 90), (4, 9)):
+        rows = [bronze(first_offset + i) for i in range(3)]
+        lake.commit(BRONZE, n, rows, {"read": 3, "duplicate": 0, "differing": 0})
+    try:
+        restore(lake.layout, lake.pipeline, second, 8, NOW)
+    except SavepointError:
+        return
+    # Silver stands behind batch 3, which it never saw, and will be given 9 to 11 a second time.
+    assert tables(lake)[SILVER].refresh().n == 3
+    held = offsets(lake, SILVER, "_offset") | offsets(lake, QUARANTINE, "offset")
+    assert held == {3, 4, 5, 6, 7, 8, 90, 91, 92}
+
+
+def in_order(savepoint: Savepoint) -> bool:
+    """No table is ahead of the one that feeds it."""
+    gold, silver_, top = (savepoint.tables[path].n for path in (GOLD, SILVER, BRONZE))
+    return gold <= silver_ <= top
+
+
+def test_no_savepoint_is_taken_of_tables_that_await_a_reset(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bronze's job has taken over from a restore that died, and is up before the others."""
+    savepoint = take(lake)
+    add_batch(lake, 3)
+    with dying(monkeypatch, "reset.intended"):
+        restore(lake.layout, lake.pipeline, savepoint, 7, NOW, reread=True)
+    try:
+        torn = take(lake, 1)
+    except HeadgateError:
+        return
+    assert in_order(torn)
+
+
+def test_what_a_savepoint_of_half_a_restore_gives_back_can_go_on(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Silver's job has finished its part of the restore, gold's has not begun."""
+    savepoint = take(lake)
+    add_batch(lake, 3)
+    with dying(monkeypatch, "reset.intended"):
+        restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
+    seen = tables(lake)
+    Resets(seen[BRONZE]).carry_out([seen[QUARANTINE], seen[SILVER]], NOW)
+    try:
+        torn = take(lake, 1)
+    except HeadgateError:
+        return
+    Resets(seen[BRONZE]).carry_out([seen[LATE], seen[GOLD]], NOW)
+    restore(lake.layout, lake.pipeline, torn, 8, NOW)
+    counts = {"read": 3, "duplicate": 0, "differing": 0}
+    lake.commit(BRONZE, 4, [bronze(12), bronze(13), bronze(14)], counts)
+    lake.commit(SILVER, 4, [silver(10), silver(11), silver(13), silver(14)], {"silver": 4})
+    gold = tables(lake)[GOLD].refresh()
+    assert batches(tables(lake)[SILVER], gold.n, 4)
+
+
+def job_of_silver(lake: Lake) -> Medallion:
+    """Silver's own job as far as its tables go, without Spark."""
+    own = tables(lake)
+    job: Any = Medallion.__new__(Medallion)
+    stage = SimpleNamespace(
+        tables=(own[QUARANTINE], own[SILVER]), catch_up=lambda *_: None, n=own[SILVER].refresh().n
+    )
+    job.layers, job.publications, job.files_log, job.gold = ("silver",), (), None, {}
+    job.bronze = SimpleNamespace(table=own[BRONZE])
+    job.silver, job.resets = stage, Resets(own[BRONZE])
+    job.create = job.require_declared = lambda: None
+    return cast(Medallion, job)
+
+
+def test_a_job_that_runs_carries_out_what_a_paused_restore_asks_for(lake: Lake) -> None:
+    """The restore was paused behind its fences, for longer than its lease; silver's job took over
+    its own tables. Nobody refuses the intent: bronze is still the restore's."""
+    savepoint = take(lake)
+    add_batch(lake, 3)
+    paused = tables(lake, 7)
+    job = job_of_silver(lake)
+    job.open(8, NOW)
+    intend(paused[BRONZE], savepoint.targets(), NOW, why="a restore", savepoint=savepoint.id)
+    job.catch_up(NOW)
+    assert not job.resets.awaits(tables(lake)[SILVER])
+
+
+def test_quarantine_never_goes_back_behind_silver(lake: Lake) -> None:
+    """The same, a moment earlier: silver's job has looked after quarantine and not yet after
+    silver. What it quarantined from batch 3 on is lost with the next start."""
+    savepoint = take(lake)
+    add_batch(lake, 3)
+    paused = tables(lake, 7)
+    own = tables(lake)
+    for path in (QUARANTINE, SILVER):
+        own[path].fence(8)
+
+    def looked_after() -> Iterator[Table]:
+        yield own[QUARANTINE]
+        intend(paused[BRONZE], savepoint.targets(), NOW, why="a restore", savepoint=savepoint.id)
+        yield own[SILVER]
+
+    resets = Resets(own[BRONZE])
+    resets.carry_out(looked_after(), NOW)
+    assert resets.awaits(own[QUARANTINE]) == resets.awaits(own[SILVER])
+
+
+def test_a_restore_brings_all_tables_back_though_an_older_one_is_half_done(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Silver's job has finished its part of a restore that died, and gone on; gold awaits its."""
+    savepoint = take(lake)
+    add_batch(lake, 3)
+    with dying(monkeypatch, "reset.intended"):
+        restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
+    seen = tables(lake)
+    Resets(seen[BRONZE]).carry_out([seen[QUARANTINE], seen[SILVER]], NOW)
+    lake.commit(SILVER, 3, [silver(10), silver(11)], {"silver": 2})
+    restore(lake.layout, lake.pipeline, savepoint, 8, NOW)
+    assert {tables(lake)[path].refresh().n for path in (QUARANTINE, SILVER, LATE, GOLD)} == {2}
+
+
+def test_a_table_that_is_not_declared_goes_with_the_bronze_it_was_built_from(lake: Lake) -> None:
+    """Declared again some day, it would go on behind batch 2 of a bronze that it never saw."""
+    path = "silver/of_old"
+    old = Table(lake.layout.storage, path, pipeline="tiny")
+    old.create(lake._schema(SILVER), "digest", time_column="time")
+    old.commit(old.refresh().absorbing(2, NOW))
+    seen = tables(lake, 7)
+    schemas = {p: pa.schema(seen[p].handle.schema().to_arrow()) for p in SCHEMAS}
+    shapes = [SimpleNamespace(table=seen[p], schema=schema) for p, schema in schemas.items()]
+    job = SimpleNamespace(
+        pipeline=lake.pipeline,
+        shapes=lambda: shapes,
+        bronze=SimpleNamespace(table=seen[BRONZE]),
+        resets=Resets(seen[BRONZE]),
+        owned=lambda: [table for table in seen.values() if table.name in SCHEMAS],
+    )
+    rebuild(cast(Medallion, job), lake.layout, [BRONZE], NOW, "asked for by hand")
+    assert seen[BRONZE].refresh().n == seen[SILVER].refresh().n == 0
+    assert seen[path].refresh().n == 0

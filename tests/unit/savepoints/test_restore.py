@@ -1,0 +1,219 @@
+"""A restore, in place and as a copy: exact, repeatable, refused where it could not be exact."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from headgate.ledger import balance
+from headgate.savepoints.clone import UnfinishedCloneError, clone, require_whole
+from headgate.savepoints.errors import SavepointError
+from headgate.savepoints.restore import restore
+from headgate.savepoints.verify import verify
+from headgate.storage.layout import Layout
+from headgate.tables.log import entry_path
+from tests.unit.ledger.conftest import SCHEMAS, Lake
+from tests.unit.savepoints.conftest import NOW, add_batch, take
+
+BUILT = ("quarantine/events", "silver/good", "late/per_minute", "gold/per_minute")
+
+
+def rows(layout: Layout, path: str) -> list[str]:
+    table = DeltaTable(layout.storage.uri(path)).to_pyarrow_table()
+    return sorted(map(repr, table.to_pylist()))
+
+
+def all_rows(layout: Layout) -> dict[str, list[str]]:
+    return {path: rows(layout, path) for path in SCHEMAS}
+
+
+def test_what_is_built_from_bronze_goes_back_and_bronze_stays(lake: Lake) -> None:
+    then = all_rows(lake.layout)
+    savepoint = take(lake)
+    add_batch(lake, 3)
+    newer = all_rows(lake.layout)
+    intent = restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
+    assert intent.generation == 1
+    now = all_rows(lake.layout)
+    assert {path: now[path] for path in BUILT} == {path: then[path] for path in BUILT}
+    assert now["bronze/events"] == newer["bronze/events"]
+    account = balance(lake.layout, lake.pipeline)
+    assert account.balanced
+    assert account.gold[0].lag == 1
+
+
+def test_history_and_table_say_that_there_was_a_restore(lake: Lake) -> None:
+    savepoint = take(lake)
+    add_batch(lake, 3)
+    restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
+    said = DeltaTable(lake.layout.storage.uri("gold/per_minute")).history(1)[0]["headgate"]
+    assert (said["kind"], said["generation"], said["n"]) == ("reset", 1, 2)
+    told = DeltaTable(lake.layout.storage.uri("bronze/events")).history(1)[0]["headgate"]
+    assert told["reset"]["savepoint"] == savepoint.id
+
+
+def test_bronze_goes_back_too_where_it_is_read_again(lake: Lake) -> None:
+    then = all_rows(lake.layout)
+    savepoint = take(lake)
+    add_batch(lake, 3)
+    restore(lake.layout, lake.pipeline, savepoint, 7, NOW, reread=True)
+    assert all_rows(lake.layout) == then
+
+
+def test_a_restore_after_a_restore(lake: Lake) -> None:
+    first = take(lake)
+    add_batch(lake, 3)
+    then = all_rows(lake.layout)
+    second = take(lake, 1)
+    for epoch, savepoint in enumerate((first, second, second, first, second), start=7):
+        intent = restore(lake.layout, lake.pipeline, savepoint, epoch, NOW)
+        assert intent.generation == epoch - 6
+    assert all_rows(lake.layout) == then
+
+
+def test_a_table_that_is_younger_begins_anew(lake: Lake) -> None:
+    """Taken before the gold table was there."""
+    savepoint = take(lake)
+    without = {p: t for p, t in savepoint.tables.items() if "per_minute" not in p}
+    object.__setattr__(savepoint, "tables", without)
+    restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
+    assert rows(lake.layout, "gold/per_minute") == rows(lake.layout, "late/per_minute") == []
+
+
+@pytest.mark.parametrize(
+    ("harm", "told"),
+    [
+        (Path.unlink, "is missing"),
+        (lambda p: p.write_bytes(p.read_bytes()[:-9]), "bytes, had"),
+        (lambda p: p.write_bytes(b""), "has 0 bytes"),
+    ],
+)
+def test_nothing_happens_where_a_file_is_not_what_it_was(lake: Lake, harm, told) -> None:  # type: ignore[no-untyped-def]
+    savepoint = take(lake)
+    add_batch(lake, 3)
+    before = all_rows(lake.layout)
+    file = next(Path(lake.layout.storage.uri("silver/good/data")).glob("0-2-*/*.parquet"))
+    content = file.read_bytes()
+    harm(file)
+    assert [problem.table for problem in verify(lake.layout, "tiny", savepoint)] == ["silver/good"]
+    with pytest.raises(SavepointError, match=told):
+        restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
+    file.write_bytes(content)
+    assert all_rows(lake.layout) == before
+    assert not verify(lake.layout, "tiny", savepoint, read=True)
+
+
+@pytest.mark.long
+def test_no_flipped_byte_of_a_file_goes_unseen(lake: Lake) -> None:
+    """In its pages or in its footer, where one renames a column; a byte that changes no row and
+    that nothing covers may pass."""
+    savepoint = take(lake)
+    file = next(Path(lake.layout.storage.uri("bronze/events/data")).glob("0-2-*/*.parquet"))
+    written, expected = file.read_bytes(), all_rows(lake.layout)["bronze/events"]
+    passed = 0
+    for place in range(0, len(written), 7):
+        flipped = bytearray(written)
+        flipped[place] ^= 0x10
+        file.write_bytes(flipped)
+        problems = verify(lake.layout, "tiny", savepoint, read=True)
+        if not problems:
+            passed += 1
+            assert rows(lake.layout, "bronze/events") == expected, place
+    assert passed < 0.2 * len(written) / 7
+    file.write_bytes(written)
+    assert not verify(lake.layout, "tiny", savepoint, read=True)
+
+
+def test_a_log_that_tells_another_story_is_found(lake: Lake) -> None:
+    savepoint = take(lake)
+    path = Path(lake.layout.storage.uri("gold/per_minute")) / entry_path(1)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    kept = [line for line in lines if "add" not in line]
+    path.write_text("\n".join(map(json.dumps, kept)))
+    (problem,) = verify(lake.layout, "tiny", savepoint)
+    assert (problem.table, problem.what) == (
+        "gold/per_minute",
+        "its log gives other files at version 2",
+    )
+
+
+def test_a_copy_is_the_pipeline_as_it_was(lake: Lake, tmp_path: Path) -> None:
+    then = all_rows(lake.layout)
+    savepoint = take(lake)
+    add_batch(lake, 3)
+    before = snapshot(tmp_path / "lake")
+    there = Layout.of(str(tmp_path / "copy"), "tiny")
+    clone(lake.layout, savepoint, there)
+    assert all_rows(there) == then
+    assert snapshot(tmp_path / "lake") == before
+    assert balance(there, lake.pipeline).balanced
+    with pytest.raises(SavepointError, match="there is a pipeline already"):
+        clone(lake.layout, savepoint, there)
+
+
+def test_half_a_copy_is_no_pipeline(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    savepoint = take(lake)
+    there = Layout.of(str(tmp_path / "copy"), "tiny")
+    done = []
+
+    def crash(name: str) -> None:
+        done.append(name)
+        if len(done) == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("headgate.savepoints.clone.failpoint", crash)
+        with pytest.raises(KeyboardInterrupt):
+            clone(lake.layout, savepoint, there)
+    with pytest.raises(UnfinishedCloneError, match="was not finished"):
+        require_whole(there)
+    clone(lake.layout, savepoint, there)
+    require_whole(there)
+    assert all_rows(there) == all_rows(lake.layout)
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, int]]:
+    files = (p for p in folder.rglob("*") if p.is_file())
+    return {str(p): (p.stat().st_size, p.stat().st_mtime_ns) for p in files}
+
+
+@pytest.mark.parametrize(
+    ("place", "nth"),
+    [
+        ("restore.fenced", 1),
+        ("restore.fenced", 4),
+        ("reset.intended", 1),
+        ("reset.table_done", 1),
+        ("reset.table_done", 2),
+        ("reset.table_done", 4),
+    ],
+)
+@pytest.mark.parametrize("reread", [False, True])
+def test_a_restore_that_was_cut_short_is_finished_by_the_next(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, place: str, nth: int, reread: bool
+) -> None:
+    then = all_rows(lake.layout)
+    savepoint = take(lake)
+    add_batch(lake, 3)
+    newer = all_rows(lake.layout)
+    passed = []
+
+    def crash(name: str) -> None:
+        passed.append(name)
+        if passed.count(place) == nth:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        for module in ("resets", "restore"):
+            patched.setattr(f"headgate.savepoints.{module}.failpoint", crash)
+        with pytest.raises(KeyboardInterrupt):
+            restore(lake.layout, lake.pipeline, savepoint, 7, NOW, reread=reread)
+    restore(lake.layout, lake.pipeline, savepoint, 8, NOW, reread=reread)
+    expected = then if reread else {**then, "bronze/events": newer["bronze/events"]}
+    expected["_headgate/files/events"] = newer["_headgate/files/events"]
+    assert all_rows(lake.layout) == expected

@@ -1,0 +1,136 @@
+"""Waiting for the answers of jobs that are documents only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from headgate.maintenance.report import Amount, Compacted
+from headgate.maintenance.requests import Answer, Request, ask, asked, new_request, tell, told
+from headgate.spec.errors import HeadgateError
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import Owner
+from headgate.supervision.job_state import probe
+from headgate.supervision.local import ASK_AGAIN, NotAliveError
+from headgate.supervision.maintaining import maintain
+from tests.unit.supervision.conftest import lease, report
+
+DONE = Compacted("silver/good", Amount(9, 900), Amount(1, 800), Amount(2, 20))
+
+
+class Clock:
+    """Time passes where somebody waits, and then something happens."""
+
+    def __init__(self, happens: Callable[[float], None] = lambda _: None) -> None:
+        self.time = 0.0
+        self.happens = happens
+
+    def __call__(self) -> float:
+        return self.time
+
+    def wait(self, seconds: float) -> None:
+        self.time += seconds
+        self.happens(self.time)
+
+
+def run(layout: Layout, clock: Clock, timeout: float = 20.0) -> dict[str, Answer]:
+    alive = probe(layout, datetime.now(UTC))
+    day = timedelta(days=1)
+    return dict(
+        maintain(layout, "compact", day, alive, timeout=timeout, clock=clock, wait=clock.wait)
+    )
+
+
+def running(layout: Layout, *layers: str, epoch: int = 3) -> None:
+    lease(layout, Owner.here(), epoch=epoch, renewed=datetime.now(UTC), layers=layers)
+    report(layout, layers[0], epoch=epoch, n=2)
+
+
+def request_of(layout: Layout) -> Request:
+    request = asked(layout)
+    assert request is not None
+    return request
+
+
+def test_an_answer_comes_table_by_table(layout: Layout) -> None:
+    running(layout, "gold")
+
+    def happens(time: float) -> None:
+        answer = Answer(request_of(layout).id, "compact").with_one(DONE)
+        if time > 30:
+            answer = Answer(answer.id, "compact", True, (DONE, DONE))
+        if time > 15:
+            tell(layout, "gold", answer)
+
+    (answer,) = run(layout, Clock(happens)).values()
+    assert answer.reports == (DONE, DONE)
+
+
+def test_it_is_asked_again_until_a_job_has_heard_it(layout: Layout) -> None:
+    """A driver that is still starting takes no notice of what was asked before."""
+    running(layout, "gold")
+    seen: list[Request] = []
+
+    def happens(time: float) -> None:
+        seen.append(request_of(layout))
+        if time > 2 * ASK_AGAIN + 1:
+            tell(layout, "gold", Answer(seen[-1].id, "compact", True))
+
+    run(layout, Clock(happens))
+    assert len({request.id for request in seen}) == 1
+    assert len({request.requested for request in seen}) == 3
+
+
+def test_every_job_has_to_answer(layout: Layout) -> None:
+    running(layout, "bronze", epoch=3)
+    running(layout, "gold", epoch=4)
+
+    def happens(time: float) -> None:
+        tell(layout, "bronze", Answer(request_of(layout).id, "compact", True))
+        if time > 9:
+            tell(layout, "gold", Answer(request_of(layout).id, "compact", True))
+
+    clock = Clock(happens)
+    assert run(layout, clock).keys() == {"bronze", "gold"}
+    assert clock.time > 9
+
+
+@pytest.mark.parametrize("how", ["ended", "replaced"])
+def test_a_job_that_ends_meanwhile(layout: Layout, how: str) -> None:
+    running(layout, "gold")
+
+    def happens(_: float) -> None:
+        if how == "ended":
+            lease(layout, Owner.here(), epoch=3, layers=("gold",), released=True)
+        else:
+            running(layout, "gold", epoch=9)
+
+    with pytest.raises(NotAliveError, match="the gold job ended before") as error:
+        run(layout, Clock(happens))
+    assert error.value.remedy == "headgate compact PIPELINE again"
+
+
+def test_a_job_that_says_nothing(layout: Layout) -> None:
+    running(layout, "gold")
+    clock = Clock()
+    with pytest.raises(NotAliveError, match="has said nothing for 20 s"):
+        run(layout, clock)
+    assert 20 < clock.time < 22
+
+
+def test_somebody_else_asks_for_something(layout: Layout) -> None:
+    running(layout, "gold")
+
+    def happens(_: float) -> None:
+        ask(layout, new_request("vacuum", timedelta(), datetime.now(UTC)))
+
+    with pytest.raises(HeadgateError, match="somebody else has asked for vacuum meanwhile"):
+        run(layout, Clock(happens))
+
+
+def test_an_answer_to_another_request_is_none(layout: Layout) -> None:
+    request = new_request("compact", timedelta(), datetime.now(UTC))
+    tell(layout, "gold", Answer("another", "compact", True))
+    assert told(layout, "gold", request) is None
