@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -39,7 +40,8 @@ class NotAliveError(HeadgateError):
 def launch(layout: Layout, file: Path, root: str, options: Sequence[str] = ()) -> int:
     """Start ``headgate run`` detached from this terminal and return its pid.
 
-    Blocks until its tables are open. Raises NotAliveError, with what it said, if it ends before.
+    Blocks until its tables are open. Raises NotAliveError, with what it said, if it ends before,
+    and if it takes too long: then it is ended.
     """
     log = run_log(layout)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -53,6 +55,7 @@ def launch(layout: Layout, file: Path, root: str, options: Sequence[str] = ()) -
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=sink,
+            env=_environment(),
             start_new_session=True,
         )
     deadline = time.monotonic() + STARTS_WITHIN
@@ -62,14 +65,24 @@ def launch(layout: Layout, file: Path, root: str, options: Sequence[str] = ()) -
         if (code := process.poll()) is not None:
             raise _ended(layout, log, code)
         time.sleep(LOOK_EVERY)
+    # It may hold no lease yet, so nobody else would find it: it must not come up after all.
+    _kill_tree(psutil.Process(process.pid))
+    process.wait()
     raise NotAliveError(
-        f"process {process.pid} has not opened its tables in {STARTS_WITHIN:.0f} s",
-        remedy=f"headgate logs {file}, or headgate stop {file} --now",
+        f"process {process.pid} had not opened its tables in {STARTS_WITHIN:.0f} s, and was ended",
+        remedy="see what it said: headgate logs PIPELINE",
     )
 
 
+def _environment() -> dict[str, str]:
+    """Ours, without what a scheduler of tasks tells its workers: among it are passwords and tokens,
+    and a driver lives for weeks."""
+    return {k: v for k, v in os.environ.items() if not k.lstrip("_").startswith("AIRFLOW")}
+
+
 def _is_open(layout: Layout, began: datetime) -> bool:
-    ours = [j for j in probe(layout, datetime.now(UTC)) if j.since >= began and j.is_open]
+    # Of a job that has ended again, probe tells what the one before it said last.
+    ours = [j for j in _alive(layout) if j.since >= began and j.is_open]
     return {layer for job in ours for layer in job.layers} == set(LAYERS)
 
 

@@ -125,6 +125,54 @@ def test_a_start_that_fails_says_what_the_job_said(
     assert "run.log" in refused.value.remedy
 
 
+def test_a_driver_is_not_told_what_its_scheduler_knows(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "postgresql://me:hush@db")
+    monkeypatch.setenv("_AIRFLOW_TOKEN", "hush")
+    monkeypatch.setenv("BUCKET", "mine")
+    said = "import os; print(sorted(k for k in os.environ if 'AIRFLOW' in k or k == 'BUCKET'))"
+    monkeypatch.setattr(local, "HEADGATE", (sys.executable, "-c", said))
+    with pytest.raises(NotAliveError, match=r"\['BUCKET'\]"):
+        launch(layout, Path("tiny.yml"), "lake")
+
+
+def test_a_start_that_takes_too_long_is_ended(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds no lease yet, so nobody would find it, and it might come up after all."""
+    monkeypatch.setattr(local, "HEADGATE", (sys.executable, "-c", "import time; time.sleep(60)"))
+    monkeypatch.setattr(local, "STARTS_WITHIN", 0.5)
+    with pytest.raises(NotAliveError, match="was ended") as late:
+        launch(layout, Path("tiny.yml"), "lake")
+    assert not psutil.pid_exists(int(late.value.message.split()[1]))
+
+
+def test_a_job_that_lets_go_again_has_not_started(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the job before it said last is still there, and the process takes a while to end."""
+    report(layout, "fused", epoch=1, n=7)
+    lease(layout, Owner.here(), released=True)
+    script = f"""
+import sys, time
+from datetime import UTC, datetime
+from headgate.storage.documents import read_document, write_document
+from headgate.storage.files import Storage
+from headgate.storage.ownership import LAYERS, lease_path
+storage = Storage({layout.storage.uri()!r})
+for path in map(lease_path, LAYERS):
+    content = read_document(storage, path)
+    now = datetime.now(UTC).isoformat()
+    write_document(storage, path, content | {{"since": now, "epoch": 2}})
+time.sleep(1)
+sys.exit("another declaration")
+"""
+    monkeypatch.setattr(local, "HEADGATE", (sys.executable, "-c", script))
+    with pytest.raises(NotAliveError, match="another declaration"):
+        launch(layout, Path("tiny.yml"), "lake")
+
+
 def test_a_pause_is_one_when_the_batch_that_ran_has_ended(layout: Layout) -> None:
     lease(layout, Owner.here(), renewed=now())
     report(layout, "fused", epoch=1, n=1)

@@ -1,0 +1,56 @@
+"""Airflow looks after the streams: DAGs from declarations, operators, triggers.
+
+::
+
+    from headgate.airflow import build_dags
+
+    globals().update(build_dags("pipelines"))
+
+is all that a DAGs folder needs. Names are imported when they are asked for: a DAG file is read
+every few seconds.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headgate.airflow.building import build_dags, require_declarations
+    from headgate.airflow.control_operator import ControlOperator
+    from headgate.airflow.gold_final_sensor import GoldFinalSensor
+    from headgate.airflow.health_check import HealthCheck
+    from headgate.airflow.ledger_check import LedgerCheck
+    from headgate.airflow.reconciler import Reconciler
+    from headgate.airflow.savepoint_operator import SavepointOperator
+    from headgate.airflow.stream_operator import StreamOperator
+
+__all__ = [
+    "ControlOperator",
+    "GoldFinalSensor",
+    "HealthCheck",
+    "LedgerCheck",
+    "Reconciler",
+    "SavepointOperator",
+    "StreamOperator",
+    "build_dags",
+    "require_declarations",
+]
+
+_WHERE = {
+    "ControlOperator": "control_operator",
+    "GoldFinalSensor": "gold_final_sensor",
+    "HealthCheck": "health_check",
+    "LedgerCheck": "ledger_check",
+    "Reconciler": "reconciler",
+    "SavepointOperator": "savepoint_operator",
+    "StreamOperator": "stream_operator",
+    "build_dags": "building",
+    "require_declarations": "building",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)

@@ -1,0 +1,47 @@
+"""What every DAG says of itself: above all, what Airflow's buttons do to a stream."""
+
+from __future__ import annotations
+
+STREAM = """\
+Keeps the stream **{name}** running: `{file}`, tables under `{root}`.
+
+One run lasts {hours:.0f} hours; the next one adopts the same driver. The driver is a process of its
+own: nothing that happens to tasks, workers or Airflow itself ends it.
+
+| In Airflow | What becomes of the stream |
+|---|---|
+| **pause the DAG** | It runs on, and nobody restarts it when it dies. |
+| **clear** the task | It runs on; the new attempt adopts it. To restart it: `{name}__control`. |
+| **mark failed**, **mark success** | It ends after its batch. The next run leaves it at rest. |
+| **delete the DAG** or a run | As marking the task failed, where it is still running. |
+| **trigger** | The run waits until the running one is over. |
+
+Stop, restart, savepoints: trigger **{name}__control**. From a shell: `headgate status {name}`.
+"""
+
+CONTROL = """\
+Asks something of the stream **{name}**, once: start, stop, restart, take over.
+
+A stop lasts until somebody starts the stream again; `{name}__stream` leaves it at rest meanwhile.
+*Pause*, *clear*, *mark* and *delete* do to these runs what they do to any other DAG's; a cleared
+run does its action again.
+"""
+
+HEALTH = """\
+Asks of every stream, every five minutes: is gold **fresh**, is the **backlog** short, are few rows
+**late** or in **quarantine**, does the **ledger** balance. Each is a task that fails with what is
+wrong, so that callbacks and alerts fire. A stream that somebody asked to stop or to pause is well.
+
+*Pause* ends the questions, *clear* asks again, *mark* and *delete* change no stream.
+"""
+
+MAINTENANCE = """\
+For every stream, every hour, beside the running drivers: a **savepoint**; small files are merged
+(**compact**), and what nobody needs is removed (**vacuum**); the **ledger** is proved by id; and a
+stream that was to end, while nobody was there to end it, is ended (**reconcile**).
+
+Of its savepoints the newest 24 are kept, and a week of them; nobody else's are touched.
+
+*Pause* leaves files and logs to grow, *clear* does it again, *mark* and *delete* change no stream.
+A declaration's own `savepoints` are taken by the driver, whether this DAG is on or not.
+"""

@@ -1,0 +1,73 @@
+"""The DAGs that all pipelines share, each task mapped over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from airflow.sdk import DAG, TriggerRule
+
+from headgate.airflow import docs
+from headgate.airflow.common import SINCE, keywords
+from headgate.airflow.health_check import HealthCheck
+from headgate.airflow.ledger_check import LedgerCheck
+from headgate.airflow.reconciler import Reconciler
+from headgate.airflow.savepoint_operator import SavepointOperator
+from headgate.airflow.verb_operator import VerbOperator
+from headgate.supervision.launcher import Stream
+from headgate.supervision.limits import CHECKS
+
+_NAMED = "{{ task.name }}"
+
+
+def health(streams: Sequence[Stream], launcher: str) -> DAG:
+    about = [dict(keywords(stream, launcher)) for stream in streams]
+    with DAG(
+        "headgate__health",
+        schedule=timedelta(minutes=5),
+        start_date=SINCE,
+        catchup=False,
+        max_active_runs=1,
+        tags=["headgate"],
+        doc_md=docs.HEALTH,
+    ) as dag:
+        for check in CHECKS:
+            HealthCheck.partial(
+                task_id=check, check=check, map_index_template=_NAMED
+            ).expand_kwargs(about)
+    return dag
+
+
+def maintenance(streams: Sequence[Stream], launcher: str) -> DAG:
+    about = [dict(keywords(stream, launcher)) for stream in streams]
+    tables = [{"file": str(s.file), "root": s.root, "name": s.name} for s in streams]
+    with DAG(
+        "headgate__maintenance",
+        schedule=timedelta(hours=1),
+        start_date=SINCE,
+        catchup=False,
+        max_active_runs=1,
+        # A driver that starts or ends meanwhile is a reason to try again.
+        default_args={"retries": 2, "retry_delay": timedelta(minutes=1)},
+        tags=["headgate"],
+        doc_md=docs.MAINTENANCE,
+    ) as dag:
+        Reconciler.partial(task_id="reconcile", map_index_template=_NAMED).expand_kwargs(about)
+        SavepointOperator.partial(
+            task_id="savepoint", note="headgate__maintenance", keep=24, map_index_template=_NAMED
+        ).expand_kwargs(tables)
+        compact = VerbOperator.partial(
+            task_id="compact", verb=["compact"], map_index_template=_NAMED
+        ).expand_kwargs(tables)
+        # A driver does one of the two at a time; what fails for one pipeline holds up no other.
+        vacuum = VerbOperator.partial(
+            task_id="vacuum",
+            verb=["vacuum"],
+            trigger_rule=TriggerRule.ALL_DONE,
+            map_index_template=_NAMED,
+        ).expand_kwargs(tables)
+        LedgerCheck.partial(task_id="ledger", by_id=True, map_index_template=_NAMED).expand_kwargs(
+            tables
+        )
+        compact >> vacuum
+    return dag

@@ -1,0 +1,151 @@
+"""Keeps one stream running, for as long as its DAG is on."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowFailException
+
+from headgate.airflow.stream_task import StreamTask
+from headgate.airflow.stream_trigger import StreamTrigger
+from headgate.airflow.task_state import OVER, state_of
+from headgate.spec.errors import HeadgateError
+from headgate.storage.stopping import request_stop, stop_asked
+from headgate.supervision.claim import Claim, claim, claimed, give_up, was_left
+from headgate.supervision.keeping import Budget, Condition
+from headgate.supervision.launcher import Launcher
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+_LEASE_HELD = 6  # the exit code of a driver that finds another one at work
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """What goes from one start to the next: whose claim it is, when this run ends, and when
+    drivers went down."""
+
+    token: str
+    until: datetime
+    crashes: tuple[datetime, ...] = ()
+
+
+class StreamOperator(StreamTask):
+    """Adopts the stream's driver, or starts one, and watches it from the triggerer.
+
+    Exactly one driver runs whatever happens to tasks: the lease decides that, not Airflow. One that
+    dies, ends by itself or makes no progress for ``stuck_after`` is replaced, each time after a
+    longer pause; ``budget`` says how many of these are borne with before the task fails, with what
+    the driver said last. The task ends after ``rotate_after``; the next run adopts the driver.
+    """
+
+    def __init__(
+        self,
+        *,
+        interval: timedelta = timedelta(seconds=5),
+        stuck_after: timedelta = timedelta(minutes=15),
+        rotate_after: timedelta = timedelta(hours=24),
+        budget: Budget | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.interval = interval
+        self.stuck_after = stuck_after
+        self.rotate_after = rotate_after
+        self.budget = budget or Budget()
+
+    def execute(self, context: Context) -> None:
+        now, layout = datetime.now(UTC), self._stream.layout
+        task = context["ti"]
+        by = (task.dag_id, task.run_id, task.task_id)
+        before = claimed(layout)
+        if before is not None and was_left(before, by, stop_asked(layout)):
+            state = state_of(*before.by)
+            if state in OVER:
+                # By hand, while no triggerer was there to stop the stream.
+                self.log.info("the run %s is %s: its stream is stopped", before.by[1], state)
+                request_stop(layout)
+        watch = _Watch(uuid.uuid4().hex, now + self.rotate_after)
+        claim(layout, Claim(watch.token, by, now))
+        self._watch(watch)
+
+    def resume(
+        self, context: Context, event: dict[str, Any], token: str, until: str, crashes: list[str]
+    ) -> None:
+        """Called on a worker with what the trigger has seen."""
+        times = tuple(map(datetime.fromisoformat, crashes))
+        watch = _Watch(token, datetime.fromisoformat(until), times)
+        if event["event"] == "rotated":
+            give_up(self._stream.layout, token)
+            self.log.info("%s runs on; the next run looks after it", self.name)
+            return
+        launcher = self._launcher
+        now_there = [job.epoch for job in launcher.probe(self._stream, datetime.now(UTC))]
+        if now_there == event["epochs"]:
+            watch = self._start(launcher, watch, event["condition"], event["said"])
+        else:
+            self.log.info("%s was started by somebody else meanwhile", self.name)
+        self._watch(watch)
+
+    def _start(
+        self, launcher: Launcher, watch: _Watch, condition: Condition, said: Sequence[str]
+    ) -> _Watch:
+        """A driver in the place of one that is down; what that costs of the budget is in the
+        result."""
+        if condition != "absent":
+            self.log.warning("%s: its driver is %s", self.name, condition)
+            watch = self._counted(watch, said)
+        if condition in ("dead", "stuck"):
+            # What is left of it is fenced anyway: it must not go on eating memory.
+            with suppress(HeadgateError):
+                launcher.kill(self._stream)
+        try:
+            self.log.info("starting %s", self.name)
+            self.log.info("%s runs as %s", self.name, launcher.launch(self._stream))
+        except HeadgateError as error:
+            if error.exit_code != _LEASE_HELD:
+                return self._counted(watch, [str(error)])
+            self.log.info("%s was started by somebody else", self.name)
+        return watch
+
+    def _counted(self, watch: _Watch, said: Sequence[str]) -> _Watch:
+        """With one crash more; raises AirflowFailException when it is one too many."""
+        now = datetime.now(UTC)
+        crashes = (*self.budget.recent(watch.crashes, now), now)
+        text = "\n".join(said)
+        if self.budget.is_spent(crashes, now):
+            give_up(self._stream.layout, watch.token)
+            raise AirflowFailException(
+                f"{self.name} went down {len(crashes)} times within {self.budget.within}; the last "
+                f"time it said:\n{text}"
+            )
+        self.log.warning("it said:\n%s", text)
+        return replace(watch, crashes=crashes)
+
+    def _watch(self, watch: _Watch) -> None:
+        now = datetime.now(UTC)
+        self.defer(
+            trigger=StreamTrigger(
+                file=self.file,
+                name=self.name,
+                root=self.root,
+                launcher=self.launcher,
+                token=watch.token,
+                until=watch.until.isoformat(),
+                wait=self.budget.pause(watch.crashes, now).total_seconds(),
+                interval=self.interval.total_seconds(),
+                stuck_after=self.stuck_after.total_seconds(),
+            ),
+            method_name="resume",
+            kwargs={
+                "token": watch.token,
+                "until": watch.until.isoformat(),
+                "crashes": [at.isoformat() for at in watch.crashes],
+            },
+        )

@@ -1,0 +1,37 @@
+"""What tasks that are about one pipeline have in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import BaseOperator
+
+from headgate.supervision.launcher import LOCAL, Launcher, Stream, launcher_of
+
+
+class StreamTask(BaseOperator):
+    """A task about the stream of the pipeline ``name``.
+
+    :param file: the declaration.
+    :param name: the name that the declaration gives the pipeline.
+    :param root: the folder or URI of the tables.
+    :param launcher: where drivers live, as ``module:class`` (supervision/launcher.py).
+    """
+
+    def __init__(
+        self, *, file: str, name: str, root: str, launcher: str = LOCAL, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.file = file
+        self.name = name
+        self.root = root
+        self.launcher = launcher
+
+    @property
+    def _stream(self) -> Stream:
+        return Stream(Path(self.file), self.name, self.root)
+
+    @property
+    def _launcher(self) -> Launcher:
+        return launcher_of(self.launcher)

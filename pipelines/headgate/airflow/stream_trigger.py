@@ -1,0 +1,139 @@
+"""Watching a stream from the triggerer: no worker is held while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow.triggers.base import TriggerEvent
+
+from headgate.airflow.plain_trigger import PlainTrigger, event
+from headgate.airflow.task_state import OVER, state_of
+from headgate.spec.errors import HeadgateError
+from headgate.storage.stopping import request_stop, stop_asked
+from headgate.supervision.claim import give_up, is_claimed_by
+from headgate.supervision.job_state import JobState
+from headgate.supervision.keeping import DOWN, Look, look
+from headgate.supervision.launcher import Stream, launcher_of
+from headgate.supervision.words import line
+
+START_AGAIN = "Start it again: the DAG %s__control, or headgate start"
+_SAID = 20  # lines of the driver's log that a crash is reported with
+_QUIET = timedelta(minutes=1)
+
+
+class StreamTrigger(PlainTrigger):
+    """Fires once: ``{"event": "down", "condition", "epochs", "said"}`` where a driver has to be
+    started (``epochs`` are those of the jobs that were seen), ``{"event": "rotated"}`` when its
+    time is over and the next run is to adopt the stream.
+
+    ``wait`` seconds are let pass before the first look, so that crashes do not follow each other
+    at once. All times in seconds, ``until`` in ISO 8601.
+    """
+
+    def __init__(
+        self,
+        *,
+        file: str,
+        name: str,
+        root: str,
+        launcher: str,
+        token: str,
+        until: str,
+        wait: float,
+        interval: float,
+        stuck_after: float,
+    ) -> None:
+        super().__init__(
+            file=file,
+            name=name,
+            root=root,
+            launcher=launcher,
+            token=token,
+            until=until,
+            wait=wait,
+            interval=interval,
+            stuck_after=stuck_after,
+        )
+        self._stream = Stream(Path(file), name, root)
+        self._launcher = launcher_of(launcher)
+        self._token = token
+        self._until = datetime.fromisoformat(until)
+        self._wait = wait
+        self._interval = interval
+        self._stuck_after = timedelta(seconds=stuck_after)
+        self._told = datetime.min.replace(tzinfo=UTC)
+        self._news: object = None
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        await asyncio.sleep(self._wait)
+        seen: Look | None = None
+        while True:
+            now = datetime.now(UTC)
+            try:
+                jobs, found = await asyncio.to_thread(self._look, now, seen)
+            except (HeadgateError, OSError) as error:
+                # A full disk, a damaged document: nothing is known until that passes.
+                self.log.warning("cannot tell how %s is: %s", self._stream.name, error)
+            else:
+                if found.condition in DOWN:
+                    yield event(await asyncio.to_thread(self._down, found, jobs))
+                    return
+                self._tell(found, jobs, now)
+                seen = found
+            if now >= self._until:
+                yield event({"event": "rotated"})
+                return
+            await asyncio.sleep(self._interval)
+
+    async def on_kill(self) -> None:
+        """Marked as failed or as success, cleared, or deleted. A cleared task is about to adopt the
+        stream again, and what another task has adopted is no longer ours to stop."""
+        name = self._stream.name
+        try:
+            state = await asyncio.to_thread(self._state)
+            ours = await asyncio.to_thread(is_claimed_by, self._stream.layout, self._token)
+        except Exception as error:
+            self.log.warning("%s runs on: why this task ends cannot be told: %s", name, error)
+            return
+        if ours and state in OVER:
+            self.log.info("%s is asked to end after its batch: this task is %s", name, state)
+            await asyncio.to_thread(request_stop, self._stream.layout)
+            await asyncio.to_thread(give_up, self._stream.layout, self._token)
+        else:
+            self.log.info("%s runs on: a task is to look after it again", name)
+
+    def _state(self) -> str:
+        """Of this task, as Airflow has it: whoever ended this attempt has set it already."""
+        task = self.task_instance
+        assert task is not None
+        return state_of(task.dag_id, task.run_id, task.task_id)
+
+    def _look(self, now: datetime, before: Look | None) -> tuple[tuple[JobState, ...], Look]:
+        jobs = self._launcher.probe(self._stream, now)
+        asked = stop_asked(self._stream.layout)
+        return jobs, look(jobs, now, before, stop_asked=asked, stuck_after=self._stuck_after)
+
+    def _down(self, seen: Look, jobs: tuple[JobState, ...]) -> dict[str, Any]:
+        return {
+            "event": "down",
+            "condition": seen.condition,
+            "epochs": [job.epoch for job in jobs],
+            "said": self._launcher.logs(self._stream, _SAID),
+        }
+
+    def _tell(self, seen: Look, jobs: tuple[JobState, ...], now: datetime) -> None:
+        """A line for a new batch or another condition, and where nothing happens one a minute."""
+        news = seen.condition, [job.n for job in jobs]
+        if news == self._news and now - self._told < _QUIET:
+            return
+        self._news, self._told = news, now
+        if seen.condition == "resting":
+            name = self._stream.name
+            self.log.info("%s rests: somebody asked it to stop. %s", name, START_AGAIN % name)
+        for job in jobs:
+            if job.is_alive and job.is_open:
+                self.log.info(line(job, now))

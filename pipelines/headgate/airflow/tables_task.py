@@ -1,0 +1,31 @@
+"""What tasks that are about a pipeline's tables have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowSkipException
+
+from headgate.spec.load import load
+from headgate.spec.model import Pipeline
+from headgate.storage.layout import Layout
+
+
+class TablesTask(BaseOperator):
+    """A task about the tables under ``root`` of the pipeline that ``file`` declares. ``name`` is
+    what a mapped task is called by."""
+
+    def __init__(self, *, file: str, root: str, name: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.file = file
+        self.root = root
+        self.name = name
+
+    def _opened(self) -> tuple[Pipeline, Layout]:
+        """Raises AirflowSkipException where the pipeline has never run."""
+        declared = load(self.file)
+        layout = Layout.of(self.root, declared.name)
+        if not layout.storage.folders("bronze"):
+            raise AirflowSkipException(f"it has never run under {layout.storage.root}")
+        return declared, layout

@@ -1,0 +1,38 @@
+"""A verb of Headgate's command line, as a task: in a process of its own, its words in the log."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowException
+
+from headgate.airflow.tables_task import TablesTask
+from headgate.supervision.local import HEADGATE
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class VerbOperator(TablesTask):
+    """``headgate VERB FILE --root ROOT``, with what follows ``verb`` behind it. Fails with what it
+    said where its exit code is not 0 (docs/operations.md)."""
+
+    def __init__(self, *, verb: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.verb = tuple(verb)
+
+    def execute(self, context: Context) -> None:
+        self._opened()  # or there is nothing to do
+        name, *more = self.verb
+        command = [*HEADGATE, *name.split(), self.file, "--root", self.root, *more]
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        for line in (done.stdout + done.stderr).splitlines():
+            self.log.info(line)
+        if done.returncode:
+            raise AirflowException(
+                f"headgate {name} {self.file}: exit code {done.returncode}\n{done.stderr.strip()}"
+            )

@@ -1,0 +1,38 @@
+"""How far a gold table is final."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from headgate.spec.errors import HeadgateError
+from headgate.spec.model import Pipeline
+from headgate.storage.layout import Layout
+from headgate.tables.table import Table
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+def final_up_to(layout: Layout, declared: Pipeline, gold: str) -> datetime | None:
+    """The time up to which no window changes any more: all that end then or before are final, or
+    had no event. None where nothing is final yet.
+
+    That is the closing clock that the table has absorbed, less its allowed lateness
+    (docs/semantics-of-time.md), or where an operation has closed its windows, if that is later.
+    Raises HeadgateError where no such table is declared.
+    """
+    if gold not in declared.gold:
+        known = ", ".join(declared.gold) or "none"
+        raise HeadgateError(
+            f"{declared.name} declares no gold table {gold} (it has: {known})",
+            remedy=f"headgate plan {declared.file}",
+        )
+    table = Table(layout.storage, Layout.gold(gold), pipeline=declared.name)
+    if not table.exists:
+        return None
+    state, lateness = table.refresh(), declared.gold[gold].allowed_lateness
+    ends = []
+    if state.closing is not None:
+        ends.append(_EPOCH + timedelta(microseconds=state.closing) - lateness)
+    if state.closed_through is not None:
+        ends.append(_EPOCH + timedelta(microseconds=state.closed_through))
+    return max(ends, default=None)

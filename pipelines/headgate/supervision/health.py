@@ -1,0 +1,122 @@
+"""Whether a stream is well, by one question at a time: what alarms are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import takewhile
+
+from headgate.ledger import balance
+from headgate.spec.model import Pipeline
+from headgate.storage.layout import Layout
+from headgate.storage.stopping import stop_asked
+from headgate.supervision.job_state import JobState
+from headgate.supervision.keeping import look
+from headgate.supervision.limits import Check, Limits
+from headgate.tables.history import lineage
+from headgate.tables.state import Counts, add_counts, commit_time
+from headgate.tables.table import Table
+
+
+@dataclass(frozen=True)
+class Patient:
+    """A pipeline, and what was seen of its jobs at a moment."""
+
+    declared: Pipeline
+    layout: Layout
+    jobs: Sequence[JobState]
+    now: datetime
+
+    @property
+    def is_meant_to_run(self) -> bool:
+        """It has run, and nobody asked it to stop or to pause."""
+        return self._condition not in ("absent", "resting", "paused")
+
+    @property
+    def is_down(self) -> bool:
+        return self._condition in ("dead", "ended")
+
+    @property
+    def _condition(self) -> str:
+        asked = stop_asked(self.layout)
+        return look(
+            self.jobs, self.now, None, stop_asked=asked, stuck_after=timedelta.max
+        ).condition
+
+    def recently(self, path: str, within: timedelta) -> Counts:
+        """What the commits of a table counted within a time; nothing where there is no table."""
+        table = Table(self.layout.storage, path, pipeline=self.declared.name)
+        total: Counts = {}
+        if table.exists:
+            since = commit_time(self.now - within)
+            for commit in takewhile(lambda commit: commit.state.at >= since, lineage(table)):
+                total = add_counts(total, commit.state.batch)
+        return total
+
+
+def ailments(check: Check, patient: Patient, limits: Limits) -> tuple[str, ...]:
+    """What is wrong, in words; none where it is well, or at rest. Raises HeadgateError where that
+    cannot be told."""
+    return tuple(_CHECKS[check](patient, limits))
+
+
+def _freshness(patient: Patient, limits: Limits) -> Iterator[str]:
+    if not patient.is_meant_to_run:
+        return
+    if patient.is_down:
+        yield "no driver runs"
+    for job in patient.jobs:
+        age = patient.now - (job.updated or job.since)
+        if age > limits.freshness:
+            yield f"{job.job}: not level with what there is for {_span(age)}"
+
+
+def _backlog(patient: Patient, limits: Limits) -> Iterator[str]:
+    for job in patient.jobs:
+        if job.backlog is None:
+            continue
+        age = timedelta(seconds=job.backlog.seconds)
+        if job.backlog.unit == "files" and job.backlog.count > limits.files:
+            yield f"{job.job}: {job.backlog} wait"
+        elif age > limits.backlog:
+            yield f"{job.job}: {job.backlog}, the oldest for {_span(age)}"
+
+
+def _late(patient: Patient, limits: Limits) -> Iterator[str]:
+    for name in patient.declared.gold:
+        counted = patient.recently(Layout.gold(name), limits.recent)
+        yield from _share(name, counted, "late", ("late", "folded"), limits.late)
+
+
+def _quarantine(patient: Patient, limits: Limits) -> Iterator[str]:
+    outcomes = ("duplicate", "quarantined", "silver", "filtered")
+    for name in patient.declared.silver:
+        counted = patient.recently(Layout.silver(name), limits.recent)
+        yield from _share(name, counted, "quarantined", outcomes, limits.quarantined)
+
+
+def _share(
+    table: str, counted: Counts, what: str, of: Sequence[str], limit: float
+) -> Iterator[str]:
+    found, total = counted.get(what, 0), sum(counted.get(key, 0) for key in of)
+    if total and found / total > limit:
+        yield f"{table}: {found:,} of {total:,} are {what} ({found / total:.1%}, limit {limit:.1%})"
+
+
+def _ledger(patient: Patient, limits: Limits) -> Iterator[str]:
+    if patient.jobs:
+        yield from map(str, balance(patient.layout, patient.declared).differences)
+
+
+_CHECKS: Mapping[Check, Callable[[Patient, Limits], Iterator[str]]] = {
+    "freshness": _freshness,
+    "backlog": _backlog,
+    "late": _late,
+    "quarantine": _quarantine,
+    "ledger": _ledger,
+}
+
+
+def _span(time: timedelta) -> str:
+    return str(timedelta(seconds=round(time.total_seconds())))

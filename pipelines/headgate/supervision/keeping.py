@@ -1,0 +1,84 @@
+"""Keeping a stream running: what is to be done, decided from what its jobs say.
+
+Health is progress, not a process: a driver whose batches and gold stand still is as good as dead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from headgate.supervision.job_state import JobState, overall
+
+Condition = Literal["absent", "starting", "running", "paused", "resting", "ended", "dead", "stuck"]
+"""``absent``: it never ran; ``resting``: somebody asked it to stop, so it stays as it is until
+somebody starts it; ``ended``: it stopped of its own accord; ``dead``: its process is gone or has
+gone silent; ``stuck``: it lives, and nothing moves."""
+
+DOWN: tuple[Condition, ...] = ("absent", "ended", "dead", "stuck")
+"""What a supervisor has to do something about."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was seen of a stream at a moment. ``moved`` is when its progress was last another."""
+
+    condition: Condition
+    mark: str
+    moved: datetime
+
+
+def look(
+    jobs: Sequence[JobState],
+    now: datetime,
+    before: Look | None,
+    *,
+    stop_asked: datetime | None,
+    stuck_after: timedelta,
+) -> Look:
+    """``stop_asked`` is when somebody last asked the pipeline to stop."""
+    mark = "; ".join(f"{j.job} {j.epoch} {j.n} {j.updated}" for j in jobs)
+    moved = now if before is None or before.mark != mark else before.moved
+    return Look(_condition(jobs, now - moved > stuck_after, stop_asked), mark, moved)
+
+
+def _condition(
+    jobs: Sequence[JobState], stands_still: bool, stop_asked: datetime | None
+) -> Condition:
+    if not jobs:
+        return "absent"
+    state = overall(jobs)
+    if state == "stopped":
+        asked = stop_asked is not None and all(job.since < stop_asked for job in jobs)
+        return "resting" if asked else "ended"
+    if state in ("dead", "stale"):
+        return "dead"
+    if state == "paused":
+        return "paused"
+    if stands_still:
+        return "stuck"
+    return "running" if all(job.is_open for job in jobs) else "starting"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """So many crashes are borne with within a time, each after a longer pause than the one before:
+    ``first``, doubled up to ``longest``."""
+
+    crashes: int = 5
+    within: timedelta = timedelta(hours=1)
+    first: timedelta = timedelta(seconds=5)
+    longest: timedelta = timedelta(minutes=5)
+
+    def recent(self, crashes: Iterable[datetime], now: datetime) -> tuple[datetime, ...]:
+        return tuple(at for at in crashes if now - at < self.within)
+
+    def is_spent(self, crashes: Iterable[datetime], now: datetime) -> bool:
+        return len(self.recent(crashes, now)) > self.crashes
+
+    def pause(self, crashes: Iterable[datetime], now: datetime) -> timedelta:
+        """How long to wait before the next start. The first one is made at once."""
+        count = len(self.recent(crashes, now))
+        return timedelta() if count <= 1 else min(self.first * 2 ** (count - 2), self.longest)

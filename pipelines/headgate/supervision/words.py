@@ -1,0 +1,70 @@
+"""How a job is, in words: what a terminal, a log and a task log say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Protocol
+
+from headgate.storage.backlog import Backlog
+
+GAP = "  "
+
+
+class Reported(Protocol):
+    """What a driver reports of itself, and what its status document says to others."""
+
+    @property
+    def job(self) -> str: ...
+    @property
+    def n(self) -> int | None: ...
+    @property
+    def rows(self) -> int | None: ...
+    @property
+    def seconds(self) -> float | None: ...
+    @property
+    def backlog(self) -> Backlog | None: ...
+    @property
+    def trouble(self) -> str | None: ...
+    @property
+    def closing(self) -> datetime | None: ...
+    @property
+    def updated(self) -> datetime | None: ...
+    @property
+    def totals(self) -> Mapping[str, Mapping[str, int]] | None: ...
+    @property
+    def paused(self) -> datetime | None: ...
+
+
+def line(job: Reported, now: datetime) -> str:
+    return GAP.join(words(job, now))
+
+
+def words(job: Reported, now: datetime) -> tuple[str, ...]:
+    """Batch, speed, backlog, event clock, late, quarantined, how fresh gold is, and whatever
+    keeps it from going on."""
+    speed = (job.rows or 0) / job.seconds if job.seconds else 0.0
+    clock = f"{job.closing:%F %T}" if job.closing else "-"
+    age = max(0.0, (now - job.updated).total_seconds()) if job.updated else 0.0
+    told = (job.trouble,) if job.trouble else ()
+    if job.paused:
+        told = (f"paused since {job.paused:%T}", *told)
+    return (
+        f"{now:%T}",
+        f"batch {job.n}" if job.job == "fused" else f"{job.job} {job.n}",
+        f"read {_total(job, 'bronze', 'read'):,}",
+        f"{speed:,.0f} rows/s",
+        f"backlog {job.backlog}",
+        f"clock {clock}",
+        f"late {_total(job, 'gold/', 'late'):,}",
+        f"quarantined {_total(job, 'silver/', 'quarantined'):,}",
+        f"gold {age:.0f} s old",
+        *told,
+    )
+
+
+def _total(job: Reported, tables: str, count: str) -> int:
+    by_table = job.totals or {}
+    totals = [t.get(count, 0) for name, t in by_table.items() if name.startswith(tables)]
+    # The same records fail for every silver table: they are counted once.
+    return max(totals, default=0) if tables == "silver/" else sum(totals)

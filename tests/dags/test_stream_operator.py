@@ -1,0 +1,192 @@
+"""The operator, over a launcher that does as it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
+
+from headgate.airflow import StreamOperator, stream_operator
+from headgate.spec.errors import HeadgateError
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS, Owner
+from headgate.storage.stopping import request_stop, stop_asked
+from headgate.supervision.claim import Claim, claim, claimed
+from headgate.supervision.job_state import JobState
+from headgate.supervision.keeping import Budget
+from headgate.supervision.launcher import Stream
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+JOB = JobState(
+    "fused", LAYERS, "dead", Owner(1, "here", 0.0), epoch=3, since=NOON, renewed=NOON, n=7
+)
+
+
+class Told:
+    """A launcher that remembers what it was asked; ``fails`` is what a start ends with."""
+
+    done: ClassVar[list[str]] = []
+    fails: ClassVar[HeadgateError | None] = None
+    epoch: ClassVar[int] = 3
+
+    def probe(self, stream: Stream, now: datetime) -> tuple[JobState, ...]:
+        return (replace(JOB, epoch=Told.epoch),)
+
+    def launch(self, stream: Stream, options: Sequence[str] = ()) -> str:
+        Told.done.append("launch")
+        if Told.fails is not None:
+            raise Told.fails
+        return "process 1"
+
+    def kill(self, stream: Stream) -> None:
+        Told.done.append("kill")
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    Told.done.clear()
+    Told.fails, Told.epoch = None, 3
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    return Layout.of(str(tmp_path), "shop")
+
+
+def operator(root: Path) -> StreamOperator:
+    return StreamOperator(
+        task_id="supervise",
+        file="shop.yml",
+        name="shop",
+        root=str(root),
+        launcher=f"{__name__}:Told",
+        budget=Budget(crashes=3),
+    )
+
+
+def run(run_id: str) -> Any:
+    task = SimpleNamespace(dag_id="shop__stream", run_id=run_id, task_id="supervise")
+    return {"ti": task, "run_id": run_id}
+
+
+def executed(root: Path, run_id: str = "run 1") -> TaskDeferred:
+    with pytest.raises(TaskDeferred) as deferred:
+        operator(root).execute(run(run_id))
+    return deferred.value
+
+
+def resumed(root: Path, condition: str, crashes: Sequence[datetime] = ()) -> TaskDeferred:
+    event = {"event": "down", "condition": condition, "epochs": [3], "said": ["its last words"]}
+    kept: dict[str, Any] = {"token": "t", "until": NOON.isoformat()}
+    kept["crashes"] = [crash.isoformat() for crash in crashes]
+    with pytest.raises(TaskDeferred) as deferred:
+        operator(root).resume(run("run 1"), event, **kept)
+    return deferred.value
+
+
+def test_it_claims_the_stream_and_watches(tmp_path: Path, layout: Layout) -> None:
+    deferred = executed(tmp_path)
+    held = claimed(layout)
+    assert held is not None
+    assert held.by == ("shop__stream", "run 1", "supervise")
+    assert deferred.trigger.serialize()[1]["token"] == held.token
+    assert Told.done == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "done"),
+    [
+        ("absent", ["launch"]),
+        ("ended", ["launch"]),
+        ("dead", ["kill", "launch"]),
+        ("stuck", ["kill", "launch"]),
+    ],
+)
+def test_a_driver_that_is_down_is_replaced(tmp_path: Path, condition: str, done: list[str]) -> None:
+    deferred = resumed(tmp_path, condition)
+    assert Told.done == done
+    assert len(deferred.kwargs["crashes"]) == (condition != "absent")  # type: ignore[index]
+
+
+def test_what_somebody_else_has_started_is_left_alone(tmp_path: Path) -> None:
+    Told.epoch = 4
+    assert resumed(tmp_path, "dead").kwargs["crashes"] == []  # type: ignore[index]
+    assert Told.done == []
+
+
+def test_a_start_that_finds_another_driver_is_no_crash(tmp_path: Path) -> None:
+    Told.fails = HeadgateError("held", "wait")
+    Told.fails.exit_code = 6  # type: ignore[misc]
+    assert resumed(tmp_path, "absent").kwargs["crashes"] == []  # type: ignore[index]
+
+
+def test_pauses_grow_with_the_crashes(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    waits = [
+        resumed(tmp_path, "dead", [now] * crashes).trigger.serialize()[1]["wait"]
+        for crashes in range(3)
+    ]
+    assert waits == [0, 5, 10]
+
+
+def test_one_crash_too_many_fails_with_the_last_words(tmp_path: Path, layout: Layout) -> None:
+    claim(layout, Claim("t", ("a", "b", "c"), NOON))
+    with pytest.raises(AirflowFailException, match=r"(?s)down 4 times .*its last words"):
+        resumed(tmp_path, "dead", [datetime.now(UTC)] * 3)
+    assert Told.done == []
+    held = claimed(layout)
+    assert held is not None
+    assert held.is_over, "the next run must not take this for a stop by hand"
+
+
+def test_a_start_that_fails_counts(tmp_path: Path) -> None:
+    Told.fails = HeadgateError("no space left on device", "make some")
+    with pytest.raises(AirflowFailException, match="no space left"):
+        resumed(tmp_path, "absent", [datetime.now(UTC)] * 3)
+
+
+def test_rotation_gives_the_stream_up_in_good_order(tmp_path: Path, layout: Layout) -> None:
+    claim(layout, Claim("t", ("a", "b", "c"), NOON))
+    kept: dict[str, Any] = {"token": "t", "until": NOON.isoformat(), "crashes": []}
+    operator(tmp_path).resume(run("run 1"), {"event": "rotated"}, **kept)
+    held = claimed(layout)
+    assert held is not None
+    assert held.is_over
+
+
+@pytest.mark.parametrize(
+    ("state", "stops"), [("failed", True), ("success", True), ("deleted", True), ("running", False)]
+)
+def test_a_run_that_was_ended_by_hand_is_caught_up_with(
+    tmp_path: Path, layout: Layout, monkeypatch: pytest.MonkeyPatch, state: str, stops: bool
+) -> None:
+    executed(tmp_path, "run 1")
+    monkeypatch.setattr(stream_operator, "state_of", lambda *_: state)
+    executed(tmp_path, "run 2")
+    assert (stop_asked(layout) is not None) == stops
+
+
+def test_a_further_attempt_of_the_same_run_only_adopts(tmp_path: Path, layout: Layout) -> None:
+    executed(tmp_path, "run 1")
+    executed(tmp_path, "run 1")
+    assert stop_asked(layout) is None
+
+
+def test_a_stream_that_was_started_again_since_is_left_running(
+    tmp_path: Path, layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Marked, stopped by the triggerer, and started by somebody."""
+    executed(tmp_path, "run 1")
+    request_stop(layout)
+    before = stop_asked(layout)
+    monkeypatch.setattr(stream_operator, "state_of", lambda *_: "failed")
+    executed(tmp_path, "run 2")
+    assert stop_asked(layout) == before
+    assert before is not None
+    assert datetime.now(UTC) - before < timedelta(minutes=1)

@@ -1,0 +1,155 @@
+"""The trigger, over a launcher that does as it is told."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.airflow.stream_trigger import StreamTrigger
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS, Owner
+from headgate.storage.stopping import request_stop, stop_asked
+from headgate.supervision.claim import Claim, claim
+from headgate.supervision.job_state import JobState
+from headgate.supervision.launcher import Stream
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+FAR = datetime(2126, 1, 1, tzinfo=UTC)
+JOB = JobState(
+    "fused", LAYERS, "running", Owner(1, "here", 0.0), epoch=3, since=NOON, renewed=NOON, n=7
+)
+
+
+class Scripted:
+    """A launcher whose jobs are what each look is to find, the last of them for ever."""
+
+    looks: list[tuple[JobState, ...] | Exception]
+    asked = 0
+
+    def probe(self, stream: Stream, now: datetime) -> tuple[JobState, ...]:
+        found = self.looks[min(Scripted.asked, len(self.looks) - 1)]
+        Scripted.asked += 1
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def logs(self, stream: Stream, lines: int) -> list[str]:
+        return ["no space left on device"]
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    Scripted.asked = 0
+
+
+def trigger(root: Path, *looks: tuple[JobState, ...] | Exception, **changed: Any) -> StreamTrigger:
+    Scripted.looks = list(looks)
+    kept: dict[str, Any] = {
+        "file": "shop.yml",
+        "name": "shop",
+        "root": str(root),
+        "launcher": f"{__name__}:Scripted",
+        "token": "mine",
+        "until": FAR.isoformat(),
+        "wait": 0.0,
+        "interval": 0.01,
+        "stuck_after": 60.0,
+    }
+    return StreamTrigger(**(kept | changed))
+
+
+async def _first(watching: StreamTrigger) -> dict[str, Any]:
+    async for event in watching.run():
+        payload: dict[str, Any] = event.payload
+        return payload
+    raise AssertionError("it never fired")
+
+
+def fired(watching: StreamTrigger) -> dict[str, Any]:
+    return asyncio.run(asyncio.wait_for(_first(watching), 20))
+
+
+def test_a_driver_that_dies_is_told_with_its_last_words(tmp_path: Path) -> None:
+    event = fired(trigger(tmp_path, (JOB,), (replace(JOB, state="dead"),)))
+    said = ["no space left on device"]
+    assert event == {"event": "down", "condition": "dead", "epochs": [3], "said": said}
+    assert Scripted.asked == 2
+
+
+def test_a_stream_that_never_ran_is_to_be_started(tmp_path: Path) -> None:
+    assert fired(trigger(tmp_path, ()))["condition"] == "absent"
+
+
+def test_what_cannot_be_told_is_asked_again(tmp_path: Path) -> None:
+    assert fired(trigger(tmp_path, OSError("disk"), ()))["condition"] == "absent"
+    assert Scripted.asked == 2
+
+
+def test_no_progress_is_as_good_as_death(tmp_path: Path) -> None:
+    event = fired(trigger(tmp_path, (JOB,), stuck_after=0.05))
+    assert event["condition"] == "stuck"
+
+
+def test_its_time_is_over(tmp_path: Path) -> None:
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    assert fired(trigger(tmp_path, (JOB,), until=past.isoformat())) == {"event": "rotated"}
+
+
+def test_rest_is_left_alone(tmp_path: Path) -> None:
+    """Until somebody starts it, and that driver dies."""
+    request_stop(Layout.of(str(tmp_path), "shop"))
+    rests = replace(JOB, state="stopped")
+    later = replace(JOB, state="dead", since=FAR)
+    assert fired(trigger(tmp_path, (rests,), (rests,), (later,)))["condition"] == "dead"
+    assert Scripted.asked == 3
+
+
+def test_it_can_be_made_again_elsewhere(tmp_path: Path) -> None:
+    watching = trigger(tmp_path, ())
+    path, kept = watching.serialize()
+    assert path == "headgate.airflow.stream_trigger.StreamTrigger"
+    assert StreamTrigger(**kept).serialize() == (path, kept)
+
+
+@pytest.mark.parametrize(
+    ("state", "token", "stops"),
+    [
+        ("failed", "mine", True),
+        ("success", "mine", True),
+        ("deleted", "mine", True),
+        ("None", "mine", False),
+        ("queued", "mine", False),
+        ("running", "mine", False),
+        ("failed", "of another task", False),
+    ],
+)
+def test_only_what_is_over_and_ours_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, token: str, stops: bool
+) -> None:
+    """A cleared task has no state, or is on its way: the next attempt adopts the stream."""
+    layout = Layout.of(str(tmp_path), "shop")
+    claim(layout, Claim(token, ("a test",), NOON))
+    watching = trigger(tmp_path, ())
+    monkeypatch.setattr(watching, "_state", lambda: state)
+    asyncio.run(watching.on_kill())
+    assert (stop_asked(layout) is not None) == stops
+
+
+def test_it_runs_on_where_airflow_does_not_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layout = Layout.of(str(tmp_path), "shop")
+    claim(layout, Claim("mine", ("a test",), NOON))
+
+    def fails() -> str:
+        raise ConnectionError("the API server is gone")
+
+    watching = trigger(tmp_path, ())
+    monkeypatch.setattr(watching, "_state", fails)
+    asyncio.run(watching.on_kill())
+    assert stop_asked(layout) is None

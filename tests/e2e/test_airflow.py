@@ -1,0 +1,265 @@
+"""Airflow as people run it: scheduler, triggerer, dag-processor and API server as real processes,
+over a real driver. Whatever is done to them, one driver runs, or none where a stop was asked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+import pytest
+
+from headgate.ledger.by_id import by_id
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import savepoints
+from headgate.spec.load import load
+from headgate.spec.model import Pipeline
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import Owner
+from headgate.supervision import local
+from headgate.supervision.job_state import JobState, probe
+from tests.support.airflow import Airflow, running_airflow
+from tests.support.drivers import PATIENCE
+from tests.support.events import readings
+from tests.support.landing import Landing
+from tests.support.readings import declare
+from tests.support.rounds import IN_FULL
+
+pytestmark = [pytest.mark.e2e, pytest.mark.recovery]
+in_full = pytest.mark.skipif(not IN_FULL, reason="only `make chaos` kills all parts of Airflow")
+
+STREAM, CONTROL, SUPERVISE = "readings__stream", "readings__control", "supervise"
+BROKEN = "pipeline: broken\nsources: 3\n"
+
+
+class Site:
+    """A project with one pipeline, and its DAGs in a real Airflow."""
+
+    def __init__(self, folder: Path, airflow: Airflow, declared: Pipeline) -> None:
+        self.airflow = airflow
+        self.folder = folder
+        self.declared = declared
+        self.layout = Layout.of(str(folder / "lake"), declared.name)
+        self.landing = Landing(folder / "landing")
+        self._delivered = 0
+
+    def deliver(self) -> int:
+        """A file more; returns how many events there are now."""
+        self._delivered += 1
+        events = readings(40, seed=self._delivered)
+        self.landing.write(f"{self._delivered:03d}.json", b"\n".join(events))
+        return self._delivered * len(events)
+
+    @property
+    def jobs(self) -> tuple[JobState, ...]:
+        return probe(self.layout, datetime.now(UTC))
+
+    @property
+    def owner(self) -> Owner | None:
+        """Of the one driver that runs, with its tables open."""
+        alive = [job for job in self.jobs if job.is_alive and job.is_open]
+        assert len(alive) <= 1
+        return alive[0].owner if alive else None
+
+    @property
+    def batch(self) -> int:
+        return max((job.n or 0 for job in self.jobs), default=0)
+
+    def drivers(self) -> list[int]:
+        """Every process that runs the pipeline, whoever knows of it."""
+        found = []
+        for process in psutil.process_iter(["pid", "cmdline"]):
+            line = process.info["cmdline"] or []
+            if "headgate.cli" in line and str(self.declared.file) in line:
+                found.append(process.info["pid"])
+        return found
+
+    def wait_for_owner(self, other_than: Owner | None = None) -> Owner:
+        self.airflow.wait(
+            lambda: self.owner not in (None, other_than),
+            f"no driver came: {self.airflow.said(STREAM, SUPERVISE)}",
+        )
+        owner = self.owner
+        assert owner is not None
+        return owner
+
+    def absorbs(self) -> float:
+        """A file that is delivered now becomes gold; returns after how many seconds."""
+        began, batch = time.monotonic(), self.batch
+        self.deliver()
+        self.airflow.wait(lambda: self.batch > batch, "what was delivered is not absorbed")
+        return time.monotonic() - began
+
+    def is_supervised(self) -> bool:
+        task = self.airflow.task(STREAM, SUPERVISE)
+        return task is not None and task["state"] == "deferred"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("airflow")
+    for name in ("dags", "pipelines", "landing"):
+        (folder / name).mkdir()
+    declared = declare(folder / "pipelines", folder / "landing")
+    (folder / "dags/streams.py").write_text(
+        'from headgate.airflow import build_dags\n\nglobals().update(build_dags("pipelines"))\n'
+    )
+    (folder / "dags/declarations.py").write_text(
+        "from headgate.airflow import require_declarations  # no DAG\n\n"
+        'require_declarations("pipelines")\n'
+    )
+    with running_airflow(folder / "home", folder / "dags") as airflow:
+        place = Site(folder, airflow, declared)
+        try:
+            place.deliver()
+            airflow.switch_on(STREAM)
+            airflow.switch_on(CONTROL)
+            place.wait_for_owner()
+            yield place
+        finally:
+            local.kill(place.layout)
+
+
+def test_a_driver_that_is_killed_is_replaced(site: Site) -> None:
+    airflow = site.airflow
+    airflow.wait(site.is_supervised, "the task never deferred")
+    site.absorbs()
+    first = site.wait_for_owner()
+    os.kill(first.pid, signal.SIGKILL)
+    seconds = site.absorbs()
+    assert site.wait_for_owner() != first
+    assert seconds < PATIENCE
+    assert "its driver is dead" in airflow.said(STREAM, SUPERVISE)
+
+
+@in_full
+def test_a_frozen_driver_is_replaced_and_ended(site: Site) -> None:
+    frozen = site.wait_for_owner()
+    os.kill(frozen.pid, signal.SIGSTOP)
+    site.wait_for_owner(other_than=frozen)
+    site.absorbs()
+    assert frozen.is_dead()
+
+
+def test_a_cleared_task_adopts_the_driver(site: Site) -> None:
+    before = site.wait_for_owner()
+    site.airflow.wait(site.is_supervised, "the task never deferred")
+    site.airflow.clear(STREAM, SUPERVISE)
+    site.airflow.wait(lambda: not site.is_supervised(), "the task was not cleared")
+    site.airflow.wait(site.is_supervised, "the task never deferred again")
+    site.absorbs()
+    assert site.owner == before
+
+
+@pytest.mark.parametrize("state", ["failed", pytest.param("success", marks=in_full)])
+def test_a_marked_task_ends_the_stream_until_it_is_started_again(site: Site, state: str) -> None:
+    site.wait_for_owner()
+    site.airflow.wait(site.is_supervised, "the task never deferred")
+    runs = len(site.airflow.runs(STREAM))
+    site.airflow.set_state(STREAM, SUPERVISE, state)
+    site.airflow.wait(lambda: not site.drivers(), "the driver runs on")
+    site.airflow.wait(lambda: len(site.airflow.runs(STREAM)) > runs, "no run came after it")
+    site.airflow.wait(
+        lambda: "rests: somebody asked it to stop" in site.airflow.said(STREAM, SUPERVISE),
+        "nobody says that it rests",
+    )
+    assert site.drivers() == []
+    site.airflow.trigger(CONTROL, action="start")
+    site.wait_for_owner()
+    site.absorbs()
+
+
+@in_full
+@pytest.mark.parametrize("component", ["triggerer", "scheduler"])
+def test_a_component_that_is_killed_takes_no_driver_with_it(site: Site, component: str) -> None:
+    before = site.wait_for_owner()
+    site.airflow.wait(site.is_supervised, "the task never deferred")
+    site.airflow.kill(component)
+    site.absorbs()
+    assert site.owner == before
+    site.airflow.start(component)
+    os.kill(before.pid, signal.SIGKILL)
+    site.wait_for_owner(other_than=before)
+    site.absorbs()
+
+
+@in_full
+def test_all_of_airflow_is_killed(site: Site) -> None:
+    before = site.wait_for_owner()
+    site.airflow.kill()
+    site.absorbs()
+    site.airflow.start()
+    site.airflow.wait(site.is_supervised, "nobody looks after it")
+    assert site.owner == before
+    assert site.drivers() == [before.pid]
+
+
+@in_full
+def test_restart_and_savepoint_from_the_form(site: Site) -> None:
+    before = site.wait_for_owner()
+    site.airflow.trigger(CONTROL, action="stop with savepoint")
+    site.airflow.wait(lambda: not site.drivers(), "the driver runs on")
+    path = Layout.savepoint("").rpartition("/")[0]
+    site.airflow.wait(lambda: site.layout.storage.list(path), "no savepoint was taken")
+    site.airflow.trigger(CONTROL, action="start from savepoint")
+    site.wait_for_owner(other_than=before)
+    site.absorbs()
+
+
+@pytest.mark.parametrize(
+    ("dag", "tasks"),
+    [
+        ("headgate__health", {"freshness", "backlog", "late", "quarantine", "ledger"}),
+        ("headgate__maintenance", {"reconcile", "savepoint", "compact", "vacuum", "ledger"}),
+    ],
+)
+def test_the_dags_that_all_streams_share(site: Site, dag: str, tasks: set[str]) -> None:
+    """Beside the running driver. The hostile events are far more than a healthy stream has."""
+    airflow, driver = site.airflow, site.wait_for_owner()
+    airflow.ask("PATCH", f"/dags/{dag}", {"is_paused": False})
+    run = airflow.trigger(dag)
+    over = {"success", "failed"}
+    airflow.wait(
+        lambda: (
+            set(airflow.states(dag, run).values()) <= over
+            and len(airflow.states(dag, run)) == len(tasks)
+        ),
+        f"{dag} does not end: {airflow.states(dag, run)}",
+    )
+    failed = {task for (task, _), state in airflow.states(dag, run).items() if state == "failed"}
+    assert failed == ({"late", "quarantine"} if dag == "headgate__health" else set())
+    airflow.ask("PATCH", f"/dags/{dag}", {"is_paused": True})
+    assert site.owner == driver
+    if dag == "headgate__maintenance":
+        taken = [each for each in savepoints(site.layout) if isinstance(each, Savepoint)]
+        assert dag in {savepoint.note for savepoint in taken}
+
+
+def test_a_mistake_is_an_import_error_that_disturbs_no_dag(site: Site) -> None:
+    broken = site.folder / "pipelines/broken.yml"
+    broken.write_text(BROKEN)
+    airflow = site.airflow
+    airflow.wait(lambda: airflow.ask("GET", "/importErrors")["import_errors"], "it is not told")
+    (error,) = airflow.ask("GET", "/importErrors")["import_errors"]
+    assert f"{broken}:2" in error["stack_trace"]
+    assert error["filename"] == "declarations.py"
+    dag = airflow.ask("GET", f"/dags/{STREAM}")
+    assert (dag["is_stale"], dag["has_import_errors"]) == (False, False)
+    broken.unlink()
+    airflow.wait(
+        lambda: not airflow.ask("GET", "/importErrors")["import_errors"], "it does not go away"
+    )
+
+
+def test_every_event_is_accounted_for(site: Site) -> None:
+    """After all that was done to it."""
+    events = site.deliver()
+    site.airflow.wait(
+        lambda: by_id(site.layout, load(site.declared.file)).rows == events, "not all is absorbed"
+    )
+    proof = by_id(site.layout, load(site.declared.file))
+    assert proof.findings == ()

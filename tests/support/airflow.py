@@ -1,0 +1,204 @@
+"""A real Airflow on SQLite: every component a process of its own, that a test can kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from tests.support.drivers import PATIENCE
+
+COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
+
+
+class Airflow:
+    """Reads the DAGs of ``dags``; everybody on this machine is its admin."""
+
+    def __init__(self, home: Path, dags: Path) -> None:
+        self._home = home
+        self._port = _free_port()
+        address = f"http://127.0.0.1:{self._port}"
+        self._address = address
+        settings = {
+            "CORE__DAGS_FOLDER": dags,
+            "CORE__LOAD_EXAMPLES": False,
+            "CORE__PARALLELISM": 2,
+            "CORE__EXECUTION_API_SERVER_URL": f"{address}/execution/",
+            "CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": True,
+            "API__HOST": "127.0.0.1",
+            "API__PORT": self._port,
+            "API__BASE_URL": address,
+            "API__WORKERS": 1,
+            "DAG_PROCESSOR__REFRESH_INTERVAL": 5,
+            "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": 5,
+            "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": 30,
+            "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": 5,
+            # Or each component serves its logs on a port of its own, which another may have.
+            "LOGGING__TRIGGER_LOG_SERVER_PORT": _free_port(),
+            "LOGGING__WORKER_LOG_SERVER_PORT": _free_port(),
+        }
+        self._environment = {
+            **{k: v for k, v in os.environ.items() if not k.startswith("AIRFLOW")},
+            "AIRFLOW_HOME": str(home),
+            **{f"AIRFLOW__{name}": str(value) for name, value in settings.items()},
+        }
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def migrate(self) -> None:
+        done = self._airflow("db", "migrate")
+        assert done.wait(PATIENCE) == 0, self.log("db")
+
+    def start(self, *components: str) -> None:
+        for name in components or COMPONENTS:
+            self._running[name] = self._airflow(name)
+        if "api-server" in self._running:
+            self.wait(lambda: self._health() is not None, "the API server never answered")
+
+    def kill(self, *components: str, how: signal.Signals = signal.SIGKILL) -> None:
+        """The component and what it started, as a machine that goes down takes them."""
+        for name in components or COMPONENTS:
+            process = self._running.pop(name)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, how)
+            process.wait(PATIENCE)
+
+    def end(self) -> None:
+        for name, process in self._running.items():
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(PATIENCE)
+            assert name
+        self._running.clear()
+
+    def log(self, component: str) -> str:
+        return (self._home / f"{component}.out").read_text(errors="replace")[-4000:]
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        """What the public API answers. Raises HTTPError."""
+        with urllib.request.urlopen(f"{self._address}/auth/token", timeout=30) as answer:
+            token = json.load(answer)["access_token"]
+        request = urllib.request.Request(
+            f"{self._address}/api/v2{path}",
+            None if body is None else json.dumps(body).encode(),
+            {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+            method=method,
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            content = answer.read()
+        return json.loads(content) if content else None
+
+    def switch_on(self, dag: str) -> None:
+        self.wait(lambda: self._has(dag), f"{dag} never appeared")
+        self.ask("PATCH", f"/dags/{dag}", {"is_paused": False})
+
+    def trigger(self, dag: str, **conf: object) -> str:
+        run = self.ask("POST", f"/dags/{dag}/dagRuns", {"logical_date": None, "conf": conf})
+        return str(run["dag_run_id"])
+
+    def runs(self, dag: str) -> list[dict[str, Any]]:
+        """The newest first."""
+        found = self.ask("GET", f"/dags/{dag}/dagRuns?order_by=-run_after")
+        runs: list[dict[str, Any]] = found["dag_runs"]
+        return runs
+
+    def task(self, dag: str, task: str) -> dict[str, Any] | None:
+        """That task in the newest run."""
+        runs = self.runs(dag)
+        if not runs:
+            return None
+        path = f"/dags/{dag}/dagRuns/{quote(runs[0]['dag_run_id'], safe='')}/taskInstances/{task}"
+        try:
+            found: dict[str, Any] = self.ask("GET", path)
+        except urllib.error.HTTPError:
+            return None
+        return found
+
+    def states(self, dag: str, run: str) -> dict[tuple[str, int], str]:
+        """Of every task of a run, by its name and its place among the mapped."""
+        path = f"/dags/{dag}/dagRuns/{quote(run, safe='')}/taskInstances"
+        found = self.ask("GET", path)["task_instances"]
+        return {(task["task_id"], task["map_index"]): str(task["state"]) for task in found}
+
+    def set_state(self, dag: str, task: str, state: str) -> None:
+        run = quote(self.runs(dag)[0]["dag_run_id"], safe="")
+        path = f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}"
+        self.ask("PATCH", path, {"new_state": state})
+
+    def clear(self, dag: str, task: str) -> None:
+        run = self.runs(dag)[0]["dag_run_id"]
+        wanted = {"task_ids": [task], "dag_run_id": run, "only_failed": False, "dry_run": False}
+        self.ask("POST", f"/dags/{dag}/clearTaskInstances", wanted | {"reset_dag_runs": True})
+
+    def said(self, dag: str, task: str) -> str:
+        """The log of the newest run's task, its last attempt."""
+        found = self.task(dag, task)
+        if found is None:
+            return ""
+        run = quote(found["dag_run_id"], safe="")
+        path = f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs/{found['try_number']}"
+        content = self.ask("GET", f"{path}?full_content=true")["content"]
+        return "\n".join(str(line.get("event", "")) for line in content)
+
+    def wait(self, condition: Callable[[], object], otherwise: str) -> None:
+        until = time.monotonic() + PATIENCE
+        while not condition():
+            for name, process in self._running.items():
+                assert process.poll() is None, f"{name} has ended: {self.log(name)}"
+            assert time.monotonic() < until, otherwise
+            time.sleep(0.5)
+
+    def _has(self, dag: str) -> bool:
+        try:
+            return bool(self.ask("GET", f"/dags/{dag}"))
+        except urllib.error.HTTPError as error:
+            if error.code != 404:
+                raise
+            return False
+
+    def _health(self) -> Any:
+        try:
+            with urllib.request.urlopen(f"{self._address}/api/v2/monitor/health", timeout=5) as got:
+                return json.load(got)
+        except OSError:
+            return None
+
+    def _airflow(self, *arguments: str) -> subprocess.Popen[bytes]:
+        with (self._home / f"{arguments[0]}.out").open("ab") as sink:
+            return subprocess.Popen(
+                [sys.executable, "-m", "airflow", *arguments],
+                env=self._environment,
+                cwd=self._home,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+                start_new_session=True,
+            )
+
+
+@contextmanager
+def running_airflow(home: Path, dags: Path) -> Iterator[Airflow]:
+    home.mkdir()
+    airflow = Airflow(home, dags)
+    try:
+        airflow.migrate()
+        airflow.start()
+        yield airflow
+    finally:
+        airflow.end()
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])

@@ -1,0 +1,43 @@
+"""Who supervises a stream."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from headgate.storage.layout import Layout
+from headgate.supervision.claim import Claim, claim, claimed, give_up, is_claimed_by, was_left
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+ONE = Claim("one", ("dag", "run 1", "task"), NOON)
+TWO = Claim("two", ("dag", "run 2", "task"), NOON)
+
+
+def test_the_newest_claim_holds(layout: Layout) -> None:
+    assert claimed(layout) is None
+    assert not is_claimed_by(layout, "one")
+    claim(layout, ONE)
+    assert is_claimed_by(layout, "one")
+    claim(layout, TWO)
+    assert not is_claimed_by(layout, "one")
+    assert claimed(layout) == TWO
+
+
+def test_only_its_own_claim_is_given_up(layout: Layout) -> None:
+    claim(layout, ONE)
+    give_up(layout, "two")
+    assert claimed(layout) == ONE
+    give_up(layout, "one")
+    assert claimed(layout) == replace(ONE, is_over=True)
+
+
+def test_what_another_supervisor_left_behind() -> None:
+    assert was_left(ONE, TWO.by, None)
+    assert was_left(ONE, TWO.by, NOON - timedelta(seconds=1))
+
+
+def test_what_was_not_left_behind() -> None:
+    assert not was_left(None, TWO.by, None)
+    assert not was_left(ONE, ONE.by, None), "a further attempt of the same task"
+    assert not was_left(replace(ONE, is_over=True), TWO.by, None)
+    assert not was_left(ONE, TWO.by, NOON + timedelta(seconds=1)), "it was stopped"

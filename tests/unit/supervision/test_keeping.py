@@ -1,0 +1,92 @@
+"""What a supervisor sees, and what it bears with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from headgate.storage.ownership import LAYERS, Owner
+from headgate.supervision.job_state import JobState, State
+from headgate.supervision.keeping import DOWN, Budget, Condition, Look, look
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+STUCK = timedelta(minutes=15)
+JOB = JobState(
+    "fused", LAYERS, "running", Owner(1, "here", 0.0), epoch=3, since=NOON, renewed=NOON, n=7
+)
+
+
+def seen(
+    *jobs: JobState,
+    after: timedelta = timedelta(),
+    before: Look | None = None,
+    stop_asked: datetime | None = None,
+) -> Look:
+    return look(jobs, NOON + after, before, stop_asked=stop_asked, stuck_after=STUCK)
+
+
+@pytest.mark.parametrize(
+    ("state", "condition"),
+    [("running", "running"), ("paused", "paused"), ("dead", "dead"), ("stale", "dead")],
+)
+def test_what_a_job_says_of_itself(state: State, condition: Condition) -> None:
+    assert seen(replace(JOB, state=state)).condition == condition
+
+
+def test_nothing_ran_yet() -> None:
+    assert seen().condition == "absent"
+
+
+def test_a_job_whose_tables_are_not_open_yet() -> None:
+    assert seen(replace(JOB, n=None)).condition == "starting"
+
+
+def test_a_stop_that_was_asked_for_is_rest() -> None:
+    stopped = replace(JOB, state="stopped")
+    assert seen(stopped, stop_asked=NOON + timedelta(seconds=1)).condition == "resting"
+
+
+@pytest.mark.parametrize("asked", [None, NOON - timedelta(seconds=1)])
+def test_a_stop_that_nobody_asked_this_driver_for_is_an_end(asked: datetime | None) -> None:
+    assert seen(replace(JOB, state="stopped"), stop_asked=asked).condition == "ended"
+
+
+def test_one_dead_layer_is_enough() -> None:
+    layers = [replace(JOB, job=layer, layers=(layer,)) for layer in LAYERS]
+    assert seen(*layers[:2], replace(layers[2], state="dead")).condition == "dead"
+
+
+def test_a_driver_that_makes_no_progress_is_stuck() -> None:
+    first = seen(JOB)
+    waiting = seen(JOB, after=STUCK, before=first)
+    assert waiting.condition == "running"
+    stuck = seen(JOB, after=STUCK + timedelta(seconds=1), before=waiting)
+    assert stuck.condition == "stuck"
+    assert stuck.condition in DOWN
+
+
+@pytest.mark.parametrize("news", [{"n": 8}, {"updated": NOON}, {"epoch": 4}])
+def test_a_batch_or_a_level_look_is_progress(news: dict[str, object]) -> None:
+    moved = seen(replace(JOB, **news), after=2 * STUCK, before=seen(JOB))  # type: ignore[arg-type]
+    assert moved.condition == "running"
+
+
+def test_a_paused_stream_is_not_stuck() -> None:
+    paused = replace(JOB, state="paused")
+    assert seen(paused, after=2 * STUCK, before=seen(paused)).condition == "paused"
+
+
+BUDGET = Budget(crashes=3, within=timedelta(hours=1), first=timedelta(seconds=5))
+
+
+def test_crashes_of_long_ago_are_forgiven() -> None:
+    crashes = [NOON - timedelta(minutes=m) for m in (10, 20, 30, 61)]
+    assert not BUDGET.is_spent(crashes, NOON)
+    assert BUDGET.is_spent([*crashes, NOON], NOON)
+
+
+def test_pauses_double_and_have_a_limit() -> None:
+    pauses = [BUDGET.pause([NOON] * n, NOON).total_seconds() for n in range(10)]
+    assert pauses == [0, 0, 5, 10, 20, 40, 80, 160, 300, 300]
