@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from tests.oracle.gold import GoldTable
-from tests.oracle.rules import Closing, Row, Rules, SourceRecord
+from tests.oracle.rules import Closing, Floor, Row, Rules, SourceRecord
 from tests.oracle.silver import conform
 from tests.oracle.stamps import Stamped, closing_clock, stamp
 
@@ -33,14 +33,16 @@ def judge(
     *,
     closings: Sequence[Closing] = (),
     partitions: Iterable[int] = (),
+    floors: Sequence[Floor] = (),
 ) -> Tables:
     """The tables that ``rules`` prescribe for ``records``, in whatever batches they came.
 
     ``closed_through`` closes windows after the last record; ``closings`` say it for closings in
     between, in their order. ``partitions`` names those the source lists but sent nothing from.
+    ``floors`` are the closing clocks that bronze recorded, where partitions idled or joined.
     """
-    stamped = stamp(records, rules)
-    clock = closing_clock(stamped, partitions)
+    stamped = stamp(records, rules, floors)
+    clock = floors[-1].clock if floors else closing_clock(stamped, partitions)
     if closed_through is not None:
         everything = {one.source.partition: one.source.offset for one in stamped}
         closings = [*closings, Closing(everything, closed_through)]

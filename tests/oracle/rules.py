@@ -85,3 +85,17 @@ class Closing:
 
     def saw(self, partition: int, offset: int) -> bool:
         return offset <= self.after.get(partition, -1)
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The closing clock as bronze recorded it, once offsets before ``ends[partition]`` were read.
+
+    Where partitions idle, C follows from when they were seen to: the one thing that cannot be told
+    from the records. No clock of a record behind ``ends`` is less than it."""
+
+    ends: Mapping[int, int]
+    clock: datetime | None
+
+    def precedes(self, partition: int, offset: int) -> bool:
+        return self.ends.get(partition, 0) <= offset

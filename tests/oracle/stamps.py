@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from tests.oracle.parse import event_time, id_text, in_utf8, json_text, parse_document, typed
-from tests.oracle.rules import Row, Rules, SourceRecord
+from tests.oracle.rules import Floor, Row, Rules, SourceRecord
 
 
 @dataclass
@@ -33,8 +33,10 @@ class Stamped:
         return self.event_time is not None and not self.future
 
 
-def stamp(records: Iterable[SourceRecord], rules: Rules) -> list[Stamped]:
-    """All records in (partition, offset) order, stamped."""
+def stamp(
+    records: Iterable[SourceRecord], rules: Rules, floors: Sequence[Floor] = ()
+) -> list[Stamped]:
+    """All records in (partition, offset) order, stamped; ``floors`` in the order of commits."""
     ordered = sorted(records, key=lambda record: (record.partition, record.offset))
     stamped = [examine(record, rules) for record in ordered]
     clocks: dict[int, datetime] = {}
@@ -42,7 +44,9 @@ def stamp(records: Iterable[SourceRecord], rules: Rules) -> list[Stamped]:
     for record in stamped:
         partition, own = record.source.partition, record.event_time
         clock = clocks.get(partition)
-        record.clock = clock if clock and own and clock > own else None
+        at_least = floor_of(record.source, floors)
+        before = max((c for c in (clock, at_least) if c), default=None)
+        record.clock = before if before and own and before > own else None
         if own is None or record.future:
             continue
         clocks[partition] = max(own, clock or own)
@@ -51,6 +55,12 @@ def stamp(records: Iterable[SourceRecord], rules: Rules) -> list[Stamped]:
             compare_with_earlier(record, earlier, rules)
             earlier.append(record)
     return stamped
+
+
+def floor_of(record: SourceRecord, floors: Sequence[Floor]) -> datetime | None:
+    """C as of the batch before the record's own."""
+    known = [f.clock for f in floors if f.precedes(record.partition, record.offset)]
+    return known[-1] if known else None
 
 
 def compare_with_earlier(record: Stamped, earlier: list[Stamped], rules: Rules) -> None:

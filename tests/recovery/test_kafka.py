@@ -9,6 +9,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,20 +20,26 @@ from headgate.broker.running import Broker
 from headgate.ledger.by_id import by_id
 from headgate.spec.load import load
 from headgate.storage.layout import Layout
-from tests.oracle import judge
+from tests.oracle import SourceRecord, judge
 from tests.recovery.test_kills import GOLD, IN_FULL
 from tests.recovery.test_zombies import epochs, versions
-from tests.support.broker import Sent, create_topic, place_of, produce
+from tests.support.broker import Sent, add_partitions, create_topic, place_of, produce
 from tests.support.drivers import PATIENCE, Running, run, start
 from tests.support.events import readings
 from tests.support.kafka_engine import records_of
 from tests.support.producing import Producing
 from tests.support.readings import declare_kafka, rules
-from tests.support.tables import differences, state
+from tests.support.tables import differences, floors, state, states
 
 pytestmark = pytest.mark.recovery
 
-PARTITIONS = 3
+PARTITIONS = 4
+"""Those that records keep coming to."""
+QUIET = PARTITIONS
+"""One that falls silent, and comes back."""
+NEW = PARTITIONS + 1
+"""One that is added while a driver runs."""
+IDLE = timedelta(seconds=20)
 ROUNDS = int(os.environ.get("HEADGATE_CHAOS_ROUNDS", "0"))
 # Each leaves the next driver something else to take up; files are not listed here.
 IN_SHORT = ("bronze.committed:2", "bronze.staged", "gold.staged")
@@ -50,22 +58,44 @@ class Station:
         self.root = self.folder / "root"
         self.declaration = self.declare("45 s")
 
-    def declare(self, unreachable_after: str) -> Path:
+    def declare(self, unreachable_after: str, max_per_batch: int = 100) -> Path:
         return declare_kafka(
             self.folder,
             self.broker.servers,
             topic=self.topic,
-            max_per_batch=100,
+            max_per_batch=max_per_batch,
             unreachable_after=unreachable_after,
+            idle_after=f"{IDLE.seconds} s",
             gold=GOLD,
         ).file
 
     def send(self, values: list[bytes]) -> None:
+        """To the partitions that records keep coming to."""
         records = []
         for value in values:
             key, partition = place_of(value, PARTITIONS)
             records.append(Sent(value, key, partition))
         produce(self.broker, self.topic, records)
+
+    def send_to(self, partition: int, count: int, seed: int) -> None:
+        """Readings with ids of their own."""
+        mark = f'"id": "p{partition}-{seed}-'.encode()
+        values = [v.replace(b'"id": "', mark) for v in of_the_past(count, seed)]
+        produce(self.broker, self.topic, [Sent(v, partition=partition) for v in values])
+
+    def let_one_join(self) -> None:
+        add_partitions(self.broker, self.topic, NEW + 1)
+        self.send_to(NEW, 15, seed=12)
+
+    def wait_for_idling(self, driver: Running) -> None:
+        """Until the closing clock has gone on without the silent one."""
+        wait_until(lambda: self.has_idled, driver)
+
+    @property
+    def has_idled(self) -> bool:
+        now = state(self.root, "bronze/raw")
+        clock = now["clocks"].get(str(QUIET))
+        return bool(clock and now["closing"] and now["closing"] > clock)
 
     def wait_for(self, driver: Running, records: int) -> None:
         """Until bronze has so many more."""
@@ -85,9 +115,29 @@ class Station:
     def is_right(self) -> None:
         """Every record of the topic is accounted for, and all tables are the oracle's."""
         records = records_of(self.broker, self.topic)
-        assert differences(self.root, judge(records, rules(gold=GOLD))) == {}
+        expected = judge(records, rules(gold=GOLD), floors=floors(self.root))
+        assert differences(self.root, expected) == {}
+        self.waited_for_what_came(records)
         proof = by_id(Layout.of(str(self.root), "readings"), load(self.declaration))
         assert (proof.findings, proof.rows) == ((), len(records))
+
+    def waited_for_what_came(self, records: list[SourceRecord]) -> None:
+        """The closing clock has passed no partition, but where nothing had come for as long as
+        declared."""
+        known = states(self.root, "bronze/raw")
+        for before, now in pairwise(known):
+            if now["closing"] == before["closing"]:
+                continue
+            at = datetime.fromtimestamp(now["at"] / 1_000_000, UTC)
+            for partition, clock in now["clocks"].items():
+                if clock < now["closing"]:
+                    end = now["offsets"][partition]
+                    came = [
+                        record.ingested_at
+                        for record in records
+                        if record.partition == int(partition) and record.offset < end
+                    ]
+                    assert at - max(came) >= IDLE, (partition, now)
 
 
 def wait_until(condition: Callable[[], bool], driver: Running) -> None:
@@ -106,7 +156,10 @@ def of_the_past(count: int, seed: int) -> list[bytes]:
 @pytest.fixture
 def station(tmp_path: Path) -> Iterator[Station]:
     with running.start(tmp_path / "kafka") as broker:
-        yield Station(tmp_path, broker, create_topic(broker, PARTITIONS))
+        topic = create_topic(broker, PARTITIONS + 1, message_timestamp_type="LogAppendTime")
+        station = Station(tmp_path, broker, topic)
+        station.send_to(QUIET, 15, seed=11)
+        yield station
 
 
 def test_driver_and_broker_are_killed_while_records_come(station: Station) -> None:
@@ -115,11 +168,14 @@ def test_driver_and_broker_are_killed_while_records_come(station: Station) -> No
         for failpoint in PLACES if ROUNDS else IN_SHORT:
             ended = run(station.declaration, station.root, failpoint=failpoint)
             assert ended.was_killed, f"{failpoint}: {ended.output}"
+        station.declare("45 s", max_per_batch=2_000)  # or it would not be level for minutes
         driver = start(station.declaration, station.root, "--on")
-        station.wait_for(driver, 50)
+        station.wait_for_idling(driver)
+        station.let_one_join()
         broker.kill()
         broker.restart()
         station.wait_for(driver, 150)
+        station.send_to(QUIET, 15, seed=13)
         driver.process.send_signal(signal.SIGTERM)
         ended = driver.end()
         assert ended.last_line == "done", ended.output
@@ -133,7 +189,11 @@ def test_driver_and_broker_are_killed_while_records_come(station: Station) -> No
         broker.restart()
         producing.stop()
     station.finish()
-    kept = Counter(record.value for record in records_of(broker, station.topic))
+    kept = Counter(
+        record.value
+        for record in records_of(broker, station.topic)
+        if record.partition < PARTITIONS
+    )
     assert kept == Counter(producing.sent)
     station.is_right()
 
@@ -175,10 +235,12 @@ def test_killed_at_random(station: Station, seed: int) -> None:
     with Producing(
         station.broker, station.topic, PARTITIONS, of_the_past(30_000, seed)
     ) as producing:
-        for _ in range(3):
+        for number in range(3):
             name = chance.choice(PLACES).partition(":")[0]
             failpoint = chance.choice(["", f"{name}:{chance.randrange(1, 5)}"])
             driver = start(station.declaration, station.root, "--on", failpoint=failpoint)
+            if number == 1:
+                station.let_one_join()
             time.sleep(chance.uniform(1, 25))
             if chance.random() < 0.5:
                 station.broker.kill()
@@ -186,6 +248,7 @@ def test_killed_at_random(station: Station, seed: int) -> None:
                 time.sleep(chance.uniform(0, 10))
             driver.kill()
             driver.end()
+        station.send_to(QUIET, 15, seed=13)
         producing.stop()
     station.finish()
     station.is_right()

@@ -11,7 +11,7 @@ from headgate.broker import client
 from headgate.broker.running import Broker
 from tests.support.broker import PATIENCE, place_of
 
-EVERY = 0.08  # seconds between records
+EVERY = 0.12  # seconds between records
 
 
 class Producing:

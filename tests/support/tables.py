@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from tests.oracle import Tables, compare
+from tests.oracle import Floor, Tables, compare
 from tests.support.readings import APPROXIMATE, GOLD_KEYS
 
 Row = dict[str, Any]
@@ -68,6 +68,24 @@ def state(root: Path, table: str, pipeline: str = "readings") -> dict[str, Any]:
     """What the last commit of a table says about it."""
     last: dict[str, Any] = DeltaTable(str(root / pipeline / table)).history(1)[0]["headgate"]
     return last
+
+
+def states(root: Path, table: str, pipeline: str = "readings") -> list[dict[str, Any]]:
+    """What every commit of a table says about it, the first of all first."""
+    history = DeltaTable(str(root / pipeline / table)).history()
+    return [commit["headgate"] for commit in reversed(history)]
+
+
+def floors(root: Path) -> list[Floor]:
+    """The closing clock as bronze's commits recorded it."""
+    since = datetime(1970, 1, 1, tzinfo=UTC)
+    return [
+        Floor(
+            {int(partition): end for partition, end in said["offsets"].items()},
+            None if said["closing"] is None else since + timedelta(microseconds=said["closing"]),
+        )
+        for said in states(root, f"bronze/{SOURCE}")
+    ]
 
 
 def _miscounted(root: Path, counts: Mapping[str, Any]) -> list[str]:
