@@ -30,6 +30,7 @@ from headgate.cli.life.upgrade import upgrade
 from headgate.cli.log_file import record_crash, shown
 from headgate.cli.machine.doctor import doctor
 from headgate.cli.machine.init import init
+from headgate.cli.machine.up import down, up
 from headgate.cli.machine_faults import machine_fault
 from headgate.cli.output import print_json
 from headgate.cli.upkeep.files import app as files
@@ -54,7 +55,7 @@ LIFE_CYCLE: tuple[Callable[..., None], ...] = (
 )
 ANSWERS: tuple[Callable[..., None], ...] = (plan, ledger, query)
 UPKEEP: tuple[Callable[..., None], ...] = (compact, vacuum)
-MACHINE: tuple[Callable[..., None], ...] = (demo, doctor, init)
+MACHINE: tuple[Callable[..., None], ...] = (demo, up, down, doctor, init)
 
 for verb in LIFE_CYCLE:
     app.command()(verb)

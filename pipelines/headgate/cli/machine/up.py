@@ -1,0 +1,172 @@
+"""``headgate up | down``: an Airflow on this machine, with the demo's stream or one's own DAGs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import typer
+
+from headgate.cli import exit_codes
+from headgate.cli.options import DEFAULT_ROOT, Json, Root, program
+from headgate.cli.output import print_json
+from headgate.spec.errors import HeadgateError
+from headgate.standalone.ports import WEB
+
+if TYPE_CHECKING:
+    from headgate.standalone.running import Standalone
+    from headgate.standalone.settings import Settings
+
+FOLDER = "_airflow"  # under the root; no pipeline's name begins so
+_DEMO = "demo"
+_LOOK_EVERY = 0.5  # seconds
+
+
+class NotLocalError(HeadgateError):
+    exit_code: ClassVar[int] = exit_codes.USAGE
+
+
+def up(
+    dags: Annotated[
+        Path | None,
+        typer.Option(
+            "--dags", help="Your own DAGs folder; the demo's, with its stream on, if left out."
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="0 for any that is free.")
+    ] = WEB,
+    detached: Annotated[
+        bool, typer.Option("--detached", help="Leave it running: `headgate down` ends it.")
+    ] = False,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Run Airflow on 127.0.0.1, until Ctrl-C. Whatever becomes of this process, no other stays.
+
+    Its database is SQLite, or the PostgreSQL that HEADGATE_AIRFLOW_DB names.
+    """
+    from headgate.cli.life.driving import on_signals, require_java
+    from headgate.standalone import running
+
+    home = home_under(root)
+    running.require_airflow()
+    require_java()
+    demo = None if dags else home / _DEMO
+    settings = _settings(home, dags, demo, root, port)
+    if not json:
+        print("Airflow starts …", file=sys.stderr)
+    began, ended = time.monotonic(), Event()
+    with on_signals(ended.set):
+        started = running.start(settings, _producer(demo), detached=detached)
+        try:
+            _tell(started, home, demo, root, json, detached)
+            if not detached:
+                _hold(started, demo, began, ended, quiet=json)
+        finally:
+            if not detached:
+                started.end()
+
+
+def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
+    """End the Airflow that `up` started, and the streams that it runs, each after its batch."""
+    from headgate.standalone import presence
+
+    ended = presence.end(home_under(root))
+    if json:
+        print_json({"stopped": ended})
+    else:
+        home = home_under(root)
+        print(f"the Airflow in {home} has ended" if ended else f"no Airflow runs in {home}")
+
+
+def home_under(root: str) -> Path:
+    """Raises HeadgateError for a root that is no local folder."""
+    if "://" in root:
+        raise NotLocalError(
+            f"Airflow needs a folder of this machine for its own, and {root} is none",
+            remedy="headgate up --root FOLDER; DAGs may name another root: build_dags(…, root=…)",
+        )
+    return Path(root) / FOLDER
+
+
+def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port: int) -> Settings:
+    from headgate.cli.declaration import example
+    from headgate.standalone import demo as project
+    from headgate.standalone.errors import AskedWrongError
+    from headgate.standalone.ports import chosen
+    from headgate.standalone.settings import DATABASE, Settings
+
+    database = os.environ.get(DATABASE) or None
+    if database is not None and not database.startswith(("postgres://", "postgresql")):
+        raise AskedWrongError(
+            f"{DATABASE} names no PostgreSQL",
+            f"{DATABASE}=postgresql://USER:PASSWORD@HOST/DATABASE headgate up",
+        )
+    ports = chosen(port)
+    if demo is not None:
+        home.mkdir(parents=True, exist_ok=True)
+        project.made(demo, example(project.PIPELINE))
+        return Settings(home, demo / "dags", demo, None, ports, database, switched_on=True)
+    assert dags is not None
+    if not dags.is_dir():
+        raise AskedWrongError(
+            f"{dags} is no folder", "name a folder of DAGs: headgate up --dags dags"
+        )
+    return Settings(home, dags.absolute(), Path.cwd(), root, ports, database)
+
+
+def _producer(demo: Path | None) -> dict[str, tuple[str, ...]]:
+    if demo is None:
+        return {}
+    return {"producer": (sys.executable, "-m", "headgate.standalone.demo", str(demo))}
+
+
+def _tell(
+    started: Standalone, home: Path, demo: Path | None, root: str, json: bool, detached: bool
+) -> None:
+    from headgate.standalone.settings import ADMIN
+
+    settings = started.settings
+    if json:
+        told = {"address": settings.address, "user": ADMIN, "passwords": str(settings.passwords)}
+        print_json(told | {"pid": started.pid, "password": started.password})
+        sys.stdout.flush()
+        return
+    shown = f"{started.password}   (shown this once)" if started.password else "as it was shown"
+    print(f"Airflow    {settings.address}")
+    print(f"user       {ADMIN}")
+    print(f"password   {shown}; kept in {settings.passwords}")
+    if demo is not None:
+        print("stream     auctions, fed with bids for as long as this runs")
+        print(f"           {program()} status {demo}/pipelines/auctions.yml --root {demo}/lake")
+        print(f"your own   {program()} up --dags FOLDER")
+    given = "" if root == str(Path(DEFAULT_ROOT).absolute()) else f" --root {root}"
+    print(f"to end it  {'' if detached else 'Ctrl-C, or '}{program()} down{given}")
+    sys.stdout.flush()
+
+
+def _hold(
+    started: Standalone, demo: Path | None, began: float, ended: Event, *, quiet: bool
+) -> None:
+    """Until it is to end, or has ended; tells when the demo's gold has its first row."""
+    waiting = demo is not None and not quiet
+    while started.is_alive and not ended.wait(_LOOK_EVERY):
+        if waiting and demo is not None and _has_gold(demo):
+            waiting = False
+            print(f"the first gold row came after {time.monotonic() - began:.0f} s")
+            sys.stdout.flush()
+
+
+def _has_gold(demo: Path) -> bool:
+    from headgate.standalone.demo import PIPELINE
+    from headgate.storage.layout import Layout
+    from headgate.tables.table import Table
+
+    layout = Layout.of(str(demo / "lake"), PIPELINE)
+    gold = Table(layout.storage, Layout.gold("bids_per_minute"), pipeline=PIPELINE)
+    return gold.exists and bool(gold.refresh().total.get("folded"))

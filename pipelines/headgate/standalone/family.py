@@ -1,0 +1,68 @@
+"""All that runs for a home: the components, what they started, and the drivers of streams."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from headgate.standalone.settings import MARK
+
+LOOK_EVERY = 0.2  # seconds
+
+
+def members(home: Path, sessions: Collection[int], since: float) -> list[psutil.Process]:
+    """Everybody but this process. Airflow's workers overwrite their environment with their title,
+    and are known by the session that a component leads; drivers lead sessions of their own, and
+    are known by their environment. ``since``, in seconds since 1970, is when the oldest began."""
+    return [process for process in _younger(since) if _belongs(process, str(home), sessions)]
+
+
+def end(
+    family: Callable[[], list[psutil.Process]],
+    grace: float,
+    among: Callable[[psutil.Process], bool] = lambda _: True,
+) -> None:
+    """Ask those who lead a session to end, with what they started, give all ``grace`` seconds, then
+    kill them. What they start meanwhile is treated like them. Blocks until none is left."""
+    asked: set[int] = set()
+    deadline = time.monotonic() + grace
+    while left := [process for process in family() if among(process)]:
+        late = time.monotonic() > deadline
+        for process in left:
+            if late or (process.pid not in asked and _leads(process)):
+                with suppress(psutil.Error):
+                    process.kill() if late else process.terminate()
+                asked.add(process.pid)
+        time.sleep(LOOK_EVERY)
+
+
+def _leads(process: psutil.Process) -> bool:
+    """Whether nobody else of its session is there to end it. A JVM is its driver's to end, after
+    the batch."""
+    with suppress(ProcessLookupError):
+        leader = os.getsid(process.pid)
+        return leader == process.pid or not psutil.pid_exists(leader)
+    return False
+
+
+def _younger(since: float) -> Iterator[psutil.Process]:
+    me = psutil.Process()
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            started = process.create_time() >= since - 1.0
+            alive = process.status() != psutil.STATUS_ZOMBIE
+            if started and alive and process.pid != me.pid and process.uids() == me.uids():
+                yield process
+
+
+def _belongs(process: psutil.Process, home: str, sessions: Collection[int]) -> bool:
+    with suppress(psutil.Error, OSError):
+        if os.getsid(process.pid) in sessions:
+            return True
+        return process.environ().get(MARK) == home
+    return False

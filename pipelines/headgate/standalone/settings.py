@@ -1,0 +1,95 @@
+"""How the Airflow of ``headgate up`` is set: its home, and the environment of its components."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
+DATABASE = "HEADGATE_AIRFLOW_DB"
+"""Names a PostgreSQL in the environment, as postgresql://USER:PASSWORD@HOST/DATABASE; SQLite in
+the home without it."""
+MARK = "HEADGATE_STANDALONE"
+"""In the environment of everything that runs for a home: its path."""
+ADMIN = "admin"
+
+
+@dataclass(frozen=True)
+class Ports:
+    """On 127.0.0.1: Airflow's pages, and where triggerer and workers serve their logs."""
+
+    web: int
+    trigger_logs: int
+    worker_logs: int
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``work`` is the folder that relative paths of declarations start from; ``root`` has the
+    tables, None for ``lake`` beside the declarations; ``switched_on`` says that DAGs which are new
+    need nobody to switch them on."""
+
+    home: Path
+    dags: Path
+    work: Path
+    root: str | None
+    ports: Ports
+    database: str | None = None
+    switched_on: bool = False
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.ports.web}"
+
+    @property
+    def passwords(self) -> Path:
+        return self.home / "passwords.json"
+
+
+def environment(settings: Settings, outer: Mapping[str, str]) -> dict[str, str]:
+    """Of every component: ``outer``, without what it says of another Airflow, and ours."""
+    kept = {k: v for k, v in outer.items() if not k.startswith("AIRFLOW") and k != DATABASE}
+    ours = {name: str(value) for name, value in _airflow(settings).items()}
+    root = {} if settings.root is None else {"HEADGATE_ROOT": settings.root}
+    if settings.root is None:
+        kept.pop("HEADGATE_ROOT", None)
+    return {
+        **kept,
+        **root,
+        MARK: str(settings.home),
+        "AIRFLOW_HOME": str(settings.home),
+        **{f"AIRFLOW__{name}": value for name, value in ours.items()},
+    }
+
+
+def _airflow(settings: Settings) -> dict[str, object]:
+    told: dict[str, object] = {
+        "CORE__DAGS_FOLDER": settings.dags,
+        "CORE__LOAD_EXAMPLES": False,
+        "CORE__DAGS_ARE_PAUSED_AT_CREATION": not settings.switched_on,
+        # A fork per slot at the start; of ours, few tasks run at a time.
+        "CORE__PARALLELISM": 4,
+        # Else tasks look for the server at port 8080.
+        "CORE__EXECUTION_API_SERVER_URL": f"{settings.address}/execution/",
+        "CORE__SIMPLE_AUTH_MANAGER_USERS": f"{ADMIN}:admin",
+        "CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": settings.passwords,
+        "API__HOST": "127.0.0.1",
+        "API__PORT": settings.ports.web,
+        "API__BASE_URL": settings.address,
+        "API__WORKERS": 1,
+        "DAG_PROCESSOR__REFRESH_INTERVAL": 15,
+        "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": 15,
+        "LOGGING__TRIGGER_LOG_SERVER_PORT": settings.ports.trigger_logs,
+        "LOGGING__WORKER_LOG_SERVER_PORT": settings.ports.worker_logs,
+    }
+    if settings.database is not None:
+        told["DATABASE__SQL_ALCHEMY_CONN"] = dialect(settings.database)
+    return told
+
+
+def dialect(database: str) -> str:
+    """The address of a PostgreSQL as SQLAlchemy wants it."""
+    scheme, separator, rest = database.partition("://")
+    named = "postgresql+psycopg2" if scheme in ("postgres", "postgresql") else scheme
+    return f"{named}{separator}{rest}"

@@ -1,0 +1,184 @@
+"""``headgate up`` and ``down``: a whole Airflow with the demo's stream, and nothing of it left."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+import pytest
+
+from headgate.ledger.by_id import by_id
+from headgate.spec.load import load
+from headgate.spec.model import Pipeline
+from headgate.storage.layout import Layout
+from headgate.supervision.job_state import probe
+from tests.support import postgres
+
+pytestmark = pytest.mark.e2e
+
+HEADGATE = (sys.executable, "-m", "headgate.cli")
+PATIENCE = 300.0  # seconds
+SECRET = "not-for-logs"
+
+
+class Place:
+    """A root, and what ``headgate up`` makes of it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.home = root / "_airflow"
+        self.said = root.parent / "said"
+
+    def up(self, *options: str, database: str | None = None) -> subprocess.Popen[bytes]:
+        told = {} if database is None else {"HEADGATE_AIRFLOW_DB": database}
+        command = [*HEADGATE, "up", "--port", "0", "--root", str(self.root), *options]
+        with self.said.open("wb") as sink:
+            return subprocess.Popen(
+                command,
+                env=os.environ | told,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def down(self) -> str:
+        done = subprocess.run(
+            [*HEADGATE, "down", "--root", str(self.root)],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=PATIENCE,
+        )
+        return done.stdout
+
+    def wait_for(self, words: str, process: subprocess.Popen[bytes]) -> str:
+        wait(lambda: re.search(words, self.output) or process.poll() is not None, self.output)
+        found = re.search(words, self.output)
+        assert found, self.output
+        return found[found.lastindex or 0]
+
+    @property
+    def output(self) -> str:
+        return self.said.read_text()
+
+    @property
+    def declared(self) -> Pipeline:
+        return load(self.home / "demo/pipelines/auctions.yml")
+
+    @property
+    def layout(self) -> Layout:
+        return Layout.of(str(self.home / "demo/lake"), "auctions")
+
+    @property
+    def batch(self) -> int:
+        return max((job.n or 0 for job in probe(self.layout, datetime.now(UTC))), default=0)
+
+    def processes(self) -> list[psutil.Process]:
+        """Everybody who has this place open, in an argument, as working folder or as a file."""
+        return [p for p in psutil.process_iter() if p.pid != os.getpid() and self._uses(p)]
+
+    def _uses(self, process: psutil.Process) -> bool:
+        here = str(self.root)
+        with suppress(psutil.Error):
+            if process.status() == psutil.STATUS_ZOMBIE:
+                return False
+            used = [*process.cmdline(), process.cwd(), *(f.path for f in process.open_files())]
+            return any(here in each for each in used)
+        return False
+
+
+def wait(condition: Callable[[], object], otherwise: str) -> None:
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until, otherwise
+        time.sleep(0.5)
+
+
+def token(address: str, password: str) -> str:
+    request = urllib.request.Request(
+        f"{address}/auth/token",
+        json.dumps({"username": "admin", "password": password}).encode(),
+        {"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        found: str = json.load(answer)["access_token"]
+    return found
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    place = Place(tmp_path / "lake")
+    try:
+        yield place
+    finally:
+        for process in place.processes():
+            with suppress(psutil.Error):
+                process.kill()
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[str]:
+    with postgres.running_postgres(tmp_path / "postgres") as address:
+        yield address
+
+
+@pytest.mark.skipif(not postgres.is_there, reason="needs the package postgresql")
+def test_up_is_killed_and_comes_again_over_postgresql(place: Place, database: str) -> None:
+    first = place.up()
+    address = place.wait_for(r"Airflow +(http://127\.0\.0\.1:\d+)", first)
+    password = place.wait_for(r"password +(\S+) +\(shown this once\)", first)
+    assert token(address, password)
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        token(address, "another")
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(f"{address}/api/v2/dags", timeout=30)
+    taken = place.up()
+    assert taken.wait(PATIENCE) == 1
+    assert f"an Airflow runs already at {address}" in place.output
+    wait(lambda: place.batch > 1, "nothing came to the tables")
+
+    first.kill()
+    first.wait(PATIENCE)
+    wait(lambda: not place.processes(), f"they are left: {place.processes()}")
+
+    # Nothing of the truth is in Airflow: another database is as good.
+    before = place.batch
+    second = place.up("--detached", database=database)
+    assert second.wait(PATIENCE) == 0, place.output
+    assert "as it was shown" in place.output
+    assert password not in place.output
+    wait(lambda: place.batch > before, "the stream was not taken up again")
+    lines = [word for process in place.processes() for word in process.cmdline()]
+    assert lines
+    assert not any(SECRET in word or password in word for word in lines)
+    assert "has ended" in place.down()
+    assert not place.processes()
+    assert "no Airflow runs" in place.down()
+    proof = by_id(place.layout, place.declared)
+    assert (proof.findings, proof.rows > 0) == ((), True)
+    logs = [
+        path for path in place.home.rglob("*.log") if SECRET in path.read_text(errors="replace")
+    ]
+    assert logs == []
+
+
+def test_a_database_that_is_not_there(place: Place) -> None:
+    nowhere = f"postgresql://airflow:{SECRET}@127.0.0.1:1/none"
+    ended = place.up(database=nowhere)
+    assert ended.wait(PATIENCE) == 7
+    assert "the database that is named" in place.output
+    assert SECRET not in place.output
+    assert not (place.home / "passwords.json").exists()
+    assert not place.processes()
