@@ -49,7 +49,8 @@ class Airflow:
             "LOGGING__WORKER_LOG_SERVER_PORT": _free_port(),
         }
         self._environment = {
-            **{k: v for k, v in os.environ.items() if not k.startswith("AIRFLOW")},
+            # Tests of DAGs import Airflow as a library in this process, and say so here.
+            **{k: v for k, v in os.environ.items() if not k.lstrip("_").startswith("AIRFLOW")},
             "AIRFLOW_HOME": str(home),
             **{f"AIRFLOW__{name}": str(value) for name, value in settings.items()},
         }
@@ -67,19 +68,14 @@ class Airflow:
 
     def kill(self, *components: str, how: signal.Signals = signal.SIGKILL) -> None:
         """The component and what it started, as a machine that goes down takes them."""
-        for name in components or COMPONENTS:
+        for name in components or tuple(self._running):
             process = self._running.pop(name)
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, how)
             process.wait(PATIENCE)
 
     def end(self) -> None:
-        for name, process in self._running.items():
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait(PATIENCE)
-            assert name
-        self._running.clear()
+        self.kill()
 
     def log(self, component: str) -> str:
         return (self._home / f"{component}.out").read_text(errors="replace")[-4000:]

@@ -13,6 +13,7 @@ the home without it."""
 MARK = "HEADGATE_STANDALONE"
 """In the environment of everything that runs for a home: its path."""
 ADMIN = "admin"
+_ROOT = "HEADGATE_ROOT"
 
 
 @dataclass(frozen=True)
@@ -49,18 +50,14 @@ class Settings:
 
 def environment(settings: Settings, outer: Mapping[str, str]) -> dict[str, str]:
     """Of every component: ``outer``, without what it says of another Airflow, and ours."""
-    kept = {k: v for k, v in outer.items() if not k.startswith("AIRFLOW") and k != DATABASE}
-    ours = {name: str(value) for name, value in _airflow(settings).items()}
-    root = {} if settings.root is None else {"HEADGATE_ROOT": settings.root}
-    if settings.root is None:
-        kept.pop("HEADGATE_ROOT", None)
-    return {
-        **kept,
-        **root,
-        MARK: str(settings.home),
-        "AIRFLOW_HOME": str(settings.home),
-        **{f"AIRFLOW__{name}": value for name, value in ours.items()},
-    }
+    kept = {name: value for name, value in outer.items() if not _is_ours(name)}
+    root = {} if settings.root is None else {_ROOT: settings.root}
+    airflow = {f"AIRFLOW__{name}": str(value) for name, value in _airflow(settings).items()}
+    return {**kept, **root, MARK: str(settings.home), "AIRFLOW_HOME": str(settings.home), **airflow}
+
+
+def _is_ours(name: str) -> bool:
+    return name.lstrip("_").startswith("AIRFLOW") or name in (DATABASE, _ROOT)
 
 
 def _airflow(settings: Settings) -> dict[str, object]:

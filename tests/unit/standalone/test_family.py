@@ -1,0 +1,100 @@
+"""Who belongs to a home, and how a family is ended."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from headgate.standalone import family
+from headgate.standalone.settings import MARK
+
+WAITING = "import time; print(flush=True); time.sleep(600)"
+STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {WAITING}"
+PARENT = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1]]).wait()"
+
+
+@pytest.fixture
+def began() -> Iterator[list[subprocess.Popen[bytes]]]:
+    started: list[subprocess.Popen[bytes]] = []
+    yield started
+    for process in started:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, 9)
+        process.wait()
+
+
+def start(
+    began: list[subprocess.Popen[bytes]], *command: str, mark: str | None = None
+) -> subprocess.Popen[bytes]:
+    told = {} if mark is None else {MARK: mark}
+    process = subprocess.Popen(
+        [sys.executable, "-c", *command],
+        env=os.environ | told,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    began.append(process)
+    assert process.stdout is not None
+    process.stdout.readline()  # it is under way
+    return process
+
+
+def test_members_are_known_by_session_or_environment(
+    began: list[subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    now = time.time()
+    component = start(began, PARENT, WAITING)
+    driver = start(began, WAITING, mark=str(tmp_path))
+    start(began, WAITING, mark=f"{tmp_path}2")
+    found = {process.pid for process in family.members(tmp_path, [component.pid], now)}
+    children = {child.pid for child in psutil.Process(component.pid).children()}
+    assert found == {component.pid, driver.pid, *children}
+    assert len(children) == 1
+    assert family.members(tmp_path, [component.pid], time.time() + 60) == []
+
+
+def test_who_does_not_end_is_killed(began: list[subprocess.Popen[bytes]], tmp_path: Path) -> None:
+    now = time.time()
+    start(began, STUBBORN, mark=str(tmp_path))
+    start(began, WAITING, mark=str(tmp_path))
+
+    def everybody() -> list[psutil.Process]:
+        for process in began:
+            process.poll()
+        return family.members(tmp_path, [], now)
+
+    assert len(everybody()) == 2
+    family.end(everybody, grace=0.5)
+    assert everybody() == []
+    assert sorted(process.wait() for process in began) == [-15, -9]
+
+
+def test_what_a_leader_started_is_its_own_to_end(
+    began: list[subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    """As a driver ends its JVM, after the batch."""
+    now, told = time.time(), tmp_path / "told"
+    child = f"import signal, sys; signal.signal(15, lambda *_: open({str(told)!r}, 'w')); {WAITING}"
+    leader = (
+        "import signal, subprocess, sys\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {child!r}])\n"
+        "signal.signal(15, lambda *_: (child.kill(), sys.exit(3)))\n"
+        "child.wait()"
+    )
+    process = start(began, leader, mark=str(tmp_path))
+
+    def everybody() -> list[psutil.Process]:
+        process.poll()
+        return family.members(tmp_path, [], now)
+
+    family.end(everybody, grace=20)
+    assert process.returncode == 3
+    assert not told.exists()

@@ -1,0 +1,55 @@
+"""What the components of an Airflow of one's own are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headgate.standalone.settings import MARK, Ports, Settings, dialect, environment
+
+OUTER = {
+    "PATH": "/bin",
+    "AIRFLOW_HOME": "/theirs",
+    "AIRFLOW__CORE__EXECUTOR": "Another",
+    "_AIRFLOW__AS_LIBRARY": "1",
+    "HEADGATE_AIRFLOW_DB": "postgresql://u:secret@h/d",
+    "HEADGATE_ROOT": "/theirs/lake",
+}
+
+
+def settings(root: str | None = None, database: str | None = None) -> Settings:
+    ports = Ports(8080, 8793, 8794)
+    return Settings(Path("/home"), Path("/dags"), Path("/work"), root, ports, database)
+
+
+def test_nothing_of_another_airflow_gets_through() -> None:
+    found = environment(settings(), OUTER)
+    assert found["PATH"] == "/bin"
+    assert (found["AIRFLOW_HOME"], found[MARK]) == ("/home", "/home")
+    assert not {"AIRFLOW__CORE__EXECUTOR", "_AIRFLOW__AS_LIBRARY", "HEADGATE_AIRFLOW_DB"} & {*found}
+    assert "HEADGATE_ROOT" not in found
+    assert "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN" not in found
+    assert not any("secret" in value for value in found.values())
+
+
+def test_it_listens_on_loopback_and_tasks_find_it() -> None:
+    found = environment(settings(root="/lake"), {})
+    assert found["AIRFLOW__API__HOST"] == "127.0.0.1"
+    assert found["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"] == "http://127.0.0.1:8080/execution/"
+    assert found["AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION"] == "True"
+    assert found["HEADGATE_ROOT"] == "/lake"
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("postgresql://u:p@h/d", "postgresql+psycopg2://u:p@h/d"),
+        ("postgres://h/d", "postgresql+psycopg2://h/d"),
+        ("postgresql+psycopg2://h/d", "postgresql+psycopg2://h/d"),
+    ],
+)
+def test_an_address_as_sqlalchemy_wants_it(given: str, wanted: str) -> None:
+    assert dialect(given) == wanted
+    found = environment(settings(database=given), {})
+    assert found["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] == wanted
