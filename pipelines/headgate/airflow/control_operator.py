@@ -26,7 +26,7 @@ class ControlOperator(StreamTask):
     A stop holds until somebody starts the stream again: whoever supervises it leaves it at rest.
     """
 
-    template_fields: Sequence[str] = ("action", "savepoint")
+    template_fields: Sequence[str] = (*StreamTask.template_fields, "action", "savepoint")
 
     def __init__(self, *, action: str, savepoint: str = "latest", **kwargs: Any) -> None:
         super().__init__(**kwargs)

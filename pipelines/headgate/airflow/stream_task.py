@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,10 @@ class StreamTask(BaseOperator):
     :param root: the folder or URI of the tables.
     :param launcher: where drivers live, as ``module:class`` (supervision/launcher.py).
     """
+
+    # Or Airflow's database does not say which stream a task is about, and its pages know no other
+    # source.
+    template_fields: Sequence[str] = ("file", "name", "root", "launcher")
 
     def __init__(
         self, *, file: str, name: str, root: str, launcher: str = LOCAL, **kwargs: Any

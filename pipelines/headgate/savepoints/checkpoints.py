@@ -70,17 +70,18 @@ class Checkpoints:
 def checkpoints(layout: Layout, pipeline: Pipeline, most: int = 10) -> Checkpoints:
     """Raises HeadgateError if the pipeline has no tables, LogGapError where a log is damaged."""
     at = cut(layout, pipeline)
-    history = _history(at.bronze, most)
+    found = history(at.bronze, most)
     return Checkpoints(
         n=at.bronze.n,
         generation=at.bronze.state.generation,
-        history=history,
+        history=found,
         replay=tuple(_replay(at)),
         windows=tuple(w for name in pipeline.gold for w in _open_windows(at, Layout.gold(name))),
     )
 
 
-def _history(bronze: Standing, most: int) -> tuple[Checkpoint, ...]:
+def history(bronze: Standing, most: int) -> tuple[Checkpoint, ...]:
+    """The last batches of bronze, the newest first. Raises LogGapError where its log is damaged."""
     commits = lineage(bronze.table, bronze.version)
     found = []
     for commit in islice((c for c in commits if c.state.kind == "data"), most):

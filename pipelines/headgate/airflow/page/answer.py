@@ -1,0 +1,45 @@
+"""One stream, as the page is told of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from headgate.airflow.page.access import Access
+from headgate.airflow.page.declared_streams import DeclaredStream
+from headgate.airflow.page.reports import Told
+from headgate.supervision.launcher import LOCAL
+from headgate.supervision.logs import run_log, spark_log
+from headgate.supervision.report import life_document, tables_document
+
+
+def answer(stream: DeclaredStream, told: Told, access: Access, now: datetime) -> dict[str, Any]:
+    """``life`` is None where it could not be read, which ``error`` tells of; ``age`` is how many
+    seconds ago what is told was read."""
+    life, tables = told.life, told.tables
+    return {
+        "name": stream.subject.name,
+        "file": stream.subject.file,
+        "root": stream.subject.root,
+        "dag_id": stream.dag_id,
+        "task_id": stream.task_id,
+        "map_index": stream.map_index,
+        "run": stream.run,
+        "is_paused": stream.is_paused,
+        "control": asdict(access) | {"may_act": access.why_not is None},
+        "life": life and life_document(life),
+        "tables": tables and tables_document(tables),
+        "error": told.error,
+        "age": told.at and (now - told.at).total_seconds(),
+        "logs": _logs(stream, told),
+    }
+
+
+def _logs(stream: DeclaredStream, told: Told) -> list[str]:
+    """Paths on the machine of the driver, where it is the shipped launcher that starts it."""
+    if stream.subject.launcher != LOCAL or told.life is None or not told.life.jobs:
+        return []
+    layout = stream.subject.stream.layout
+    sparks = (spark_log(layout, job.job) for job in told.life.jobs)
+    return [str(run_log(layout)), *map(str, sparks)]

@@ -1,0 +1,111 @@
+"""The page's routes. All of them want a login, and they only read: what a button asks for goes to
+Airflow's public API, with the session of whoever pressed it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+from airflow.api_fastapi.common.db.common import SessionDep
+from airflow.api_fastapi.core_api.security import GetUserDep, get_user, requires_access_dag
+from fastapi import Depends, FastAPI, HTTPException, Response
+from fastapi.responses import FileResponse
+
+from headgate.airflow.page.access import access, readable_dags
+from headgate.airflow.page.answer import answer
+from headgate.airflow.page.declared_streams import declared_streams
+from headgate.airflow.page.reports import Reports
+from headgate.spec.errors import HeadgateError
+from headgate.supervision.launcher import launcher_of
+
+_STATIC = Path(__file__).parent / "static"
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_LINES = 50
+_HEADERS = {
+    # Files and tables say what is shown: none of it may become a script.
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'self'",
+    "Cache-Control": "no-cache",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def page_app(reports: Reports | None = None) -> FastAPI:
+    """``reports`` are kept for as long as the app lives."""
+    kept = reports or Reports()
+    # No routes of documentation: they would be open to everybody.
+    app = FastAPI(
+        title="Headgate",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        dependencies=[Depends(get_user)],
+    )
+    app.get("/")(_page)
+    app.get("/static/{name}")(_file)
+    app.get("/api/streams")(partial(_streams, kept))
+    app.get(
+        "/api/streams/{dag_id}/{task_id}/log",
+        dependencies=[Depends(requires_access_dag("GET", DagAccessEntity.TASK_LOGS))],
+    )(_log)
+    return app
+
+
+def _page() -> FileResponse:
+    return FileResponse(_STATIC / "page.html", media_type="text/html", headers=_HEADERS)
+
+
+def _file(name: str) -> FileResponse:
+    file = next((file for file in _STATIC.iterdir() if file.name == name), None)
+    if file is None or file.suffix not in _TYPES:
+        raise HTTPException(404, "there is no such file")
+    return FileResponse(file, media_type=_TYPES[file.suffix], headers=_HEADERS)
+
+
+def _streams(
+    kept: Reports,
+    user: GetUserDep,
+    session: SessionDep,
+    response: Response,
+    dag_id: str | None = None,
+) -> dict[str, Any]:
+    """Every stream of the DAGs that this user may read, or of one of them."""
+    response.headers["Cache-Control"] = "no-store"
+    readable = readable_dags(user, session)
+    wanted = readable if dag_id is None else readable & {dag_id}
+    found = declared_streams(session, wanted)
+    told = kept.of([each.subject for each in found])
+    now = datetime.now(UTC)
+    return {
+        "at": now.isoformat(),
+        "streams": [
+            answer(each, report, access(each, user, readable, session), now)
+            for each, report in zip(found, told, strict=True)
+        ],
+    }
+
+
+def _log(
+    dag_id: str,
+    task_id: str,
+    session: SessionDep,
+    map_index: Annotated[int, "of a mapped task, as Airflow counts them"] = -1,
+) -> dict[str, list[str]]:
+    """What the driver said last."""
+    for each in declared_streams(session, {dag_id}):
+        if (each.task_id, each.map_index) == (task_id, map_index):
+            try:
+                launcher = launcher_of(each.subject.launcher)
+                return {"lines": launcher.logs(each.subject.stream, _LINES)}
+            except (HeadgateError, OSError) as error:
+                _refuse(error)
+    raise HTTPException(404, "there is no such stream")
+
+
+def _refuse(error: Exception) -> NoReturn:
+    raise HTTPException(503, f"its log cannot be read: {error}") from error

@@ -1,0 +1,152 @@
+// Buttons. Each triggers a run of the stream's control DAG through Airflow's public API, as whoever
+// is logged in: roles, audit log and task logs are Airflow's.
+
+import { make } from "./elements.js";
+import { airflow, place } from "./shell.js";
+import { moment } from "./words.js";
+
+const ALIVE = "alive";
+const DOWN = "down";
+
+// Label, the control DAG's action, when it is of use, and what has to be confirmed.
+const ACTIONS = [
+  ["Start", "start", DOWN],
+  ["Savepoint", "savepoint", ALIVE],
+  ["Restart", "restart", ALIVE, "It ends after its batch, and starts again where its tables stand."],
+  ["Stop", "stop", ALIVE, "It ends after its batch, and rests until somebody starts it again."],
+  [
+    "Stop with savepoint",
+    "stop with savepoint",
+    ALIVE,
+    "It ends after its batch, a savepoint is taken, and it rests until somebody starts it again.",
+  ],
+  [
+    "Restore…",
+    "start from savepoint",
+    null,
+    "It ends after its batch. Silver, gold, late and quarantine go back to where they stood at the savepoint; " +
+      "what bronze has had since is built again from there.",
+  ],
+  [
+    "Take over",
+    "take over",
+    null,
+    "A new driver starts, and one that still runs, here or elsewhere, can write nothing more.",
+  ],
+];
+const OVER = ["success", "failed"];
+const FOLLOW_EVERY = 2000; // milliseconds
+
+const pause = (time) => new Promise((done) => setTimeout(done, time));
+
+export function actions() {
+  let stream = null;
+  const said = make("p", { class: "run", role: "status", hidden: true });
+  const buttons = ACTIONS.map(([label, action, when, consequence]) => {
+    const button = make("button", { type: "button" }, label);
+    button.addEventListener("click", async () => {
+      if (button.getAttribute("aria-disabled") === "true") return;
+      const wanted = await confirmed(stream, label.replace("…", ""), action, consequence);
+      if (wanted) follow(stream, wanted, said);
+    });
+    return { button, action, when };
+  });
+  return {
+    element: make("div", { class: "actions" }, ...buttons.map((each) => each.button)),
+    said,
+    update(told) {
+      stream = told;
+      for (const { button, action, when } of buttons) {
+        const alive = told.life?.is_alive;
+        // Of what cannot be told, everything is offered.
+        button.hidden = when !== null && told.life !== null && (when === ALIVE) !== alive;
+        disable(button, whyNot(told, action));
+      }
+    },
+  };
+}
+
+/** Not `disabled`: that would hide why from keyboards and pointers. */
+function disable(button, why) {
+  button.setAttribute("aria-disabled", why !== null);
+  button.title = why ?? "";
+}
+
+export function whyNot(stream, action) {
+  const { control, tables } = stream;
+  if (control.why_not !== null) return control.why_not;
+  if (!control.actions.includes(action)) return `${control.dag_id} does not know this action.`;
+  if (action === "start from savepoint" && !tables?.savepoints?.newest.length) return "It has no savepoint.";
+  return null;
+}
+
+/** What to ask for: at once, or once a person has said so; null if they have not. */
+function confirmed(stream, label, action, consequence) {
+  if (!consequence) return { action };
+  const dialog = document.getElementById("confirm");
+  const [choice, select] = [dialog.querySelector("#choice"), dialog.querySelector("select")];
+  dialog.querySelector("#question").textContent = `${label} ${stream.name}?`;
+  dialog.querySelector("#consequence").textContent = consequence;
+  dialog.querySelector(".primary").textContent = label;
+  choice.hidden = action !== "start from savepoint";
+  select.replaceChildren();
+  if (!choice.hidden) {
+    for (const { id, created, n, note } of stream.tables.savepoints.newest) {
+      const text = `${moment(created)}, batch ${n}${note ? `: ${note}` : ""}`;
+      select.append(make("option", { value: id }, text));
+    }
+  }
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((decide) => {
+    dialog.addEventListener(
+      "close",
+      () => {
+        const savepoint = choice.hidden ? {} : { savepoint: select.value };
+        decide(dialog.returnValue === "yes" ? { action, ...savepoint } : null);
+      },
+      { once: true },
+    );
+  });
+}
+
+async function follow(stream, conf, said) {
+  const dag = encodeURIComponent(stream.control.dag_id);
+  const runs = `${airflow}api/v2/dags/${dag}/dagRuns`;
+  const tell = (tone, text, run) => {
+    const link = run ? place(make("a", {}, "the run"), `dags/${dag}/runs/${encodeURIComponent(run)}`) : null;
+    said.className = `run ${tone}`;
+    said.hidden = false;
+    said.replaceChildren(`${conf.action}: ${text}`, ...(link ? [" · ", link] : []));
+  };
+  try {
+    tell("", "asked for");
+    const body = JSON.stringify({ logical_date: null, conf });
+    const headers = { "Content-Type": "application/json" };
+    let run = await asked(runs, { method: "POST", headers, body });
+    while (!OVER.includes(run.state)) {
+      tell("", run.state, run.dag_run_id);
+      await pause(FOLLOW_EVERY);
+      run = await asked(`${runs}/${encodeURIComponent(run.dag_run_id)}`);
+    }
+    const done = run.state === "success";
+    tell(done ? "good" : "bad", done ? "done" : "it failed; its log says why", run.dag_run_id);
+  } catch (error) {
+    tell("bad", error.message);
+  }
+}
+
+async function asked(address, request) {
+  let answer;
+  try {
+    answer = await fetch(address, request);
+  } catch {
+    throw new Error("Airflow does not answer.");
+  }
+  const content = await answer.json().catch(() => ({}));
+  if (answer.ok) return content;
+  if (answer.status === 401) throw new Error("Your session is over: log in again.");
+  if (answer.status === 403) throw new Error("You may not do that.");
+  const why = typeof content.detail === "string" ? content.detail : JSON.stringify(content.detail ?? "");
+  throw new Error(`Airflow refused (${answer.status}): ${why}`);
+}

@@ -1,0 +1,120 @@
+// A stream's card: made once, told anew with every answer, so that what is open stays open.
+
+import { actions } from "./actions.js";
+import { chart } from "./chart.js";
+import { condition } from "./conditions.js";
+import { drawer, driver, goldTables, lastLines, partitions } from "./details.js";
+import { make } from "./elements.js";
+import { figures } from "./figures.js";
+import { place } from "./shell.js";
+import { about, moment, number, plural, span } from "./words.js";
+
+const OLD = 15; // seconds
+
+export function card(identity) {
+  const title = make("h2", { id: `stream-${identity}` });
+  const parts = {
+    state: make("p", { class: "state" }),
+    meta: make("p", { class: "meta" }),
+    notes: make("div", { class: "notes" }),
+    figures: make("div"),
+    charts: make("div", { class: "charts" }),
+  };
+  const links = make("nav", { class: "links" });
+  const act = actions();
+  const drawers = [
+    [drawer("Gold tables", goldTables), (stream) => stream.tables?.account?.gold.length],
+    [drawer("Partitions", partitions), (stream) => Object.keys(stream.life?.backlog?.partitions ?? {}).length],
+    [drawer("Driver", driver), () => true],
+    [lastLines(), (stream) => stream.control.may_read_log && stream.life?.jobs.length],
+  ];
+  const element = make(
+    "article",
+    { class: "card" },
+    make("header", {}, title, parts.state, links),
+    parts.meta,
+    parts.notes,
+    parts.figures,
+    parts.charts,
+    act.element,
+    act.said,
+    make("footer", {}, ...drawers.map(([each]) => each.element)),
+  );
+  element.setAttribute("aria-labelledby", title.id);
+  return {
+    element,
+    update(stream, now) {
+      const { word, tone, means } = condition(stream, now);
+      element.dataset.tone = tone;
+      title.textContent = stream.name;
+      parts.state.className = `state ${tone}`;
+      parts.state.replaceChildren(make("i", { ariaHidden: "true" }), word);
+      parts.meta.replaceChildren(...meta(stream, means));
+      replace(links, linksOf(stream), `${stream.run} ${stream.dag_id}`);
+      replace(parts.notes, notes(stream));
+      parts.figures.replaceChildren(figures(stream, now));
+      replace(parts.charts, charts(stream), JSON.stringify(stream.tables?.history));
+      act.update(stream);
+      for (const [each, applies] of drawers) {
+        each.element.hidden = !applies(stream);
+        if (!each.element.hidden) each.update(stream, now);
+      }
+    },
+  };
+}
+
+/** Leaves alone what is as it was: a focus, a selection, a tooltip stay. */
+function replace(place, content, mark = content.map((each) => each.textContent).join("\n")) {
+  if (place.dataset.mark === mark) return;
+  place.dataset.mark = mark;
+  place.replaceChildren(...content);
+}
+
+function meta({ life, tables }, means) {
+  const said = [means];
+  if (life?.n) said.push(`batch ${number(life.n)}`);
+  if (tables?.account?.generation) said.push(`generation ${number(tables.account.generation)}`);
+  if (life?.starts > 1) said.push(`restarted ${plural(life.starts - 1, "time", "times")}`);
+  return [said.join(" · ")];
+}
+
+function linksOf(stream) {
+  const dag = `dags/${encodeURIComponent(stream.dag_id)}`;
+  const found = [place(make("a", { title: stream.dag_id }, "DAG"), dag)];
+  if (stream.run) {
+    const index = stream.map_index >= 0 ? `/mapped/${stream.map_index}` : "";
+    const task = `tasks/${encodeURIComponent(stream.task_id)}${index}`;
+    found.push(place(make("a", {}, "Task log"), `${dag}/runs/${encodeURIComponent(stream.run)}/${task}`));
+  }
+  return found;
+}
+
+function notes(stream) {
+  const { life, tables, error, age } = stream;
+  const found = [];
+  const say = (tone, text) => found.push(make("p", { class: `note ${tone}` }, text));
+  if (error) say("bad", error);
+  if (life?.trouble) say("bad", life.trouble);
+  if (stream.is_paused && life?.is_alive) {
+    say("warn", "Its DAG is paused, and the stream runs on: nobody restarts it when it dies. Stop ends it.");
+  } else if (stream.is_paused && life?.condition !== "resting") {
+    say("warn", "Its DAG is paused: nobody starts the stream. Switch the DAG on, or press Start.");
+  }
+  if (life?.paused && life.condition === "running") say("warn", "It is to take in nothing new once its batch has ended.");
+  for (const law of tables?.account?.differences ?? []) say("bad", `Ledger: ${law}`);
+  for (const [part, why] of Object.entries(tables?.problems ?? {})) say("bad", `${part}: ${why}`);
+  if (age > OLD) say("warn", `As of ${span(Math.round(age / 5) * 5)} ago: its tables do not answer.`);
+  return found;
+}
+
+function charts({ tables }) {
+  const batches = tables?.history ?? [];
+  if (batches.length < 2) return [];
+  const rows = batches.map((batch) => batch.rows);
+  const times = batches.map((batch) => batch.took);
+  const say = (batch, what) => `batch ${number(batch.n)}, ${moment(batch.committed)}: ${what}`;
+  return [
+    chart("Rows a batch", rows, batches.map((b) => say(b, `${number(b.rows)} rows`)), about(Math.max(...rows))),
+    chart("Time to commit", times, batches.map((b) => say(b, span(b.took))), span(Math.max(...times))),
+  ];
+}

@@ -1,0 +1,42 @@
+// What each condition is called, how bad it is, and what it means.
+
+import { make } from "./elements.js";
+import { since, span } from "./words.js";
+
+const ago = (life, now) => (life.since ? `${span(since(life.since, now))} ago` : "");
+const lasting = (life, now) => (life.since ? `for ${span(since(life.since, now))}` : "");
+
+const KNOWN = {
+  dead: ["dead", "bad", (l, n) => `its process is gone or silent; last heard of ${ago(l, n)}`],
+  stuck: ["stuck", "bad", (l, n) => `it lives, and nothing has moved for ${span(since(l.level ?? l.since, n))}`],
+  unknown: ["unknown", "bad", () => "how it is cannot be told"],
+  ended: ["ended", "warn", (l, n) => `it ended by itself ${ago(l, n)}`],
+  absent: ["never ran", "still", () => "it has no tables yet"],
+  starting: ["starting", "busy", (l, n) => `it opens its tables, ${lasting(l, n)}`],
+  paused: ["paused", "warn", (l, n) => `it takes in nothing new, ${lasting(l, n)}`],
+  running: ["running", "good", (l, n) => lasting(l, n)],
+  resting: ["at rest", "still", (l, n) => `somebody asked it to stop; it ended ${ago(l, n)}`],
+};
+const ORDER = Object.keys(KNOWN);
+
+export const nameOf = (stream) => (stream.life ? stream.life.condition : "unknown");
+
+export function condition(stream, now) {
+  const [word, tone, means] = KNOWN[nameOf(stream)];
+  return { word, tone, means: means(stream.life, now) };
+}
+
+/** What needs somebody comes first, then by name. */
+export function byNeed(one, other) {
+  const need = ORDER.indexOf(nameOf(one)) - ORDER.indexOf(nameOf(other));
+  return need || one.name.localeCompare(other.name) || one.dag_id.localeCompare(other.dag_id);
+}
+
+/** How many there are of each, as elements. */
+export function counted(streams) {
+  const count = (name) => streams.filter((stream) => nameOf(stream) === name).length;
+  return ORDER.filter(count).map((name) => {
+    const [word, tone] = KNOWN[name];
+    return make("span", { class: `count ${tone}` }, `${count(name)} ${word}`);
+  });
+}

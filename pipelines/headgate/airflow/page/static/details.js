@@ -1,0 +1,93 @@
+// What a card shows when it is asked for more.
+
+import { make, table } from "./elements.js";
+import { copy } from "./shell.js";
+import { clock, number, share, since, span } from "./words.js";
+
+/** A `<details>` whose content is made anew with each answer, and only while it is open. */
+export function drawer(title, content, load) {
+  const body = make("div", { class: "drawer" });
+  const shown = make("details", {}, make("summary", {}, title), body);
+  let last = null;
+  const show = () => shown.open && last && body.replaceChildren(...content(...last));
+  shown.addEventListener("toggle", () => {
+    show();
+    if (shown.open && load) load(...last);
+  });
+  return {
+    element: shown,
+    update(...told) {
+      last = told;
+      show();
+    },
+  };
+}
+
+export function goldTables(stream, now) {
+  const rows = stream.tables.account.gold.map((gold) => [
+    gold.table,
+    gold.final ? clock(gold.final, now) : "–",
+    number(gold.rows),
+    `${number(gold.late)} (${share(gold.late, gold.pairs) || "0 %"})`,
+    number(gold.lag),
+  ]);
+  const headers = ["gold table", "final up to", "rows", "late", "batches behind"];
+  return [table(headers, rows, [2, 3, 4])];
+}
+
+export function partitions(stream) {
+  const found = Object.entries(stream.life.backlog.partitions);
+  found.sort(([, one], [, other]) => other.records - one.records || other.seconds - one.seconds);
+  const rows = found.map(([name, behind]) => [name, number(behind.records), span(behind.seconds)]);
+  return [table(["partition", "unread", "for"], rows, [1, 2])];
+}
+
+export function driver(stream, now) {
+  const jobs = (stream.life?.jobs ?? []).map((job) => [
+    job.job,
+    job.state,
+    job.process,
+    job.n === null ? "–" : number(job.n),
+    job.backlog ?? "–",
+    `${span(since(job.renewed, now))} ago`,
+  ]);
+  const headers = ["job", "state", "process", "batch", "backlog", "heard of"];
+  return [
+    ...(jobs.length ? [table(headers, jobs, [3])] : []),
+    path("declaration", stream.file),
+    path("tables under", stream.root),
+    ...stream.logs.map((log, index) => path(index ? "Spark's log" : "its log", log)),
+  ];
+}
+
+function path(what, where) {
+  const button = make("button", { type: "button", class: "small" }, "Copy");
+  button.setAttribute("aria-label", `Copy the path of ${what}`);
+  button.addEventListener("click", async () => {
+    button.textContent = (await copy(where)) ? "Copied" : "Select it";
+    setTimeout(() => (button.textContent = "Copy"), 1500);
+  });
+  return make("p", { class: "path" }, make("span", { class: "faint" }, what), make("code", {}, where), button);
+}
+
+/** The driver's last lines: read when it is opened, and again on demand. */
+export function lastLines() {
+  const lines = make("pre", { tabIndex: 0, ariaLabel: "The driver's last lines" });
+  const again = make("button", { type: "button", class: "small" }, "Read again");
+  let told = null;
+  async function load(stream) {
+    told = stream ?? told;
+    const where = `${encodeURIComponent(told.dag_id)}/${encodeURIComponent(told.task_id)}`;
+    try {
+      const answer = await fetch(`api/streams/${where}/log?map_index=${told.map_index}`);
+      const said = await answer.json();
+      lines.textContent = answer.ok ? said.lines.join("\n") || "It has said nothing." : said.detail;
+    } catch {
+      lines.textContent = "Airflow does not answer.";
+    }
+    lines.scrollTop = lines.scrollHeight;
+  }
+  again.addEventListener("click", () => load());
+  const shown = drawer("Last lines", () => [lines, again], load);
+  return shown;
+}

@@ -1,0 +1,82 @@
+// The numbers of a card.
+
+import { make } from "./elements.js";
+import { about, clock, moment, number, plural, share, since, span } from "./words.js";
+
+const ONE = { files: "file", records: "record", batches: "batch" };
+
+function figure(label, value, more, tone, title) {
+  return make(
+    "div",
+    { class: tone ? `figure ${tone}` : "figure", title },
+    make("dt", {}, label),
+    make("dd", {}, make("b", {}, value), more ? make("small", {}, more) : null),
+  );
+}
+
+/** How it runs, then what became of its events: five and five. */
+export function figures(stream, now) {
+  const { life, tables } = stream;
+  const account = tables?.account;
+  const found = [];
+  if (life) found.push(speed(life), backlog(life), gold(life, now), eventClock(life, now));
+  if (tables?.savepoints) found.push(savepoints(tables.savepoints, now));
+  if (account) {
+    found.push(
+      figure("Read", about(account.read), "events", null, number(account.read)),
+      outcome("Duplicates", account.duplicate, account.read, "of the events read"),
+      outcome("Quarantined", account.quarantined, account.read, "of the events read"),
+      outcome("Late", account.late, account.pairs, "of the rows that windows were given"),
+      ledger(account),
+    );
+  }
+  return make("dl", { class: "figures" }, ...found);
+}
+
+function speed(life) {
+  if (!life.seconds || life.rows === null) return figure("Rows/s", "–", "no batch yet");
+  const told = `${about(life.rows)} in ${span(life.seconds)}`;
+  return figure("Rows/s", about(life.rows / life.seconds), told, null, `the last batch: ${told}`);
+}
+
+function backlog({ backlog: behind, is_alive: alive }) {
+  if (!behind) return figure("Backlog", "–", "not known");
+  if (!behind.count) return figure("Backlog", "none", alive ? "level with source" : "when it ended");
+  const size = behind.size ? `${about(behind.size / 1e6)} MB` : null;
+  const oldest = behind.seconds ? `the oldest for ${span(behind.seconds)}` : null;
+  const unit = behind.count === 1 ? ONE[behind.unit] : behind.unit;
+  return figure("Backlog", `${about(behind.count)} ${unit}`, oldest ?? size, null, behind.says);
+}
+
+function gold(life, now) {
+  if (!life.level) return figure("Gold", "–", "nothing yet");
+  const age = span(since(life.level, now));
+  const said = life.is_alive ? "since last level" : "since last batch";
+  return figure("Gold", `${age} old`, said, null, moment(life.level));
+}
+
+function eventClock(life, now) {
+  if (!life.clock) return figure("Event clock", "–", "no event yet");
+  const behind = since(life.clock, now);
+  const said = behind < 0 ? `${span(-behind)} ahead` : `${span(behind)} behind`;
+  return figure("Event clock", clock(life.clock, now), said, null, moment(life.clock));
+}
+
+function outcome(label, count, of, what) {
+  return figure(label, about(count), share(count, of) || "0 %", null, `${number(count)}: ${share(count, of) || "0 %"} ${what}`);
+}
+
+function ledger(account) {
+  const wrong = account.differences.length;
+  if (wrong) return figure("Ledger", "✗ differs", plural(wrong, "law broken", "laws broken"), "bad");
+  const gaps = account.gaps ? `, ${plural(account.gaps, "gap", "gaps")} accepted` : "";
+  return figure("Ledger", "✓ balances", `to batch ${number(account.n)}${gaps}`, "good");
+}
+
+function savepoints({ number: count, damaged, newest }, now) {
+  const broken = damaged ? `, ${number(damaged)} damaged` : "";
+  if (!newest.length) return figure("Savepoints", number(count), damaged ? "all damaged" : "none taken", damaged ? "bad" : null);
+  const [last] = newest;
+  const said = `last ${span(since(last.created, now))} ago${broken}`;
+  return figure("Savepoints", number(count), said, damaged ? "bad" : null, last.id);
+}

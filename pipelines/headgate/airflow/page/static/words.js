@@ -1,0 +1,37 @@
+// Numbers and times, as a person reads them.
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 2 });
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+
+export const number = (value) => whole.format(value);
+/** In full as long as that is short. */
+export const about = (value) => (Math.abs(value) < 1e5 ? whole : compact).format(value);
+
+export function share(part, of) {
+  if (!of) return "";
+  const percent = (100 * part) / of;
+  if (part && percent < 0.01) return "< 0.01 %";
+  return `${short.format(percent)} %`;
+}
+
+/** Roughly how long, in one unit. */
+export function span(seconds) {
+  const size = Math.max(0, seconds);
+  for (const [unit, name] of [[86400, "d"], [3600, "h"], [60, "min"]]) {
+    if (size >= 2 * unit) return `${whole.format(size / unit)} ${name}`;
+  }
+  return size < 10 ? `${short.format(size)} s` : `${whole.format(size)} s`;
+}
+
+export const since = (then, now) => (now - Date.parse(then)) / 1000;
+
+/** In UTC, as tables and logs have it. */
+export const moment = (time) => new Date(time).toISOString().replace("T", " ").slice(0, 19) + "Z";
+
+export function clock(time, now) {
+  const said = moment(time);
+  return said.slice(0, 10) === moment(now).slice(0, 10) ? said.slice(11) : said;
+}
+
+export const plural = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`;

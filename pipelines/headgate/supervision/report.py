@@ -1,0 +1,139 @@
+"""All that a person asks of a stream, as plain values: how it lives, and what its tables hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from headgate.storage.backlog import Backlog
+from headgate.supervision.job_state import JobState
+from headgate.supervision.keeping import Condition
+
+
+@dataclass(frozen=True)
+class Life:
+    """What its documents say. ``since`` is when the condition began: of one that is down or at
+    rest, when it was last heard of. ``starts`` counts drivers, ``n`` is bronze's batch; ``rows``
+    and ``seconds`` are the last batch's; ``clock`` is the event clock, ``level`` when gold was last
+    level with what there was. ``paused``: since when nothing new is to be absorbed."""
+
+    condition: Condition
+    since: datetime | None
+    starts: int
+    n: int | None
+    rows: int | None
+    seconds: float | None
+    backlog: Backlog | None
+    clock: datetime | None
+    level: datetime | None
+    trouble: str | None
+    paused: datetime | None
+    jobs: tuple[JobState, ...]
+
+    @property
+    def is_alive(self) -> bool:
+        return any(job.is_alive for job in self.jobs)
+
+
+@dataclass(frozen=True)
+class GoldReport:
+    """``final`` is the time up to which no window changes any more, ``lag`` in batches."""
+
+    table: str
+    final: datetime | None
+    lag: int
+    rows: int
+    pairs: int
+    late: int
+
+
+@dataclass(frozen=True)
+class Account:
+    """What became of every event, since the tables began. ``late`` is counted in ``pairs`` of a
+    row and a window; ``differences`` are the laws of the ledger that do not hold."""
+
+    n: int
+    generation: int
+    read: int
+    duplicate: int
+    quarantined: int
+    filtered: int
+    pairs: int
+    late: int
+    gaps: int
+    differences: tuple[str, ...]
+    gold: tuple[GoldReport, ...]
+
+
+@dataclass(frozen=True)
+class SavepointReport:
+    id: str
+    created: datetime
+    n: int
+    note: str
+
+
+@dataclass(frozen=True)
+class SavepointsReport:
+    """``newest`` has the newest first, no more than a list can show; ``damaged`` are not in it."""
+
+    number: int
+    damaged: int
+    newest: tuple[SavepointReport, ...]
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    n: int
+    committed: datetime
+    took: timedelta
+    rows: int
+
+
+@dataclass(frozen=True)
+class TablesReport:
+    """What its tables say; a part that could not be read is None, and told of in ``problems`` under
+    its name. ``history`` has the oldest batch first."""
+
+    account: Account | None = None
+    savepoints: SavepointsReport | None = None
+    history: tuple[BatchReport, ...] | None = None
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+
+def life_document(life: Life) -> dict[str, Any]:
+    """Plain values: times in ISO 8601, spans in seconds."""
+    content = asdict(life) | {"is_alive": life.is_alive}
+    content["jobs"] = [
+        {
+            "job": job.job,
+            "state": job.state,
+            "process": f"{job.owner.pid} on {job.owner.host}",
+            "n": job.n,
+            "backlog": None if job.backlog is None else str(job.backlog),
+            "renewed": job.renewed,
+        }
+        for job in life.jobs
+    ]
+    if life.backlog is not None:
+        content["backlog"] |= {"seconds": life.backlog.seconds, "says": str(life.backlog)}
+    plain: dict[str, Any] = _plain(content)
+    return plain
+
+
+def tables_document(tables: TablesReport) -> dict[str, Any]:
+    """Plain values: times in ISO 8601, spans in seconds."""
+    plain: dict[str, Any] = _plain(asdict(tables))
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value.total_seconds() if isinstance(value, timedelta) else value

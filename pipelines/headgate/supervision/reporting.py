@@ -1,0 +1,142 @@
+"""Reads what is to be told of a stream. Nothing here starts a JVM or reads a data file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from headgate.ledger import Ledger, balance
+from headgate.savepoints.checkpoints import history
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import savepoints
+from headgate.spec.errors import HeadgateError
+from headgate.spec.model import Pipeline
+from headgate.storage.layout import Layout
+from headgate.storage.pausing import paused_since
+from headgate.storage.stopping import stop_asked
+from headgate.supervision.finality import final_up_to
+from headgate.supervision.job_state import JobState
+from headgate.supervision.keeping import look
+from headgate.supervision.report import (
+    Account,
+    BatchReport,
+    GoldReport,
+    Life,
+    SavepointReport,
+    SavepointsReport,
+    TablesReport,
+)
+from headgate.tables.cut import Standing
+from headgate.tables.table import Table
+
+BATCHES = 60
+SAVEPOINTS = 50
+STUCK_AFTER = timedelta(minutes=15)
+"""As long as a supervisor waits by default."""
+
+_T = TypeVar("_T")
+
+
+def life_of(layout: Layout, jobs: Sequence[JobState], now: datetime) -> Life:
+    """How the stream of ``jobs`` is. Raises HeadgateError where a document is damaged."""
+    # Nobody has to have looked before: a job says itself when it last moved.
+    moved = max((job.updated or job.since for job in jobs), default=now)
+    asked, paused = stop_asked(layout), paused_since(layout)
+    bronze = next((job for job in jobs if "bronze" in job.layers), None)
+    first = look(jobs, moved, None, stop_asked=asked, stuck_after=STUCK_AFTER)
+    seen = look(jobs, now, first, stop_asked=asked, stuck_after=STUCK_AFTER)
+    return Life(
+        condition=seen.condition,
+        since=paused if seen.condition == "paused" else _since(jobs),
+        starts=max((job.epoch for job in jobs), default=0),
+        n=bronze.n if bronze else None,
+        rows=bronze.rows if bronze else None,
+        seconds=bronze.seconds if bronze else None,
+        backlog=bronze.backlog if bronze else None,
+        clock=bronze.closing if bronze else None,
+        level=min((job.updated for job in jobs if job.updated), default=None),
+        trouble=next((job.trouble for job in jobs if job.trouble and job.is_alive), None),
+        paused=paused,
+        jobs=tuple(jobs),
+    )
+
+
+def _since(jobs: Sequence[JobState]) -> datetime | None:
+    if all(job.state in ("running", "paused") for job in jobs):
+        return min((job.since for job in jobs), default=None)
+    return min(job.renewed for job in jobs if job.state not in ("running", "paused"))
+
+
+def tables_of_stream(layout: Layout, declared: Pipeline) -> TablesReport:
+    """What can be read of its tables: one that is damaged keeps nothing else from being told.
+
+    Costs about as much as ``headgate status --checkpoint``: some milliseconds a table.
+    """
+    bronze = Table(layout.storage, Layout.bronze(declared.source.name), pipeline=declared.name)
+    if not bronze.exists:
+        return TablesReport()
+    problems: dict[str, str] = {}
+
+    def told(part: str, read: Callable[[], _T]) -> _T | None:
+        try:
+            return read()
+        except (HeadgateError, OSError, ValueError, KeyError, TypeError) as error:
+            problems[part] = str(error) or type(error).__name__
+            return None
+
+    return TablesReport(
+        account=told("account", lambda: _account(layout, declared)),
+        savepoints=told("savepoints", lambda: _savepoints(layout)),
+        history=told("history", lambda: _history(bronze)),
+        problems=problems,
+    )
+
+
+def _account(layout: Layout, declared: Pipeline) -> Account:
+    ledger = balance(layout, declared)
+    return Account(
+        n=ledger.n,
+        generation=ledger.generation,
+        read=ledger.read,
+        duplicate=ledger.duplicate,
+        quarantined=ledger.quarantined,
+        filtered=ledger.filtered,
+        pairs=sum(gold.pairs for gold in ledger.gold),
+        late=sum(gold.late for gold in ledger.gold),
+        gaps=len(ledger.gaps),
+        differences=tuple(map(str, ledger.differences)),
+        gold=_gold(layout, declared, ledger),
+    )
+
+
+def _gold(layout: Layout, declared: Pipeline, ledger: Ledger) -> tuple[GoldReport, ...]:
+    return tuple(
+        GoldReport(
+            table=gold.table,
+            final=final_up_to(layout, declared, gold.table),
+            lag=gold.lag,
+            rows=gold.rows,
+            pairs=gold.pairs,
+            late=gold.late,
+        )
+        for gold in ledger.gold
+    )
+
+
+def _savepoints(layout: Layout) -> SavepointsReport:
+    found = savepoints(layout)
+    good = [each for each in found if isinstance(each, Savepoint)]
+    return SavepointsReport(
+        number=len(found),
+        damaged=len(found) - len(good),
+        newest=tuple(
+            SavepointReport(each.id, each.created, each.n, each.note) for each in good[:SAVEPOINTS]
+        ),
+    )
+
+
+def _history(bronze: Table) -> tuple[BatchReport, ...]:
+    state = bronze.refresh()
+    newest = history(Standing(bronze, bronze.handle.version(), state), BATCHES)
+    return tuple(BatchReport(c.n, c.committed, c.took, c.rows) for c in reversed(newest))

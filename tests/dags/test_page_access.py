@@ -1,0 +1,262 @@
+"""Who may see and do what on the page: Airflow's own application, its database and its roles."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.airflow.page import reports
+from headgate.spec.load import load
+from headgate.storage.layout import Layout
+from headgate.supervision.logs import run_log
+from tests.unit.ledger.conftest import DECLARATION, Lake, fill
+
+# Of Airflow, and of what it imports.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+USERS = {"admin": "admin", "viewer": "viewer", "guest": "viewer"}
+SHOWN = "/headgate/api/streams"
+DAGS = """
+from airflow.sdk import DAG
+
+from headgate.airflow import StreamOperator, build_dags
+
+globals().update(build_dags("pipelines"))
+
+with DAG("mine", tags=["headgate"]) as mine:
+    StreamOperator.partial(task_id="each", root="elsewhere").expand_kwargs(
+        [{"file": "a.yml", "name": "shop"}, {"file": "b.yml", "name": "b"}]
+    )
+
+with DAG("untagged") as untagged:
+    StreamOperator(task_id="supervise", file="c.yml", name="c", root="c")
+"""
+
+
+class Site:
+    """An Airflow with the DAGs of ``shop`` and ``hidden``; ``guest`` is a viewer of everything but
+    the DAGs of ``hidden``."""
+
+    def __init__(self, folder: Path) -> None:
+        for name in ("dags", "pipelines"):
+            (folder / name).mkdir()
+        (folder / "dags/streams.py").write_text(DAGS)
+        for name in ("shop", "hidden"):
+            (folder / f"pipelines/{name}.yml").write_text(DECLARATION.replace("tiny", name))
+        self.folder = folder
+        self.client = _client()
+        _parse(folder / "dags")
+
+    def login(self, user: str) -> dict[str, str]:
+        answer = self.client.post("/auth/token", json={"username": user, "password": user})
+        assert answer.status_code == 201, answer.text
+        return {"Authorization": f"Bearer {answer.json()['access_token']}"}
+
+    def get(self, path: str, user: str) -> Any:
+        return self.client.get(path, headers=self.login(user))
+
+    def streams(self, user: str, query: str = "") -> dict[tuple[str, int], dict[str, Any]]:
+        """By DAG and place among the mapped."""
+        answer = self.get(SHOWN + query, user)
+        assert answer.status_code == 200, answer.text
+        return {(s["dag_id"], s["map_index"]): s for s in answer.json()["streams"]}
+
+    def set_paused(self, dag: str, is_paused: bool) -> None:
+        answer = self.client.patch(
+            f"/api/v2/dags/{dag}", json={"is_paused": is_paused}, headers=self.login("admin")
+        )
+        assert answer.status_code == 200, answer.text
+
+    def trigger(self, user: str) -> int:
+        """What the page's button does."""
+        wanted = {"logical_date": None, "conf": {"action": "stop"}}
+        path = "/api/v2/dags/shop__control/dagRuns"
+        answer = self.client.post(path, json=wanted, headers=self.login(user))
+        return int(answer.status_code)
+
+
+def _client() -> Any:
+    from airflow import settings
+
+    settings.initialize()  # type: ignore[no-untyped-call]
+    from airflow.api_fastapi.app import create_app, purge_cached_app
+    from airflow.utils import db
+    from fastapi.testclient import TestClient
+
+    db.initdb()
+    purge_cached_app()
+    return TestClient(create_app())
+
+
+def _parse(dags: Path) -> None:
+    from airflow.dag_processing.bundles.manager import DagBundlesManager
+    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
+
+    DagBundlesManager().sync_bundles_to_db()  # type: ignore[no-untyped-call]
+    bag = DagBag(dag_folder=str(dags), bundle_path=dags, bundle_name="dags-folder")
+    assert bag.import_errors == {}
+    sync_bag_to_db(bag, "dags-folder", None)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
+
+    folder = tmp_path_factory.mktemp("page")
+    passwords = folder / "passwords.json"
+    passwords.write_text(json.dumps({user: user for user in USERS}))
+    usual = SimpleAuthManager.is_authorized_dag
+
+    def per_dag(self: Any, *, user: Any, details: Any = None, **asked: Any) -> bool:
+        if user.username == "guest" and details and str(details.id).startswith("hidden"):
+            return False
+        return bool(usual(self, user=user, details=details, **asked))
+
+    with pytest.MonkeyPatch.context() as patch:
+        core = "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER"
+        patch.setenv(f"{core}_USERS", ",".join(":".join(each) for each in USERS.items()))
+        patch.setenv(f"{core}_PASSWORDS_FILE", str(passwords))
+        patch.setattr(SimpleAuthManager, "is_authorized_dag", per_dag)
+        yield Site(folder)
+
+
+def _routes() -> list[str]:
+    from starlette.routing import Route
+
+    from headgate.airflow.page.app import page_app
+
+    app = page_app()
+    assert all(isinstance(route, Route) for route in app.routes), "who may see what is mounted?"
+    return [route.path for route in app.routes if isinstance(route, Route)]
+
+
+def test_every_route_wants_a_login(site: Site) -> None:
+    """A new one, too."""
+    paths = _routes()
+    assert "/api/streams" in paths
+    for path in paths:
+        real = path.format(name="page.js", dag_id="shop__stream", task_id="supervise")
+        answer = site.client.get(f"/headgate{real}")
+        assert answer.status_code == 401, path
+        assert "shop" not in answer.text
+
+
+def test_a_token_that_is_none_is_no_login(site: Site) -> None:
+    answer = site.client.get(SHOWN, headers={"Authorization": "Bearer nonsense"})
+    assert answer.status_code in (401, 403)
+
+
+def test_no_route_changes_anything() -> None:
+    from headgate.airflow.page.app import page_app
+
+    methods = {method for route in page_app().routes for method in getattr(route, "methods", ())}
+    assert methods <= {"GET", "HEAD"}
+
+
+def test_the_session_of_the_browser_is_a_login(site: Site) -> None:
+    token = site.login("viewer")["Authorization"].removeprefix("Bearer ")
+    answer = site.client.get("/headgate/", cookies={"_token": token})
+    site.client.cookies.clear()
+    assert answer.status_code == 200
+    assert "script-src 'self'" in answer.headers["content-security-policy"]
+
+
+def test_a_viewer_sees_streams_and_may_not_act(site: Site) -> None:
+    site.set_paused("shop__control", False)
+    stream = site.streams("viewer")["shop__stream", -1]
+    assert stream["control"]["may_act"] is False
+    assert stream["control"]["why_not"] == "You may not trigger runs of shop__control."
+    assert site.trigger("viewer") == 403
+
+
+def test_an_admin_may_act(site: Site) -> None:
+    site.set_paused("shop__control", False)
+    stream = site.streams("admin")["shop__stream", -1]
+    assert (stream["control"]["may_act"], stream["control"]["why_not"]) == (True, None)
+    assert {"stop", "start from savepoint"} <= set(stream["control"]["actions"])
+    assert site.trigger("admin") == 200
+
+
+def test_a_control_dag_that_is_paused_is_of_no_use(site: Site) -> None:
+    site.set_paused("shop__control", True)
+    stream = site.streams("admin")["shop__stream", -1]
+    assert stream["control"]["why_not"] == "shop__control is paused: switch it on."
+
+
+def test_only_streams_of_dags_that_one_may_read(site: Site) -> None:
+    assert ("hidden__stream", -1) in site.streams("viewer")
+    seen = site.streams("guest")
+    assert ("shop__stream", -1) in seen
+    assert "hidden" not in json.dumps(list(seen.values()))
+    assert site.streams("guest", "?dag_id=hidden__stream") == {}
+    path = f"{SHOWN}/hidden__stream/supervise/log"
+    assert site.get(path, "guest").status_code == 403
+
+
+def test_one_dag_alone(site: Site) -> None:
+    assert list(site.streams("viewer", "?dag_id=shop__stream")) == [("shop__stream", -1)]
+    assert site.streams("viewer", "?dag_id=shop__control") == {}
+    assert site.streams("viewer", "?dag_id=nothing") == {}
+
+
+def test_streams_of_any_dag_with_the_tag(site: Site) -> None:
+    seen = site.streams("viewer")
+    assert {("mine", 0), ("mine", 1)} <= set(seen)
+    assert "untagged" not in {dag for dag, _ in seen}
+
+
+def test_buttons_never_act_on_another_stream_of_that_name(site: Site) -> None:
+    """``mine`` has a stream called shop, too, with tables elsewhere."""
+    site.set_paused("shop__control", False)
+    stream = site.streams("admin")["mine", 0]
+    assert stream["name"] == "shop"
+    assert stream["control"]["may_act"] is False
+    assert "no DAG shop__control about this stream" in stream["control"]["why_not"]
+
+
+def test_a_stream_that_never_ran_and_one_whose_declaration_is_gone(site: Site) -> None:
+    seen = site.streams("viewer")
+    assert seen["hidden__stream", -1]["life"]["condition"] == "absent"
+    assert seen["hidden__stream", -1]["error"] is None
+    gone = seen["mine", 1]
+    assert "b.yml" in gone["error"]
+    assert gone["life"]["condition"] == "absent"
+
+
+def test_what_its_tables_say(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(Lake(site.folder / "lake", load(site.folder / "pipelines/shop.yml")))
+    monkeypatch.setattr(reports, "FRESH", 0.0)
+    account = site.streams("viewer")["shop__stream", -1]["tables"]["account"]
+    assert (account["read"], account["late"], account["differences"]) == (7, 1, [])
+
+
+def test_the_last_lines_of_a_log(site: Site) -> None:
+    log = run_log(Layout.of(str(site.folder / "lake"), "shop"))
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text("".join(f"line {n}\n" for n in range(80)))
+    path = f"{SHOWN}/shop__stream/supervise/log"
+    assert site.get(path, "viewer").json()["lines"] == [f"line {n}" for n in range(30, 80)]
+    assert site.get(path.replace("supervise", "preflight"), "viewer").status_code == 404
+
+
+@pytest.mark.parametrize("name", ["page.js", "page.css", "icon.svg"])
+def test_its_files(site: Site, name: str) -> None:
+    assert site.get(f"/headgate/static/{name}", "viewer").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["page.html", "nothing.js", "..%2Fapp.py", "%2Fetc%2Fpasswd"])
+def test_no_other_files(site: Site, name: str) -> None:
+    assert site.get(f"/headgate/static/{name}", "viewer").status_code == 404
+
+
+def test_airflow_knows_where_to_show_it(site: Site) -> None:
+    plugins = site.get("/api/v2/plugins", "admin").json()["plugins"]
+    views = next(each for each in plugins if each["name"] == "headgate")["external_views"]
+    assert {(view["destination"], view["href"]) for view in views} == {
+        ("nav", "/headgate/"),
+        ("dag", "/headgate/?dag_id={DAG_ID}"),
+    }

@@ -1,0 +1,132 @@
+"""What is kept of each stream for those who look, and for how long."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from headgate.airflow.page import reports
+from headgate.airflow.page.reports import Reports, Subject, Told, read
+from headgate.spec.load import load
+from headgate.supervision.launcher import LOCAL
+from tests.unit.ledger.conftest import DECLARATION, Lake, fill
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+SHOP, OTHER = (Subject(f"{name}.yml", name, "root", LOCAL) for name in ("shop", "other"))
+
+
+@pytest.fixture
+def subject(tmp_path: Path) -> Subject:
+    file = tmp_path / "tiny.yml"
+    file.write_text(DECLARATION)
+    fill(Lake(tmp_path / "lake", load(file)))
+    return Subject(str(file), "tiny", str(tmp_path / "lake"), LOCAL)
+
+
+@pytest.fixture
+def gate() -> Iterator[Event]:
+    """Opened in the end, or the readers' threads would never."""
+    opened = Event()
+    yield opened
+    opened.set()
+
+
+def test_what_is_fresh_is_not_read_again() -> None:
+    asked: list[Subject] = []
+
+    def reader(subject: Subject, before: Told) -> Told:
+        asked.append(subject)
+        return replace(before, at=NOON)
+
+    kept = Reports(reader)
+    for _ in range(3):
+        assert [told.at for told in kept.of([SHOP, OTHER])] == [NOON, NOON]
+    assert sorted(each.name for each in asked) == ["other", "shop"]
+
+
+def test_what_has_grown_old_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reports, "FRESH", 0.0)
+    kept = Reports(lambda _, before: replace(before, at=NOON, cost=before.cost + 1))
+    assert [kept.of([SHOP])[0].cost for _ in range(3)] == [1, 2, 3]
+
+
+def test_tables_that_do_not_answer_hold_up_nobody(gate: Event) -> None:
+    asked: list[Subject] = []
+
+    def reader(subject: Subject, before: Told) -> Told:
+        asked.append(subject)
+        if subject == SHOP:
+            gate.wait()
+        return replace(before, at=NOON)
+
+    kept = Reports(reader, waits=0.2)
+    for _ in range(2):
+        slow, other = kept.of([SHOP, OTHER])
+        assert slow.error == "its tables have not answered yet"
+        assert (other.at, other.error) == (NOON, None)
+    assert asked.count(SHOP) == 1, "it is asked once at a time"
+
+
+def test_one_that_answers_late_is_told_as_it_was(
+    gate: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reports, "FRESH", 0.0)
+
+    def reader(subject: Subject, before: Told) -> Told:
+        if before.at is not None:
+            gate.wait()
+        return replace(before, at=NOON)
+
+    kept = Reports(reader, waits=0.2)
+    assert kept.of([SHOP]) == kept.of([SHOP]) == [Told(at=NOON)]
+
+
+def test_life_and_tables_are_read(subject: Subject) -> None:
+    told = read(subject, Told())
+    assert told.error is None
+    assert told.life is not None
+    assert told.tables is not None
+    assert told.tables.account is not None
+
+
+def test_tables_are_read_less_often_the_more_that_costs(subject: Subject) -> None:
+    first = read(subject, Told())
+    dear = replace(first, cost=3600.0)
+    assert read(subject, dear).tables is first.tables
+    assert read(subject, replace(first, cost=0.0)).tables is not first.tables
+
+
+def test_a_declaration_with_a_mistake_leaves_the_rest_to_be_told(subject: Subject) -> None:
+    Path(subject.file).write_text("pipeline: tiny\nsources: 3\n")
+    told = read(subject, Told())
+    assert told.error is not None
+    assert "tiny.yml:2" in told.error
+    assert told.life is not None
+    assert told.tables is None
+
+
+@pytest.mark.parametrize("launcher", ["nowhere:Nobody", "headgate.supervision.launcher:LOCAL"])
+def test_a_launcher_that_is_none_is_told(subject: Subject, launcher: str) -> None:
+    told = read(replace(subject, launcher=launcher), Told())
+    assert told.error is not None
+    assert told.life is None
+    assert told.tables is not None
+
+
+def test_workers_and_triggerers_load_no_page() -> None:
+    """Every process of Airflow loads plugins."""
+    script = (
+        "import sys; from headgate.airflow.page.plugin import HeadgatePlugin; HeadgatePlugin();"
+        "print('headgate.airflow.page.app' in sys.modules, 'deltalake' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False", "False"]

@@ -1,0 +1,172 @@
+"""What is told of a stream, over a small pipeline's tables and documents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from headgate.savepoints.store import create
+from headgate.spec.errors import HeadgateError
+from headgate.spec.load import load
+from headgate.storage.backlog import Backlog, PartitionBacklog
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS, Owner
+from headgate.storage.pausing import pause
+from headgate.storage.stopping import request_stop
+from headgate.supervision.job_state import JobState, probe
+from headgate.supervision.report import life_document, tables_document
+from headgate.supervision.reporting import life_of, tables_of_stream
+from tests.unit.ledger.conftest import DECLARATION, Lake, fill
+from tests.unit.supervision.conftest import NOW, lease, report
+
+JOB = JobState(
+    "fused",
+    LAYERS,
+    "running",
+    Owner(1, "here", 0.0),
+    epoch=3,
+    since=NOW - timedelta(hours=1),
+    renewed=NOW,
+    n=7,
+    rows=500,
+    seconds=2.0,
+    backlog=Backlog("files"),
+    closing=NOW - timedelta(seconds=20),
+    updated=NOW,
+)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    file = tmp_path / "tiny.yml"
+    file.write_text(DECLARATION)
+    return Lake(tmp_path / "lake", load(file))
+
+
+def test_a_stream_that_runs(layout: Layout) -> None:
+    life = life_of(layout, [JOB], NOW)
+    assert (life.condition, life.since) == ("running", JOB.since)
+    assert (life.starts, life.n, life.rows, life.seconds) == (3, 7, 500, 2.0)
+    assert (life.clock, life.level) == (JOB.closing, NOW)
+    assert life.is_alive
+
+
+def test_a_stream_that_never_ran(layout: Layout) -> None:
+    life = life_of(layout, probe(layout, NOW), NOW)
+    assert (life.condition, life.since, life.starts, life.n) == ("absent", None, 0, None)
+    assert not life.is_alive
+
+
+def test_no_movement_is_seen_by_who_looks_for_the_first_time(layout: Layout) -> None:
+    stands = replace(JOB, updated=NOW - timedelta(minutes=14))
+    assert life_of(layout, [stands], NOW).condition == "running"
+    longer = replace(JOB, updated=NOW - timedelta(minutes=16))
+    assert life_of(layout, [longer], NOW).condition == "stuck"
+
+
+@pytest.mark.parametrize("state", ["dead", "stale", "stopped"])
+def test_since_when_it_is_down_is_when_it_was_last_heard_of(layout: Layout, state: str) -> None:
+    heard = NOW - timedelta(minutes=3)
+    life = life_of(layout, [replace(JOB, state=state, renewed=heard)], NOW)  # type: ignore[arg-type]
+    assert life.condition == ("ended" if state == "stopped" else "dead")
+    assert life.since == heard
+
+
+def test_rest_and_pause(layout: Layout) -> None:
+    since = pause(layout, NOW - timedelta(minutes=1))
+    assert life_of(layout, [replace(JOB, state="paused")], NOW).since == since
+    request_stop(layout)
+    assert life_of(layout, [replace(JOB, state="stopped")], NOW).condition == "resting"
+
+
+def test_of_three_jobs_bronze_tells_what_comes_in_and_the_slowest_how_old_gold_is(
+    layout: Layout,
+) -> None:
+    old = NOW - timedelta(minutes=5)
+    bronze = replace(JOB, job="bronze", layers=("bronze",))
+    gold = replace(JOB, job="gold", layers=("gold",), n=4, updated=old, trouble="a full disk")
+    life = life_of(layout, [gold, bronze], NOW)
+    assert (life.n, life.level, life.trouble) == (7, old, "a full disk")
+
+
+def test_trouble_of_a_job_that_is_gone_is_no_news(layout: Layout) -> None:
+    assert life_of(layout, [replace(JOB, state="dead", trouble="a disk")], NOW).trouble is None
+
+
+def test_a_damaged_document_is_an_error(layout: Layout) -> None:
+    lease(layout, JOB.owner)
+    report(layout, "fused", epoch=1, n=7)
+    file = Path(layout.storage.uri(Layout.document("status-fused")))
+    file.write_text(file.read_text().replace('"n": 7', '"n": 8'))
+    with pytest.raises(HeadgateError, match="damaged"):
+        probe(layout, NOW)
+
+
+def test_the_tables_of_a_stream(lake: Lake) -> None:
+    fill(lake)
+    taken = create(lake.layout, lake.pipeline, datetime.now(UTC), "a note")
+    tables = tables_of_stream(lake.layout, lake.pipeline)
+    assert tables.problems == {}
+    account = tables.account
+    assert account is not None
+    assert (account.n, account.read, account.duplicate, account.quarantined) == (2, 7, 1, 1)
+    assert (account.pairs, account.late, account.differences) == (3, 1, ())
+    assert [(g.table, g.lag, g.late) for g in account.gold] == [("per_minute", 1, 1)]
+    assert tables.savepoints is not None
+    assert [(s.id, s.note) for s in tables.savepoints.newest] == [(taken.id, "a note")]
+    assert tables.history is not None
+    assert [(batch.n, batch.rows) for batch in tables.history] == [(1, 6), (2, 1)]
+
+
+def test_tables_that_never_were(tmp_path: Path) -> None:
+    file = tmp_path / "tiny.yml"
+    file.write_text(DECLARATION)
+    tables = tables_of_stream(Layout.of(str(tmp_path), "tiny"), load(file))
+    assert (tables.account, tables.savepoints, tables.history) == (None, None, None)
+    assert tables.problems == {}
+
+
+def test_a_ledger_that_does_not_balance_is_told(lake: Lake) -> None:
+    fill(lake, late_rows=())
+    account = tables_of_stream(lake.layout, lake.pipeline).account
+    assert account is not None
+    assert account.differences == (
+        "gold/per_minute: late = rows of its late table: expected 1, found 0 (batch 1)",
+    )
+
+
+def test_what_is_damaged_keeps_nothing_else_from_being_told(lake: Lake) -> None:
+    fill(lake)
+    create(lake.layout, lake.pipeline, datetime.now(UTC))
+    entry = "gold/per_minute/_delta_log/00000000000000000001.json"
+    Path(lake.layout.storage.uri(entry)).write_text("{")
+    tables = tables_of_stream(lake.layout, lake.pipeline)
+    assert tables.account is None
+    assert list(tables.problems) == ["account"]
+    assert tables.history is not None
+    assert tables.savepoints is not None
+
+
+def test_a_damaged_savepoint_is_counted(lake: Lake) -> None:
+    fill(lake)
+    taken = create(lake.layout, lake.pipeline, datetime.now(UTC))
+    Path(lake.layout.storage.uri(Layout.savepoint(taken.id))).write_text("{}")
+    found = tables_of_stream(lake.layout, lake.pipeline).savepoints
+    assert found is not None
+    assert (found.number, found.damaged, found.newest) == (1, 1, ())
+
+
+def test_documents_have_plain_values(lake: Lake) -> None:
+    fill(lake)
+    behind = Backlog("records", 9, partitions={"t/0": PartitionBacklog(9, 61.0)})
+    life = life_document(life_of(lake.layout, [replace(JOB, backlog=behind)], NOW))
+    assert life["since"] == JOB.since.isoformat()
+    assert life["backlog"]["partitions"] == {"t/0": {"records": 9, "seconds": 61.0}}
+    assert life["backlog"]["says"] == "9 records 61 s"
+    assert life["jobs"][0]["process"] == "1 on here"
+    tables = tables_document(tables_of_stream(lake.layout, lake.pipeline))
+    assert isinstance(tables["history"][0]["took"], float)
+    assert tables["account"]["gold"][0]["final"] is None
