@@ -42,18 +42,25 @@ const pause = (time) => new Promise((done) => setTimeout(done, time));
 export function actions() {
   let stream = null;
   const said = make("p", { class: "run", role: "status", hidden: true });
-  const buttons = ACTIONS.map(([label, action, when, consequence]) => {
+  const made = ([label, action, , consequence]) => {
     const button = make("button", { type: "button" }, label);
     button.addEventListener("click", async () => {
       if (button.getAttribute("aria-disabled") === "true") return;
       const wanted = await confirmed(stream, label.replace("…", ""), action, consequence);
       if (wanted) follow(stream, wanted, said);
     });
-    return { button, action, when };
-  });
+    return button;
+  };
+  const buttons = ACTIONS.map((each) => ({ button: made(each), action: each[1], when: each[2] }));
   return {
     element: make("div", { class: "actions" }, ...buttons.map((each) => each.button)),
     said,
+    /** One more button for an action, such as `stop`, as things are now. */
+    another(action) {
+      const button = made(ACTIONS.find((each) => each[1] === action));
+      disable(button, whyNot(stream, action));
+      return button;
+    },
     update(told) {
       stream = told;
       for (const { button, action, when } of buttons) {

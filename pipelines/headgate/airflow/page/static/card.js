@@ -2,7 +2,7 @@
 
 import { actions } from "./actions.js";
 import { chart } from "./chart.js";
-import { condition } from "./conditions.js";
+import { condition, isWrong } from "./conditions.js";
 import { drawer, driver, goldTables, lastLines, partitions } from "./details.js";
 import { make } from "./elements.js";
 import { figures } from "./figures.js";
@@ -45,16 +45,16 @@ export function card(identity) {
     element,
     update(stream, now) {
       const { word, tone, means } = condition(stream, now);
-      element.dataset.tone = tone;
+      element.dataset.tone = isWrong(stream) ? "bad" : tone;
       title.textContent = stream.name;
       parts.state.className = `state ${tone}`;
       parts.state.replaceChildren(make("i", { ariaHidden: "true" }), word);
       parts.meta.replaceChildren(...meta(stream, means));
       replace(links, linksOf(stream), `${stream.run} ${stream.dag_id}`);
-      replace(parts.notes, notes(stream));
       parts.figures.replaceChildren(figures(stream, now));
       replace(parts.charts, charts(stream), JSON.stringify(stream.tables?.history));
       act.update(stream);
+      replace(parts.notes, notes(stream, act));
       for (const [each, applies] of drawers) {
         each.element.hidden = !applies(stream);
         if (!each.element.hidden) each.update(stream, now);
@@ -64,7 +64,7 @@ export function card(identity) {
 }
 
 /** Leaves alone what is as it was: a focus, a selection, a tooltip stay. */
-function replace(place, content, mark = content.map((each) => each.textContent).join("\n")) {
+function replace(place, content, mark = content.map((each) => each.outerHTML).join("\n")) {
   if (place.dataset.mark === mark) return;
   place.dataset.mark = mark;
   place.replaceChildren(...content);
@@ -89,16 +89,17 @@ function linksOf(stream) {
   return found;
 }
 
-function notes(stream) {
+function notes(stream, act) {
   const { life, tables, error, age } = stream;
   const found = [];
-  const say = (tone, text) => found.push(make("p", { class: `note ${tone}` }, text));
+  const say = (tone, ...text) => found.push(make("p", { class: `note ${tone}` }, ...text));
   if (error) say("bad", error);
   if (life?.trouble) say("bad", life.trouble);
   if (stream.is_paused && life?.is_alive) {
-    say("warn", "Its DAG is paused, and the stream runs on: nobody restarts it when it dies. Stop ends it.");
-  } else if (stream.is_paused && life?.condition !== "resting") {
-    say("warn", "Its DAG is paused: nobody starts the stream. Switch the DAG on, or press Start.");
+    say("warn", "Its DAG is paused, and the stream runs on: nobody restarts it when it dies. ", act.another("stop"));
+  } else if (stream.is_paused && life && life.condition !== "resting") {
+    const start = stream.control.may_act ? ", or press Start" : "";
+    say("warn", `Its DAG is paused: nobody starts the stream. Switch the DAG on${start}.`);
   }
   if (life?.paused && life.condition === "running") say("warn", "It is to take in nothing new once its batch has ended.");
   for (const law of tables?.account?.differences ?? []) say("bad", `Ledger: ${law}`);

@@ -18,6 +18,7 @@ const KNOWN = {
   resting: ["at rest", "still", (l, n) => `somebody asked it to stop; it ended ${ago(l, n)}`],
 };
 const ORDER = Object.keys(KNOWN);
+const WRONG = ORDER.indexOf("unknown");
 
 export const nameOf = (stream) => (stream.life ? stream.life.condition : "unknown");
 
@@ -26,10 +27,15 @@ export function condition(stream, now) {
   return { word, tone, means: means(stream.life, now) };
 }
 
+/** Something is wrong, whether it runs or not. */
+export const isWrong = ({ error, tables }) =>
+  error !== null || tables?.account?.differences.length > 0 || Object.keys(tables?.problems ?? {}).length > 0;
+
+const need = (stream) => (isWrong(stream) ? Math.min(ORDER.indexOf(nameOf(stream)), WRONG) : ORDER.indexOf(nameOf(stream)));
+
 /** What needs somebody comes first, then by name. */
 export function byNeed(one, other) {
-  const need = ORDER.indexOf(nameOf(one)) - ORDER.indexOf(nameOf(other));
-  return need || one.name.localeCompare(other.name) || one.dag_id.localeCompare(other.dag_id);
+  return need(one) - need(other) || one.name.localeCompare(other.name) || one.dag_id.localeCompare(other.dag_id);
 }
 
 /** How many there are of each, as elements. */

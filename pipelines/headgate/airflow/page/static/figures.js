@@ -16,11 +16,14 @@ function figure(label, value, more, tone, title) {
 
 /** How it runs, then what became of its events: five and five. */
 export function figures(stream, now) {
-  const { life, tables } = stream;
+  const { tables } = stream;
   const account = tables?.account;
+  // Of one that never ran there is nothing to say in numbers.
+  const life = stream.life?.condition === "absent" ? null : stream.life;
   const found = [];
   if (life) found.push(speed(life), backlog(life), gold(life, now), eventClock(life, now));
-  if (tables?.savepoints) found.push(savepoints(tables.savepoints, now));
+  const saved = tables?.savepoints ? [savepoints(tables.savepoints, now)] : [];
+  if (life) found.push(...saved.splice(0));
   if (account) {
     found.push(
       figure("Read", about(account.read), "events", null, number(account.read)),
@@ -30,7 +33,7 @@ export function figures(stream, now) {
       ledger(account),
     );
   }
-  return make("dl", { class: "figures" }, ...found);
+  return make("dl", { class: "figures" }, ...found, ...saved);
 }
 
 function speed(life) {
@@ -42,10 +45,10 @@ function speed(life) {
 function backlog({ backlog: behind, is_alive: alive }) {
   if (!behind) return figure("Backlog", "–", "not known");
   if (!behind.count) return figure("Backlog", "none", alive ? "level with source" : "when it ended");
-  const size = behind.size ? `${about(behind.size / 1e6)} MB` : null;
-  const oldest = behind.seconds ? `the oldest for ${span(behind.seconds)}` : null;
   const unit = behind.count === 1 ? ONE[behind.unit] : behind.unit;
-  return figure("Backlog", `${about(behind.count)} ${unit}`, oldest ?? size, null, behind.says);
+  const size = behind.size ? `, ${about(behind.size / 1e6)} MB` : "";
+  const oldest = behind.seconds ? `, ${span(behind.seconds)}` : size;
+  return figure("Backlog", about(behind.count), `${unit}${oldest}`, null, behind.says);
 }
 
 function gold(life, now) {
