@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from tests.unit.ledger.conftest import DECLARATION
 
 SHARED = {"headgate__health", "headgate__maintenance"}
 REPOSITORY = Path(__file__).resolve().parents[2]
+SHIPPED = REPOSITORY / "pipelines/headgate/templates/shop/dags"
 READ = """
 import json, sys, time
 from airflow.dag_processing.dagbag import DagBag
@@ -53,13 +55,8 @@ def read(dags: Path, home: Path) -> dict[str, Any]:
 def project(tmp_path: Path) -> Path:
     for name in ("dags", "pipelines"):
         (tmp_path / name).mkdir()
-    (tmp_path / "dags/streams.py").write_text(
-        'from headgate.airflow import build_dags\n\nglobals().update(build_dags("pipelines"))\n'
-    )
-    (tmp_path / "dags/declarations.py").write_text(
-        "from headgate.airflow import require_declarations  # no DAG\n\n"
-        'require_declarations("pipelines")\n'
-    )
+    for name in ("streams.py", "declarations.py"):
+        shutil.copyfile(SHIPPED / name, tmp_path / "dags" / name)
     return tmp_path
 
 
@@ -81,16 +78,20 @@ def test_the_shipped_dags(tmp_path: Path) -> None:
     assert set(found["dags"]) == SHARED | {
         f"{pipeline}__{what}"
         for pipeline in ("auctions", "auctions_kafka")
-        for what in ("stream", "control")
+        for what in (
+            *("stream", "control", "gold"),
+            *("bids_per_minute_by_hour", "channels_sliding_by_hour"),
+        )
     }
-    assert found["dags"]["auctions__stream"] == ["preflight", "supervise"]
+    assert found["dags"]["auctions__stream"] == ["preflight", "report", "supervise"]
+    assert found["dags"]["auctions__gold"] == ["bids_per_minute", "channels_sliding", "wait"]
 
 
 def test_a_new_file_is_a_new_dag_and_nothing_heavy_is_read(project: Path) -> None:
     add(project, *(f"shop{number}" for number in range(50)))
     found = read(project / "dags", project / "home")
     assert found["errors"] == {}
-    assert len(found["dags"]) == 102
+    assert len(found["dags"]) == 152
     assert found["heavy"] == []
     # Seconds of CPU, all 50 twice, with what is imported: 3 to 4 on a machine that does nothing.
     assert found["seconds"] < 15
@@ -102,7 +103,7 @@ def test_a_mistake_is_told_with_file_and_line_and_disturbs_nobody(project: Path)
     broken.write_text("pipeline: broken\nsources: 3\n")
     (project / "pipelines/worse.yml").write_text("pipeline: [\n")
     found = read(project / "dags", project / "home")
-    assert set(found["dags"]) == SHARED | {"good__stream", "good__control"}
+    assert set(found["dags"]) == SHARED | {"good__stream", "good__control", "good__gold"}
     ((file, said),) = found["errors"].items()
     assert file.endswith("declarations.py")
     assert f"{broken}:2: sources" in said
@@ -114,6 +115,7 @@ def test_a_mistake_is_told_with_file_and_line_and_disturbs_nobody(project: Path)
     [
         ("auctions__stream", ("pause", "clear", "mark failed", "mark success", "delete")),
         ("auctions__control", ("Pause", "clear", "mark", "delete")),
+        ("auctions__gold", ("Pause", "clear", "mark", "delete", "trigger")),
         ("headgate__health", ("Pause", "clear", "mark", "delete")),
         ("headgate__maintenance", ("Pause", "clear", "mark", "delete")),
     ],

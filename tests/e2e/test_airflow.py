@@ -4,10 +4,11 @@ over a real driver. Whatever is done to them, one driver runs, or none where a s
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psutil
@@ -21,17 +22,22 @@ from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
 from headgate.supervision import local
+from headgate.supervision.finality import final_up_to
+from headgate.supervision.hours import between, of, whole
 from headgate.supervision.job_state import JobState, probe
 from tests.support.airflow import Airflow, running_airflow
-from tests.support.drivers import PATIENCE
-from tests.support.events import readings
-from tests.support.landing import Landing
-from tests.support.readings import declare
+from tests.support.drivers import PATIENCE, REPOSITORY
+from tests.support.events import reading, readings
+from tests.support.landing import ARRIVED, Landing
+from tests.support.readings import NOON, declare
 from tests.support.rounds import IN_FULL
+from tests.support.tables import read
 
 pytestmark = [pytest.mark.e2e, pytest.mark.recovery]
 in_full = pytest.mark.skipif(not IN_FULL, reason="only `make chaos` kills all parts of Airflow")
 
+SHIPPED = REPOSITORY / "pipelines/headgate/templates/shop/dags"
+GOLD, BY_HOUR = "readings__gold", "readings__per_minute_by_hour"
 STREAM, CONTROL, SUPERVISE = "readings__stream", "readings__control", "supervise"
 BROKEN = "pipeline: broken\nsources: 3\n"
 
@@ -46,13 +52,15 @@ class Site:
         self.layout = Layout.of(str(folder / "lake"), declared.name)
         self.landing = Landing(folder / "landing")
         self._delivered = 0
+        self._events = 0
 
-    def deliver(self) -> int:
+    def deliver(self, *events: bytes, arrived: datetime = ARRIVED) -> int:
         """A file more; returns how many events there are now."""
         self._delivered += 1
-        events = readings(40, seed=self._delivered)
-        self.landing.write(f"{self._delivered:03d}.json", b"\n".join(events))
-        return self._delivered * len(events)
+        sent = events or tuple(readings(40, seed=self._delivered))
+        self.landing.write(f"{self._delivered:03d}.json", b"\n".join(sent), arrived)
+        self._events += len(sent)
+        return self._events
 
     @property
     def jobs(self) -> tuple[JobState, ...]:
@@ -102,16 +110,9 @@ class Site:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("airflow")
-    for name in ("dags", "pipelines", "landing"):
-        (folder / name).mkdir()
+    (folder / "landing").mkdir()
     declared = declare(folder / "pipelines", folder / "landing")
-    (folder / "dags/streams.py").write_text(
-        'from headgate.airflow import build_dags\n\nglobals().update(build_dags("pipelines"))\n'
-    )
-    (folder / "dags/declarations.py").write_text(
-        "from headgate.airflow import require_declarations  # no DAG\n\n"
-        'require_declarations("pipelines")\n'
-    )
+    shutil.copytree(SHIPPED, folder / "dags")
     with running_airflow(folder / "home", folder / "dags") as airflow:
         place = Site(folder, airflow, declared)
         try:
@@ -253,6 +254,49 @@ def test_a_mistake_is_an_import_error_that_disturbs_no_dag(site: Site) -> None:
     airflow.wait(
         lambda: not airflow.ask("GET", "/importErrors")["import_errors"], "it does not go away"
     )
+
+
+def test_a_finished_hour_is_a_run_of_what_follows(site: Site) -> None:
+    """While the stream runs on: the shipped example counts the rows of each hour, once."""
+    airflow, driver = site.airflow, site.wait_for_owner()
+
+    def final() -> datetime | None:
+        return final_up_to(site.layout, load(site.declared.file), "per_minute")
+
+    def pass_by(hours: int) -> datetime:
+        """The event clock goes on for so long; returns the end of the last hour that is over."""
+        start = whole(final() or NOON) + timedelta(hours=hours, minutes=30)
+        event = reading(f"after-{start:%F-%H}", start, site="North", value=1)
+        site.deliver(event, arrived=start)
+        airflow.wait(
+            lambda: (reached := final()) and reached > start - timedelta(minutes=1), "no C"
+        )
+        return whole(start)
+
+    def told() -> set[str]:
+        return {str(run["partition_key"]) for run in airflow.runs(BY_HOUR)}
+
+    for dag in (GOLD, BY_HOUR):
+        airflow.switch_on(dag)
+    first = pass_by(1)
+    wanted = set(between(None, first))
+    airflow.wait(lambda: told() >= wanted, f"{first} is not told of: {airflow.runs(GOLD)}")
+    before = told()
+    last = pass_by(3)
+    wanted = before | set(between(first, last))
+    assert len(wanted) == len(before) + 3
+    airflow.wait(lambda: told() == wanted, f"{last} is not told of")
+    airflow.wait(
+        lambda: {run["state"] for run in airflow.runs(BY_HOUR)} == {"success"}, "a run fails"
+    )
+    assert len(airflow.runs(BY_HOUR)) == len(wanted)
+    gold = read(site.folder / "lake", "gold/per_minute")
+    for run in airflow.runs(BY_HOUR):
+        start, end = of(run["partition_key"])
+        rows = [row for row in gold if start < row["window_end"] <= end]
+        assert airflow.returned(BY_HOUR, run["dag_run_id"], "count_rows") == len(rows)
+        assert all(row["final"] for row in rows)
+    assert site.owner == driver
 
 
 def test_every_event_is_accounted_for(site: Site) -> None:

@@ -126,6 +126,10 @@ class Airflow:
         found = self.ask("GET", path)["task_instances"]
         return {(task["task_id"], task["map_index"]): str(task["state"]) for task in found}
 
+    def returned(self, dag: str, run: str, task: str) -> Any:
+        path = f"/dags/{dag}/dagRuns/{quote(run, safe='')}/taskInstances/{task}"
+        return self.ask("GET", f"{path}/xcomEntries/return_value?deserialize=true")["value"]
+
     def set_state(self, dag: str, task: str, state: str) -> None:
         run = quote(self.runs(dag)[0]["dag_run_id"], safe="")
         path = f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from headgate.airflow.building import build_dags, require_declarations
     from headgate.airflow.control_operator import ControlOperator
     from headgate.airflow.gold_final_sensor import GoldFinalSensor
+    from headgate.airflow.gold_table import GoldTable, gold_asset, gold_tables
     from headgate.airflow.health_check import HealthCheck
     from headgate.airflow.ledger_check import LedgerCheck
     from headgate.airflow.reconciler import Reconciler
@@ -28,24 +29,30 @@ if TYPE_CHECKING:
 __all__ = [
     "ControlOperator",
     "GoldFinalSensor",
+    "GoldTable",
     "HealthCheck",
     "LedgerCheck",
     "Reconciler",
     "SavepointOperator",
     "StreamOperator",
     "build_dags",
+    "gold_asset",
+    "gold_tables",
     "require_declarations",
 ]
 
 _WHERE = {
     "ControlOperator": "control_operator",
     "GoldFinalSensor": "gold_final_sensor",
+    "GoldTable": "gold_table",
     "HealthCheck": "health_check",
     "LedgerCheck": "ledger_check",
     "Reconciler": "reconciler",
     "SavepointOperator": "savepoint_operator",
     "StreamOperator": "stream_operator",
     "build_dags": "building",
+    "gold_asset": "gold_table",
+    "gold_tables": "gold_table",
     "require_declarations": "building",
 }
 

@@ -1,51 +1,50 @@
-"""DAGs from declarations: a new file in the folder is a new DAG.
-
-Read every few seconds by Airflow, so nothing here imports Spark, looks at tables, or asks anybody
-anything.
-"""
+"""DAGs from declarations: a new file in the folder is a new DAG."""
 
 from __future__ import annotations
 
-import os
-import sys
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
-from airflow.sdk import DAG, Param
+from airflow.sdk import DAG, Param, TriggerRule
 
 from headgate.airflow import docs
-from headgate.airflow.common import SINCE, keywords
+from headgate.airflow.common import SINCE, keywords, tables
 from headgate.airflow.control_operator import ACTIONS, ControlOperator
+from headgate.airflow.final_hours import AwaitFinalHours, TellFinalHours
 from headgate.airflow.preflight import Preflight
+from headgate.airflow.projects import Declared, declared_in, place
 from headgate.airflow.shared_dags import health, maintenance
+from headgate.airflow.stop_report import StopReport
 from headgate.airflow.stream_operator import StreamOperator
 from headgate.spec.errors import DeclarationError
+from headgate.spec.files import declarations_in
 from headgate.spec.load import load
 from headgate.supervision.launcher import LOCAL, Stream
+from headgate.supervision.limits import Limits
 
 _LASTS = timedelta(hours=24)
-_SUFFIXES = (".yml", ".yaml")
 
 
 def build_dags(
-    folder: str | Path, *, root: str | Path | None = None, launcher: str = LOCAL
+    folder: str | Path,
+    *,
+    root: str | Path | None = None,
+    launcher: str = LOCAL,
+    limits: Limits | None = None,
 ) -> dict[str, DAG]:
     """The DAGs of every declaration in a folder, by their ids.
 
     A relative ``folder`` is looked for beside the calling file, then above it. ``root`` has the
-    tables: ``$HEADGATE_ROOT``, else ``lake`` beside the folder. A declaration with mistakes has no
-    DAGs: ``require_declarations`` tells of it.
+    tables: ``$HEADGATE_ROOT``, else ``lake`` beside the folder. ``limits`` are what
+    ``headgate__health`` asks for. A declaration with mistakes has no DAGs: ``require_declarations``
+    tells of it.
     """
-    place = _place(folder)
-    tables = str(root or os.environ.get("HEADGATE_ROOT") or place.parent / "lake")
-    streams = []
-    for file in _files(place):
-        with suppress(DeclarationError):
-            streams.append(Stream(file, load(file).name, tables))
+    found = declared_in(place(folder), root)
+    streams = [each.stream for each in found]
     dags = [make(stream, launcher) for stream in streams for make in (_stream, _control)]
+    dags += [_gold(each) for each in found if each.pipeline.gold]
     if streams:
-        dags += [health(streams, launcher), maintenance(streams, launcher)]
+        dags += [health(streams, launcher, limits or Limits()), maintenance(streams, launcher)]
     return {dag.dag_id: dag for dag in dags}
 
 
@@ -55,7 +54,7 @@ def require_declarations(folder: str | Path) -> None:
     In a DAG file of its own this makes them one import error that disturbs no DAG.
     """
     told = []
-    for file in _files(_place(folder)):
+    for file in declarations_in(place(folder)):
         try:
             load(file)
         except DeclarationError as error:
@@ -80,7 +79,10 @@ def _stream(stream: Stream, launcher: str) -> DAG:
         doc_md=docs.STREAM.format(**about, hours=_LASTS / timedelta(hours=1)),
     ) as dag:
         supervise = StreamOperator(task_id="supervise", rotate_after=_LASTS, **about)
-        Preflight(task_id="preflight", **about) >> supervise
+        report = StopReport(
+            task_id="report", of="supervise", trigger_rule=TriggerRule.ALL_DONE, **about
+        )
+        Preflight(task_id="preflight", **about) >> supervise >> report
     return dag
 
 
@@ -90,6 +92,8 @@ def _control(stream: Stream, launcher: str) -> DAG:
         f"{stream.name}__control",
         schedule=None,
         start_date=SINCE,
+        # It does nothing of its own accord, and a form that only waits answers nobody.
+        is_paused_upon_creation=False,
         catchup=False,
         max_active_runs=1,
         params={
@@ -110,17 +114,21 @@ def _control(stream: Stream, launcher: str) -> DAG:
     return dag
 
 
-def _files(folder: Path) -> tuple[Path, ...]:
-    return tuple(sorted(f for s in _SUFFIXES for f in folder.glob(f"*{s}") if f.is_file()))
-
-
-def _place(folder: str | Path) -> Path:
-    """Where the caller means: Airflow's working folder says nothing."""
-    path = Path(folder).expanduser()
-    if path.is_absolute():
-        return path
-    caller = Path(sys._getframe(2).f_globals.get("__file__", Path.cwd() / "x")).resolve()
-    for base in caller.parents:
-        if (base / path).is_dir():
-            return base / path
-    return Path.cwd() / path
+def _gold(declared: Declared) -> DAG:
+    stream, gold = declared.stream, tuple(declared.pipeline.gold)
+    about = tables(stream)
+    with DAG(
+        f"{stream.name}__gold",
+        schedule="@continuous",
+        start_date=SINCE,
+        catchup=False,
+        max_active_runs=1,
+        max_consecutive_failed_dag_runs=3,
+        default_args={"retries": 10, "retry_delay": timedelta(seconds=10)},
+        tags=["headgate", stream.name],
+        doc_md=docs.GOLD.format(name=stream.name, tables=", ".join(f"`{name}`" for name in gold)),
+    ) as dag:
+        waiting = AwaitFinalHours(task_id="wait", tables=gold, **about)
+        for table in gold:
+            waiting >> TellFinalHours(task_id=table, table=table, waiting="wait", **about)
+    return dag

@@ -19,5 +19,17 @@ class Keywords(TypedDict):
     launcher: str
 
 
+class Tables(TypedDict):
+    """What operators of a pipeline's tables are made with."""
+
+    file: str
+    name: str
+    root: str
+
+
+def tables(stream: Stream) -> Tables:
+    return Tables(file=str(stream.file), name=stream.name, root=stream.root)
+
+
 def keywords(stream: Stream, launcher: str) -> Keywords:
     return Keywords(file=str(stream.file), name=stream.name, root=stream.root, launcher=launcher)

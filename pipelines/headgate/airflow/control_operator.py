@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 Action = Literal[
-    "restart", "start", "stop", "stop with savepoint", "start from savepoint", "take over"
+    "restart",
+    "start",
+    "stop",
+    "savepoint",
+    "stop with savepoint",
+    "start from savepoint",
+    "take over",
 ]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
@@ -36,12 +42,12 @@ class ControlOperator(StreamTask):
     def execute(self, context: Context) -> str:
         stream, launcher = self._stream, self._launcher
         done = []
-        if self.action not in ("start", "take over"):
+        if self.action not in ("start", "take over", "savepoint"):
             launcher.stop(stream)
             done.append("stopped")
-        if self.action == "stop with savepoint":
-            done.append(f"savepoint {_take(stream)}")
-        if not self.action.startswith("stop"):
+        if self.action in ("savepoint", "stop with savepoint"):
+            done.append(f"savepoint {_take(stream, self.action)}")
+        if self.action not in ("stop", "stop with savepoint", "savepoint"):
             done.append(launcher.launch(stream, self._options()))
         said = f"{self.name}: {', '.join(done)}"
         self.log.info(said)
@@ -53,7 +59,8 @@ class ControlOperator(StreamTask):
         return ("--take-over",) if self.action == "take over" else ()
 
 
-def _take(stream: Stream) -> str:
+def _take(stream: Stream, action: str) -> str:
     from headgate.savepoints.store import create
 
-    return create(stream.layout, load(stream.file), datetime.now(UTC), "at stop").id
+    note = "Airflow" if action == "savepoint" else "at stop"
+    return create(stream.layout, load(stream.file), datetime.now(UTC), note).id

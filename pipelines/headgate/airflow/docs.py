@@ -27,6 +27,16 @@ A stop lasts until somebody starts the stream again; `{name}__stream` leaves it 
 run does its action again.
 """
 
+GOLD = """\
+Tells which hours of {tables} are **final**, while the stream **{name}** goes on: an event of the
+table's asset for each, with the hour as its partition key (`2026-11-20T14:00:00`, in UTC). A DAG
+with `schedule=PartitionedAssetTimetable(assets=gold_asset("{name}", …))` runs once for each.
+
+A run lasts until something is final, and the next begins. What was told is known from the assets'
+events: *clear*, *mark* and *delete* repeat nothing and leave nothing out. *Pause* holds events back
+until it is on again; *trigger* waits for the run there is. None of them changes the stream.
+"""
+
 HEALTH = """\
 Asks of every stream, every five minutes: is gold **fresh**, is the **backlog** short, are few rows
 **late** or in **quarantine**, does the **ledger** balance. Each is a task that fails with what is

@@ -8,19 +8,19 @@ from datetime import timedelta
 from airflow.sdk import DAG, TriggerRule
 
 from headgate.airflow import docs
-from headgate.airflow.common import SINCE, keywords
+from headgate.airflow.common import SINCE, keywords, tables
 from headgate.airflow.health_check import HealthCheck
 from headgate.airflow.ledger_check import LedgerCheck
 from headgate.airflow.reconciler import Reconciler
 from headgate.airflow.savepoint_operator import SavepointOperator
 from headgate.airflow.verb_operator import VerbOperator
 from headgate.supervision.launcher import Stream
-from headgate.supervision.limits import CHECKS
+from headgate.supervision.limits import CHECKS, Limits
 
 _NAMED = "{{ task.name }}"
 
 
-def health(streams: Sequence[Stream], launcher: str) -> DAG:
+def health(streams: Sequence[Stream], launcher: str, limits: Limits) -> DAG:
     about = [dict(keywords(stream, launcher)) for stream in streams]
     with DAG(
         "headgate__health",
@@ -33,14 +33,14 @@ def health(streams: Sequence[Stream], launcher: str) -> DAG:
     ) as dag:
         for check in CHECKS:
             HealthCheck.partial(
-                task_id=check, check=check, map_index_template=_NAMED
+                task_id=check, check=check, limits=limits, map_index_template=_NAMED
             ).expand_kwargs(about)
     return dag
 
 
 def maintenance(streams: Sequence[Stream], launcher: str) -> DAG:
     about = [dict(keywords(stream, launcher)) for stream in streams]
-    tables = [{"file": str(s.file), "root": s.root, "name": s.name} for s in streams]
+    of_tables = [dict(tables(stream)) for stream in streams]
     with DAG(
         "headgate__maintenance",
         schedule=timedelta(hours=1),
@@ -55,19 +55,19 @@ def maintenance(streams: Sequence[Stream], launcher: str) -> DAG:
         Reconciler.partial(task_id="reconcile", map_index_template=_NAMED).expand_kwargs(about)
         SavepointOperator.partial(
             task_id="savepoint", note="headgate__maintenance", keep=24, map_index_template=_NAMED
-        ).expand_kwargs(tables)
+        ).expand_kwargs(of_tables)
         compact = VerbOperator.partial(
             task_id="compact", verb=["compact"], map_index_template=_NAMED
-        ).expand_kwargs(tables)
+        ).expand_kwargs(of_tables)
         # A driver does one of the two at a time; what fails for one pipeline holds up no other.
         vacuum = VerbOperator.partial(
             task_id="vacuum",
             verb=["vacuum"],
             trigger_rule=TriggerRule.ALL_DONE,
             map_index_template=_NAMED,
-        ).expand_kwargs(tables)
+        ).expand_kwargs(of_tables)
         LedgerCheck.partial(task_id="ledger", by_id=True, map_index_template=_NAMED).expand_kwargs(
-            tables
+            of_tables
         )
         compact >> vacuum
     return dag

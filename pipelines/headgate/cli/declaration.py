@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from headgate.spec.errors import HeadgateError
+from headgate.spec.files import SUFFIXES, declarations_in
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 _ASKED: ContextVar[str] = ContextVar("asked", default="")
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-SUFFIXES = (".yml", ".yaml")
 
 
 class NoSuchPipelineError(HeadgateError):
@@ -55,7 +55,7 @@ def asked_for() -> str:
 def declarations() -> Iterator[Path]:
     """Every declaration that a name can find, the first of a name being the one it finds."""
     for folder in (Path("pipelines"), Path(), Path("pipelines/examples"), *_shipped()):
-        yield from sorted(p for s in SUFFIXES for p in folder.glob(f"*{s}") if p.is_file())
+        yield from declarations_in(folder)
 
 
 def example(name: str) -> Path:

@@ -1,0 +1,128 @@
+"""Tells Airflow which hours of gold are final, while the stream goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowSkipException
+from airflow.triggers.base import TriggerEvent
+
+from headgate.airflow.gold_table import gold_asset
+from headgate.airflow.plain_trigger import PlainTrigger, event
+from headgate.airflow.tables_task import TablesTask
+from headgate.spec.errors import HeadgateError
+from headgate.spec.load import load
+from headgate.storage.layout import Layout
+from headgate.supervision import hours
+
+if TYPE_CHECKING:
+    from airflow.sdk import Asset, Context
+
+_TOLD = "final_up_to"  # in an event's extra
+_LOOKED_AT = 20  # events, of which some may have been made by hand
+
+
+class AwaitFinalHours(TablesTask):
+    """Waits, in the triggerer, until one of the ``tables`` has an hour that is final and that its
+    asset has no event for. Returns how far each is final that has: an ISO time by table."""
+
+    def __init__(
+        self,
+        *,
+        tables: Sequence[str],
+        interval: timedelta = timedelta(seconds=10),
+        **kwargs: Any,
+    ) -> None:
+        self.tables = tuple(tables)
+        self.interval = interval
+        assets = [gold_asset(kwargs["name"], table) for table in tables]
+        super().__init__(inlets=assets, **kwargs)
+
+    def execute(self, context: Context) -> None:
+        told = {table: told_of(context, gold_asset(self.name, table)) for table in self.tables}
+        self.defer(
+            trigger=FinalHoursTrigger(
+                file=self.file,
+                root=self.root,
+                told={table: last.isoformat() if last else None for table, last in told.items()},
+                interval=self.interval.total_seconds(),
+            ),
+            method_name="resume",
+        )
+
+    def resume(self, context: Context, event: dict[str, str]) -> dict[str, str]:
+        return event
+
+
+class TellFinalHours(TablesTask):
+    """An event of the asset of ``table`` for every hour that ``waiting`` (a task's id) found final
+    and nobody was told of yet; skipped where there is none. What was told is read from the asset's
+    own events, so that nothing is told twice, and nothing is left out, whatever dies."""
+
+    def __init__(self, *, table: str, waiting: str, **kwargs: Any) -> None:
+        self.table = table
+        self.waiting = waiting
+        asset = gold_asset(kwargs["name"], table)
+        super().__init__(inlets=[asset], outlets=[asset], **kwargs)
+
+    def execute(self, context: Context) -> None:
+        found: Mapping[str, str] = context["ti"].xcom_pull(task_ids=self.waiting) or {}
+        asset = gold_asset(self.name, self.table)
+        until = found.get(self.table)
+        keys = (
+            hours.between(told_of(context, asset), datetime.fromisoformat(until)) if until else []
+        )
+        if not keys:
+            raise AirflowSkipException(f"{self.table}: no hour more is final")
+        self.log.info("%s: final now: %s", self.table, ", ".join(keys))
+        outlet = context["outlet_events"][asset]
+        outlet.add_partitions(list(keys))
+        outlet.extra = {_TOLD: until}
+
+
+class FinalHoursTrigger(PlainTrigger):
+    """Fires once, with the end of the last whole hour that is final, in ISO 8601, of every table
+    that has one beyond what was ``told``; looks every ``interval`` seconds."""
+
+    def __init__(
+        self, *, file: str, root: str, told: Mapping[str, str | None], interval: float
+    ) -> None:
+        super().__init__(file=file, root=root, told=dict(told), interval=interval)
+        self._file, self._root = file, root
+        self._told = {
+            table: datetime.fromisoformat(last) if last else None for table, last in told.items()
+        }
+        self._interval = interval
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        while True:
+            try:
+                if found := await asyncio.to_thread(self.news):
+                    yield event(dict(found))
+                    return
+            except (HeadgateError, OSError) as error:
+                self.log.warning("cannot tell how far gold is final: %s", error)
+            await asyncio.sleep(self._interval)
+
+    def news(self) -> Mapping[str, str]:
+        """Raises HeadgateError where a table is no longer declared, or its log is damaged."""
+        from headgate.supervision.finality import final_up_to
+
+        declared = load(self._file)
+        layout = Layout.of(self._root, declared.name)
+        found = {}
+        for table, last in self._told.items():
+            reached = final_up_to(layout, declared, table)
+            if reached is not None and (last is None or hours.whole(reached) > last):
+                found[table] = hours.whole(reached).isoformat()
+        return found
+
+
+def told_of(context: Context, asset: Asset) -> datetime | None:
+    """Up to when the hours of an asset have events; None where none has."""
+    events = context["inlet_events"][asset].ascending(False).limit(_LOOKED_AT)
+    told = [(one.extra or {}).get(_TOLD) for one in events]
+    return max((datetime.fromisoformat(str(time)) for time in told if time), default=None)

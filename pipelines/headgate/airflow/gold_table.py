@@ -1,0 +1,52 @@
+"""Gold tables as Airflow's assets, whose partitions are hours that are final."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from airflow.sdk import Asset
+
+from headgate.airflow.projects import declared_in, place
+from headgate.storage.layout import Layout
+from headgate.supervision import hours
+
+
+@dataclass(frozen=True)
+class GoldTable:
+    """The gold table ``name`` of a pipeline; ``uri`` is where Delta readers find it."""
+
+    pipeline: str
+    name: str
+    uri: str
+
+    @property
+    def asset(self) -> Asset:
+        """Its events have a partition key: ``2026-11-20T14:00:00`` says that every window which
+        ends within that hour, or at its end, is final (``hours.of`` reads it)."""
+        return gold_asset(self.pipeline, self.name)
+
+    @staticmethod
+    def hour(partition_key: str) -> tuple[datetime, datetime]:
+        """Start and end of the hour that a partition key names. Raises ValueError."""
+        return hours.of(partition_key)
+
+
+def gold_asset(pipeline: str, table: str) -> Asset:
+    return Asset(f"{pipeline}.gold.{table}", f"headgate://{pipeline}/gold/{table}")
+
+
+def gold_tables(folder: str | Path, *, root: str | Path | None = None) -> tuple[GoldTable, ...]:
+    """The gold tables of every declaration in a folder; ``folder`` and ``root`` as in
+    ``build_dags``."""
+    return tuple(_gold_tables(place(folder), root))
+
+
+def _gold_tables(folder: Path, root: str | Path | None) -> Iterator[GoldTable]:
+    for declared in declared_in(folder, root):
+        layout = declared.stream.layout
+        for name in declared.pipeline.gold:
+            uri = layout.storage.uri(Layout.gold(name))
+            yield GoldTable(declared.pipeline.name, name, uri)

@@ -1,0 +1,53 @@
+"""What a run leaves behind when it no longer looks after its stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowFailException
+
+from headgate.airflow.stream_task import StreamTask
+from headgate.airflow.task_state import state_of
+from headgate.spec.load import load
+from headgate.storage.stopping import stop_asked
+from headgate.supervision.keeping import look
+from headgate.supervision.words import line
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from headgate.supervision.launcher import Stream
+
+
+class StopReport(StreamTask):
+    """Tells in the task log how the stream is, where every event went, and what it could be
+    restored from. Fails where the task ``of`` failed: a run is as its last task is."""
+
+    def __init__(self, *, of: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.of = of
+
+    def execute(self, context: Context) -> None:
+        for told in self._told(self._stream, datetime.now(UTC)):
+            self.log.info(told)
+        task = context["ti"]
+        if state_of(task.dag_id, task.run_id, self.of) == "failed":
+            raise AirflowFailException(f"{self.of} failed: its log says why")
+
+    def _told(self, stream: Stream, now: datetime) -> Iterator[str]:
+        from headgate.ledger import balance
+        from headgate.savepoints.store import savepoints
+
+        jobs = self._launcher.probe(stream, now)
+        asked = stop_asked(stream.layout)
+        condition = look(jobs, now, None, stop_asked=asked, stuck_after=timedelta.max).condition
+        yield f"{stream.name} is {condition}"
+        yield from (line(job, now) for job in jobs)
+        if jobs:
+            account = balance(stream.layout, load(stream.file))
+            yield "the ledger balances" if account.balanced else "the ledger does not balance:"
+            yield from map(str, account.differences)
+        kept = savepoints(stream.layout)
+        yield f"{len(kept)} savepoints" + (f", the newest: {kept[0].id}" if kept else "")

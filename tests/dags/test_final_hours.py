@@ -1,0 +1,93 @@
+"""When an hour of gold is told to be final, over a small pipeline's tables."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from headgate.airflow import gold_asset
+from headgate.airflow.final_hours import FinalHoursTrigger, told_of
+from headgate.spec.errors import HeadgateError
+from headgate.tables.state import commit_time
+from tests.dags.test_gold_final import NOON, Place
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def trigger(place: Place, told: datetime | None, table: str = "per_minute") -> FinalHoursTrigger:
+    return FinalHoursTrigger(
+        file=str(place.file),
+        root=str(place.root),
+        told={table: told.isoformat() if told else None},
+        interval=0.01,
+    )
+
+
+def test_an_hour_is_news_when_its_lateness_has_passed(place: Place) -> None:
+    assert trigger(place, None).news() == {}
+    place.absorb(closing=commit_time(NOON + timedelta(minutes=4)))
+    assert trigger(place, NOON - timedelta(hours=1)).news() == {}
+    place.absorb(closing=commit_time(NOON + timedelta(minutes=5)))
+    assert trigger(place, NOON - timedelta(hours=1)).news() == {"per_minute": NOON.isoformat()}
+    assert trigger(place, None).news() == {"per_minute": NOON.isoformat()}
+    assert trigger(place, NOON).news() == {}
+
+
+def test_it_fires_when_there_is_news(place: Place) -> None:
+    async def fired() -> Any:
+        events = trigger(place, NOON).run()
+        waiting = asyncio.ensure_future(anext(events))
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        place.absorb(closing=commit_time(NOON + timedelta(hours=1, minutes=5)))
+        return (await asyncio.wait_for(waiting, 10)).payload
+
+    assert asyncio.run(fired()) == {"per_minute": (NOON + timedelta(hours=1)).isoformat()}
+
+
+def test_a_table_that_nobody_declares(place: Place) -> None:
+    with pytest.raises(HeadgateError, match="no gold table nothing"):
+        trigger(place, None, "nothing").news()
+
+
+@dataclass
+class Event:
+    extra: dict[str, Any] | None
+
+
+class Events:
+    """Of an asset, as Airflow gives them: chosen by order and number."""
+
+    def __init__(self, *events: Event) -> None:
+        self._events = events
+
+    def ascending(self, newest_last: bool) -> Events:
+        return self if newest_last else Events(*reversed(self._events))
+
+    def limit(self, number: int) -> Events:
+        return Events(*self._events[:number])
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self._events)
+
+
+def test_what_was_told_is_in_the_assets_own_events() -> None:
+    asset = gold_asset("tiny", "per_minute")
+
+    def told(*events: Event) -> datetime | None:
+        return told_of(cast(Any, {"inlet_events": {asset: Events(*events)}}), asset)
+
+    by_hand = [Event(None), Event({})]
+    assert told() is None
+    assert told(*by_hand) is None
+    before = Event({"final_up_to": (NOON - timedelta(hours=1)).isoformat()})
+    assert told(before, Event({"final_up_to": NOON.isoformat()}), *by_hand) == NOON
