@@ -32,7 +32,7 @@ with DAG("mine", tags=["headgate"]) as mine:
         [{"file": "a.yml", "name": "shop"}, {"file": "b.yml", "name": "b"}]
     )
 
-with DAG("untagged") as untagged:
+with DAG("untagged", tags=["other"]) as untagged:
     StreamOperator(task_id="supervise", file="c.yml", name="c", root="c")
 """
 

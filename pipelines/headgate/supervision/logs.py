@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import tempfile
+import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from headgate.storage.layout import CONTROL, Layout
 
 KEPT = 10 * 1024 * 1024
-"""A log above this many bytes begins anew at the next start; the one before it is kept as .1"""
+"""A log above this many bytes begins anew; what it held is kept as .1"""
 
 
 def log_folder(layout: Layout) -> Path:
@@ -38,8 +42,24 @@ def newest_spark_log(layout: Layout) -> Path | None:
 
 
 def rotate(path: Path) -> None:
+    """Let a log that is too long begin anew, also while others write: they append to one and the
+    same file, so it is emptied and not replaced. A line that comes in between may be lost."""
     if path.exists() and path.stat().st_size > KEPT:
-        path.replace(path.with_name(f"{path.name}.1"))
+        shutil.copyfile(path, path.with_name(f"{path.name}.1"))
+        os.truncate(path, 0)
+
+
+def keep_bounded(paths: Sequence[Path], every: float = 60.0) -> None:
+    """Rotate logs from now on, on a thread that ends with the process: drivers run for weeks."""
+
+    def work() -> None:
+        while True:
+            time.sleep(every)
+            for path in paths:
+                with suppress(OSError):  # on a full disk a long log is the smaller trouble
+                    rotate(path)
+
+    threading.Thread(target=work, name="logs", daemon=True).start()
 
 
 def tail(path: Path, lines: int) -> list[str]:
@@ -58,6 +78,8 @@ def follow(path: Path, wait: Callable[[float], None] = time.sleep) -> Iterator[s
         log.seek(0, 2)
         held = ""
         while True:
+            if path.stat().st_size < log.tell():
+                log.seek(0)  # it began anew
             held += log.readline()
             if held.endswith("\n"):
                 yield held[:-1]

@@ -138,7 +138,7 @@ def _drive(
     from headgate.cli.life.screen import screen
     from headgate.cli.log_file import divert, hide
     from headgate.spec.secrets import secrets_of
-    from headgate.supervision.logs import rotate, spark_log
+    from headgate.supervision.logs import keep_bounded, rotate, run_log, spark_log
 
     require_java()
     jars = jars_for(declared)
@@ -146,6 +146,8 @@ def _drive(
     log = spark_log(layout, "fused" if layers == LAYERS else layers[0])
     rotate(log)
     divert(log)
+    # Jobs of a layer each share the other one: one of them looks after it.
+    keep_bounded((log, run_log(layout)) if "bronze" in layers else (log,))
     from headgate.jobs.driver import Driver, Task
 
     cores = os.cpu_count() or 2
