@@ -12,7 +12,7 @@ import pytest
 from headgate.airflow.page import reports
 from headgate.spec.load import load
 from headgate.storage.layout import Layout
-from headgate.supervision.logs import run_log
+from headgate.supervision.logs import run_log, spark_log
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
 
 # Of Airflow, and of what it imports.
@@ -241,6 +241,18 @@ def test_the_last_lines_of_a_log(site: Site) -> None:
     path = f"{SHOWN}/shop__stream/supervise/log"
     assert site.get(path, "viewer").json()["lines"] == [f"line {n}" for n in range(30, 80)]
     assert site.get(path.replace("supervise", "preflight"), "viewer").status_code == 404
+
+
+def test_what_spark_said_last(site: Site) -> None:
+    path = f"{SHOWN}/shop__stream/supervise/spark-log"
+    assert site.get(path, "viewer").text == ""
+    log = spark_log(Layout.of(str(site.folder / "lake"), "shop"), "fused")
+    log.write_text("<b>WARN</b> one\n")
+    answer = site.get(path, "viewer")
+    assert answer.text == "<b>WARN</b> one\n"
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert site.get(path.replace("shop__", "hidden__"), "guest").status_code == 403
 
 
 @pytest.mark.parametrize("name", ["page.js", "page.css", "icon.svg"])

@@ -16,7 +16,7 @@ from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.stopping import request_stop, stop_asked
 from headgate.supervision.claim import Claim, claim
 from headgate.supervision.job_state import JobState
-from headgate.supervision.launcher import Stream
+from headgate.supervision.launcher import LogOf, Stream
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 FAR = datetime(2126, 1, 1, tzinfo=UTC)
@@ -38,7 +38,7 @@ class Scripted:
             raise found
         return found
 
-    def logs(self, stream: Stream, lines: int) -> list[str]:
+    def logs(self, stream: Stream, lines: int, of: LogOf = "driver") -> list[str]:
         return ["no space left on device"]
 
 

@@ -3,6 +3,7 @@ over a real driver. Whatever is done to them, one driver runs, or none where a s
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -10,6 +11,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import quote
 
 import psutil
 import pytest
@@ -25,6 +27,7 @@ from headgate.supervision import local
 from headgate.supervision.finality import final_up_to
 from headgate.supervision.hours import between, of, whole
 from headgate.supervision.job_state import JobState, probe
+from tests.support import browser
 from tests.support.airflow import Airflow, running_airflow
 from tests.support.drivers import PATIENCE, REPOSITORY
 from tests.support.events import reading, readings
@@ -39,6 +42,14 @@ in_full = pytest.mark.skipif(not IN_FULL, reason="only `make chaos` kills all pa
 SHIPPED = REPOSITORY / "pipelines/headgate/templates/shop/dags"
 GOLD, BY_HOUR = "readings__gold", "readings__per_minute_by_hour"
 STREAM, CONTROL, SUPERVISE = "readings__stream", "readings__control", "supervise"
+KILLS = 20
+RACING = """
+from airflow.sdk import DAG
+from headgate.airflow import StreamOperator
+
+with DAG("racing", schedule=None, max_active_runs=2):
+    StreamOperator(task_id="supervise", **{about})
+"""
 BROKEN = "pipeline: broken\nsources: 3\n"
 
 
@@ -61,6 +72,10 @@ class Site:
         self.landing.write(f"{self._delivered:03d}.json", b"\n".join(sent), arrived)
         self._events += len(sent)
         return self._events
+
+    @property
+    def layout_root(self) -> str:
+        return str(self.folder / "lake")
 
     @property
     def jobs(self) -> tuple[JobState, ...]:
@@ -174,6 +189,79 @@ def test_a_marked_task_ends_the_stream_until_it_is_started_again(site: Site, sta
     site.absorbs()
 
 
+def test_a_second_run_waits(site: Site) -> None:
+    before = site.wait_for_owner()
+    site.airflow.wait(site.is_supervised, "the task never deferred")
+    second = site.airflow.trigger(STREAM)
+    site.absorbs()
+    states = {run["dag_run_id"]: run["state"] for run in site.airflow.runs(STREAM)}
+    assert states.pop(second) == "queued"
+    assert "running" in states.values()
+    assert site.drivers() == [before.pid]
+    site.airflow.ask("DELETE", f"/dags/{STREAM}/dagRuns/{quote(second, safe='')}")
+
+
+@in_full
+def test_two_runs_race_for_a_stream(site: Site) -> None:
+    """Of a DAG by hand, while nothing runs; the lease decides."""
+    airflow, before = site.airflow, site.wait_for_owner()
+    airflow.wait(site.is_supervised, "the task never deferred")
+    about = {"file": str(site.declared.file), "name": "readings", "root": site.layout_root}
+    (site.folder / "dags/racing.py").write_text(RACING.format(about=about))
+    airflow.switch_on("racing")
+    airflow.ask("PATCH", f"/dags/{STREAM}", {"is_paused": True})
+    os.kill(before.pid, signal.SIGKILL)
+    runs = [airflow.trigger("racing") for _ in range(2)]
+    site.wait_for_owner(other_than=before)
+    airflow.wait(
+        lambda: all(airflow.states("racing", run) == {(SUPERVISE, -1): "deferred"} for run in runs),
+        "not both look after it",
+    )
+    assert len(site.drivers()) == 1
+    site.absorbs()
+    airflow.ask("PATCH", f"/dags/{STREAM}", {"is_paused": False})
+    airflow.wait(site.is_supervised, "the task never deferred again")
+    assert len(site.drivers()) == 1
+    (site.folder / "dags/racing.py").unlink()
+    for run in runs:
+        path = f"/dags/racing/dagRuns/{quote(run, safe='')}"
+        airflow.ask("PATCH", path, {"state": "failed"})
+    # The run that came last was ended by hand, so the stream rests.
+    airflow.wait(lambda: not site.drivers(), "the driver runs on")
+    airflow.trigger(CONTROL, action="start")
+    site.wait_for_owner()
+
+
+@in_full
+def test_a_worker_is_killed_while_it_starts_a_driver(site: Site) -> None:
+    airflow, before = site.airflow, site.wait_for_owner()
+    airflow.wait(site.is_supervised, "the task never deferred")
+    os.kill(before.pid, signal.SIGKILL)
+    airflow.wait(lambda: set(site.drivers()) - {before.pid}, "nobody starts a driver")
+    for process in airflow.workers(STREAM, SUPERVISE):
+        process.kill()
+    site.wait_for_owner(other_than=before)
+    airflow.wait(site.is_supervised, "nobody looks after it")
+    site.absorbs()
+    assert len(site.drivers()) == 1
+
+
+@in_full
+def test_time_from_a_kill_to_the_next_gold(site: Site) -> None:
+    took = []
+    for _ in range(KILLS):
+        driver = site.wait_for_owner()
+        site.airflow.wait(site.is_supervised, "the task never deferred")
+        os.kill(driver.pid, signal.SIGKILL)
+        took.append(site.absorbs())
+        # A new attempt has a new budget of crashes, and does not wait between them.
+        site.airflow.wait(site.is_supervised, "the task never deferred again")
+        site.airflow.clear(STREAM, SUPERVISE)
+        site.airflow.wait(lambda: not site.is_supervised(), "the task was not cleared")
+    print("seconds from a kill to gold:", sorted(round(seconds, 1) for seconds in took))
+    assert sorted(took)[int(0.95 * KILLS)] < 60
+
+
 @in_full
 @pytest.mark.parametrize("component", ["triggerer", "scheduler"])
 def test_a_component_that_is_killed_takes_no_driver_with_it(site: Site, component: str) -> None:
@@ -238,6 +326,30 @@ def test_the_dags_that_all_streams_share(site: Site, dag: str, tasks: set[str]) 
     if dag == "headgate__maintenance":
         taken = [each for each in savepoints(site.layout) if isinstance(each, Savepoint)]
         assert dag in {savepoint.note for savepoint in taken}
+
+
+def test_the_task_leads_to_its_stream_and_to_sparks_log(site: Site) -> None:
+    airflow, driver = site.airflow, site.wait_for_owner()
+    airflow.wait(site.is_supervised, "the task never deferred")
+    links = airflow.links(STREAM, SUPERVISE)
+    assert links["Stream"] == f"/dags/{STREAM}/plugin/stream"
+    assert "INFO" in airflow.get(links["Spark log"]) or "WARN" in airflow.get(links["Spark log"])
+    (stream,) = json.loads(airflow.get("/headgate/api/streams"))["streams"]
+    assert (stream["name"], stream["error"]) == ("readings", None)
+    assert stream["life"]["condition"] == "running"
+    (job,) = stream["life"]["jobs"]
+    assert job["process"].split()[0] == str(driver.pid)
+
+
+@pytest.mark.skipif(not browser.is_there, reason="needs the package chromium")
+def test_the_page_in_a_browser(site: Site, tmp_path: Path) -> None:
+    """As whoever opens it sees it: its scripts run, and the stream is there with its state."""
+    site.wait_for_owner()
+    login = f"{site.airflow.address}/auth/token/login?next=/headgate/"
+    shown = browser.dom_of(login, tmp_path / "profile")
+    assert "readings" in shown
+    assert "running" in shown
+    assert "Savepoint</button>" in shown
 
 
 def test_a_mistake_is_an_import_error_that_disturbs_no_dag(site: Site) -> None:

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psutil
+
 from tests.support.drivers import PATIENCE
 
 COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
@@ -29,7 +31,7 @@ class Airflow:
         self._home = home
         self._port = _free_port()
         address = f"http://127.0.0.1:{self._port}"
-        self._address = address
+        self.address = address
         settings = {
             "CORE__DAGS_FOLDER": dags,
             "CORE__LOAD_EXAMPLES": False,
@@ -82,17 +84,29 @@ class Airflow:
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
         """What the public API answers. Raises HTTPError."""
-        with urllib.request.urlopen(f"{self._address}/auth/token", timeout=30) as answer:
+        content = self.get(f"/api/v2{path}", method, body)
+        return json.loads(content) if content else None
+
+    def get(self, path: str, method: str = "GET", body: object = None) -> str:
+        """What the API server answers to who has logged in. Raises HTTPError."""
+        with urllib.request.urlopen(f"{self.address}/auth/token", timeout=30) as answer:
             token = json.load(answer)["access_token"]
         request = urllib.request.Request(
-            f"{self._address}/api/v2{path}",
+            f"{self.address}{path}",
             None if body is None else json.dumps(body).encode(),
             {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
             method=method,
         )
         with urllib.request.urlopen(request, timeout=30) as answer:
-            content = answer.read()
-        return json.loads(content) if content else None
+            content: bytes = answer.read()
+        return content.decode()
+
+    def links(self, dag: str, task: str) -> dict[str, str]:
+        """What the newest run's task leads to."""
+        run = quote(self.runs(dag)[0]["dag_run_id"], safe="")
+        path = f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}/links"
+        found: dict[str, str] = self.ask("GET", path)["extra_links"]
+        return found
 
     def switch_on(self, dag: str) -> None:
         self.wait(lambda: self._has(dag), f"{dag} never appeared")
@@ -119,6 +133,14 @@ class Airflow:
         except urllib.error.HTTPError:
             return None
         return found
+
+    def workers(self, dag: str, task: str) -> list[psutil.Process]:
+        """The processes that run that task now: its own, and the executor's above it."""
+        found = self.task(dag, task)
+        title = f"airflow worker -- {found and found['id']}"
+        own = [p for p in psutil.process_iter(["cmdline"]) if title in (p.info["cmdline"] or [])]
+        assert own, f"no process is {title}"
+        return [one for process in own for one in (process, process.parent()) if one]
 
     def states(self, dag: str, run: str) -> dict[tuple[str, int], str]:
         """Of every task of a run, by its name and its place among the mapped."""
@@ -168,7 +190,7 @@ class Airflow:
 
     def _health(self) -> Any:
         try:
-            with urllib.request.urlopen(f"{self._address}/api/v2/monitor/health", timeout=5) as got:
+            with urllib.request.urlopen(f"{self.address}/api/v2/monitor/health", timeout=5) as got:
                 return json.load(got)
         except OSError:
             return None

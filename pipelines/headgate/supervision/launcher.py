@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import ClassVar, Protocol, cast
+from typing import ClassVar, Literal, Protocol, cast
 
 from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.supervision import local
 from headgate.supervision.job_state import JobState, probe
-from headgate.supervision.logs import run_log, tail
+from headgate.supervision.logs import newest_spark_log, run_log, tail
 
+LogOf = Literal["driver", "spark"]
 LOCAL = "headgate.supervision.launcher:LocalLauncher"
 
 
@@ -53,8 +54,8 @@ class Launcher(Protocol):
         """End it at once. Raises HeadgateError where that is not possible from here."""
         ...
 
-    def logs(self, stream: Stream, lines: int) -> list[str]:
-        """The last lines that the driver has said."""
+    def logs(self, stream: Stream, lines: int, of: LogOf = "driver") -> list[str]:
+        """The last lines that the driver has said, or Spark in it."""
         ...
 
 
@@ -74,8 +75,10 @@ class LocalLauncher:
     def kill(self, stream: Stream) -> None:
         local.kill(stream.layout)
 
-    def logs(self, stream: Stream, lines: int) -> list[str]:
-        return tail(run_log(stream.layout), lines)
+    def logs(self, stream: Stream, lines: int, of: LogOf = "driver") -> list[str]:
+        layout = stream.layout
+        log = run_log(layout) if of == "driver" else newest_spark_log(layout)
+        return tail(log, lines) if log else []
 
 
 class NoSuchLauncherError(HeadgateError):

@@ -6,24 +6,25 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep, get_user, requires_access_dag
 from fastapi import Depends, FastAPI, HTTPException, Response
-from fastapi.responses import FileResponse
+from fastapi.responses import FileResponse, PlainTextResponse
 
 from headgate.airflow.page.access import access, readable_dags
 from headgate.airflow.page.answer import answer
 from headgate.airflow.page.declared_streams import declared_streams
 from headgate.airflow.page.reports import Reports
 from headgate.spec.errors import HeadgateError
-from headgate.supervision.launcher import launcher_of
+from headgate.supervision.launcher import LogOf, launcher_of
 
 _STATIC = Path(__file__).parent / "static"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _LINES = 50
+_LINES_OF_SPARK = 1_000
 _HEADERS = {
     # Files and tables say what is shown: none of it may become a script.
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -49,10 +50,12 @@ def page_app(reports: Reports | None = None) -> FastAPI:
     app.get("/")(_page)
     app.get("/static/{name}")(_file)
     app.get("/api/streams")(partial(_streams, kept))
-    app.get(
-        "/api/streams/{dag_id}/{task_id}/log",
-        dependencies=[Depends(requires_access_dag("GET", DagAccessEntity.TASK_LOGS))],
-    )(_log)
+    of_one = "/api/streams/{dag_id}/{task_id}"
+    may_read = [Depends(requires_access_dag("GET", DagAccessEntity.TASK_LOGS))]
+    app.get(f"{of_one}/log", dependencies=may_read)(_log)
+    app.get(f"{of_one}/spark-log", dependencies=may_read, response_class=PlainTextResponse)(
+        _spark_log
+    )
     return app
 
 
@@ -90,22 +93,30 @@ def _streams(
     }
 
 
+MapIndex = Annotated[int, "of a mapped task, as Airflow counts them"]
+
+
 def _log(
-    dag_id: str,
-    task_id: str,
-    session: SessionDep,
-    map_index: Annotated[int, "of a mapped task, as Airflow counts them"] = -1,
+    dag_id: str, task_id: str, session: SessionDep, map_index: MapIndex = -1
 ) -> dict[str, list[str]]:
     """What the driver said last."""
-    for each in declared_streams(session, {dag_id}):
-        if (each.task_id, each.map_index) == (task_id, map_index):
+    return {"lines": _lines((dag_id, task_id, map_index), session, "driver", _LINES)}
+
+
+def _spark_log(
+    dag_id: str, task_id: str, session: SessionDep, map_index: MapIndex = -1
+) -> PlainTextResponse:
+    """What Spark and its libraries said last."""
+    lines = _lines((dag_id, task_id, map_index), session, "spark", _LINES_OF_SPARK)
+    return PlainTextResponse("\n".join([*lines, ""]), headers=_HEADERS)
+
+
+def _lines(task: tuple[str, str, int], session: SessionDep, of: LogOf, lines: int) -> list[str]:
+    """Raises HTTPException where there is no such stream, or its log cannot be read."""
+    for each in declared_streams(session, {task[0]}):
+        if (each.dag_id, each.task_id, each.map_index) == task:
             try:
-                launcher = launcher_of(each.subject.launcher)
-                return {"lines": launcher.logs(each.subject.stream, _LINES)}
+                return launcher_of(each.subject.launcher).logs(each.subject.stream, lines, of)
             except (HeadgateError, OSError) as error:
-                _refuse(error)
+                raise HTTPException(503, f"its log cannot be read: {error}") from error
     raise HTTPException(404, "there is no such stream")
-
-
-def _refuse(error: Exception) -> NoReturn:
-    raise HTTPException(503, f"its log cannot be read: {error}") from error

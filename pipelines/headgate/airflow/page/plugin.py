@@ -8,20 +8,13 @@ from __future__ import annotations
 
 from functools import cached_property
 from typing import Any
-from urllib.parse import urlsplit
 
-from airflow.configuration import conf
 from airflow.plugins_manager import AirflowPlugin
 
-PREFIX = "/headgate"
+from headgate.airflow.page.address import PREFIX, page_address
+
 ROUTE = "streams"
 """Of the list in Airflow's own page: ``/plugin/streams``."""
-
-
-def _address() -> str:
-    """Where the page is, also behind a proxy that gives Airflow a path of its own."""
-    base = urlsplit(str(conf.get("api", "base_url", fallback=""))).path
-    return f"{base.rstrip('/')}{PREFIX}/"
 
 
 class HeadgatePlugin(AirflowPlugin):
@@ -34,15 +27,21 @@ class HeadgatePlugin(AirflowPlugin):
         return [{"app": page_app(), "url_prefix": PREFIX, "name": "Headgate"}]
 
     @cached_property
+    def operator_extra_links(self) -> list[Any]:  # type: ignore[override]
+        from headgate.airflow.page.links import SparkLogLink, StreamLink
+
+        return [StreamLink(), SparkLogLink()]
+
+    @cached_property
     def external_views(self) -> list[Any]:  # type: ignore[override]
         icons = {
-            "icon": f"{_address()}static/icon.svg",
-            "icon_dark_mode": f"{_address()}static/icon-dark.svg",
+            "icon": f"{page_address()}static/icon.svg",
+            "icon_dark_mode": f"{page_address()}static/icon-dark.svg",
         }
         return [
             {
                 "name": "Streams",
-                "href": _address(),
+                "href": page_address(),
                 "destination": "nav",
                 "nav_top_level": True,
                 "url_route": ROUTE,
@@ -50,7 +49,7 @@ class HeadgatePlugin(AirflowPlugin):
             },
             {
                 "name": "Stream",
-                "href": f"{_address()}?dag_id={{DAG_ID}}",
+                "href": f"{page_address()}?dag_id={{DAG_ID}}",
                 "destination": "dag",
                 "url_route": "stream",
                 **icons,
