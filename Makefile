@@ -12,7 +12,9 @@ UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/uv/bin/uv)
 QUICK := not spark and not recovery and not e2e and not bench and not long
 # About half of the quick tests' time.
 TABLES := tests/property $(addprefix tests/unit/,jobs maintenance repair savepoints)
+ENGINE := $(addprefix tests/,spark kafka recovery)
 ROUNDS ?= 200
+ARCHIVE := .venv/spark-classes.jsa
 
 .PHONY: help
 help: ## Show this list
@@ -23,15 +25,22 @@ demo: jars ## Watch events flow into gold; ARGS="--events 200000 --json"
 	@.venv/bin/headgate demo $(ARGS)
 
 .PHONY: test
-test: jars lint ## Everything: set-up, lint and all tests; ARGS="-k late"
-	@$(PY) -m tests.support.class_archive
-	@$(PY) -m pytest -m "not bench" $(ARGS)
+test: lint $(ARCHIVE) ## Everything: set-up, lint and all tests; ARGS="-k late"
+	@$(MAKE) -j2 test-engine test-rest
+
+# Two halves at once, about as long. Code 5 is: ARGS select nothing of this half.
+.PHONY: test-engine
+test-engine:
+	@$(PY) -m pytest -m "not bench" $(ENGINE) $(ARGS) || [ $$? -eq 5 ]
+
+.PHONY: test-rest
+test-rest:
+	@$(PY) -m pytest -m "not bench" tests $(addprefix --ignore=,$(ENGINE)) $(ARGS) || [ $$? -eq 5 ]
 
 .PHONY: check
 check: lint ## The quick half: lint, types, imports, tests without Spark
 	@$(MAKE) -j2 $(if $(filter output-sync,$(.FEATURES)),-Otarget) check-tables check-rest
 
-# Two halves at once, each on a core. Code 5 is: ARGS select nothing of this half.
 .PHONY: check-tables
 check-tables:
 	@$(PY) -m pytest -q -m "$(QUICK)" $(TABLES) $(ARGS) || [ $$? -eq 5 ]
@@ -54,7 +63,7 @@ format: sync ## Rewrite the code in the house style
 	@.venv/bin/ruff format .
 
 .PHONY: chaos
-chaos: jars ## Kill, pause and take over drivers, and every long proof in full; ROUNDS=200
+chaos: $(ARCHIVE) ## Kill, pause and take over drivers, and every long proof in full; ROUNDS=200
 	@HEADGATE_CHAOS_ROUNDS=$(ROUNDS) $(PY) -m pytest -m "recovery or long" $(ARGS)
 
 .PHONY: bench
@@ -78,6 +87,10 @@ clean: ## Remove caches and build results; keeps .venv, landing/ and lake/
 .venv/.synced: pyproject.toml uv.lock | preflight $(filter .tools/%,$(UV))
 	@$(UV) sync --locked --extra airflow
 	@touch $@
+
+# The classes that tests' JVMs load; recorded anew when the packages change.
+$(ARCHIVE): .venv/.synced | jars
+	@$(PY) -m tests.support.class_archive
 
 .PHONY: preflight
 preflight:

@@ -263,11 +263,14 @@ def test_time_from_a_kill_to_the_next_gold(site: Site) -> None:
 
 
 @in_full
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("component", ["triggerer", "scheduler"])
-def test_a_component_that_is_killed_takes_no_driver_with_it(site: Site, component: str) -> None:
+def test_a_component_that_ends_takes_no_driver_with_it(
+    site: Site, component: str, how: signal.Signals
+) -> None:
     before = site.wait_for_owner()
     site.airflow.wait(site.is_supervised, "the task never deferred")
-    site.airflow.kill(component)
+    site.airflow.kill(component, how=how)
     site.absorbs()
     assert site.owner == before
     site.airflow.start(component)
@@ -277,14 +280,33 @@ def test_a_component_that_is_killed_takes_no_driver_with_it(site: Site, componen
 
 
 @in_full
-def test_all_of_airflow_is_killed(site: Site) -> None:
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_all_of_airflow_ends(site: Site, how: signal.Signals) -> None:
     before = site.wait_for_owner()
-    site.airflow.kill()
+    site.airflow.kill(how=how)
     site.absorbs()
     site.airflow.start()
     site.airflow.wait(site.is_supervised, "nobody looks after it")
     assert site.owner == before
     assert site.drivers() == [before.pid]
+
+
+@in_full
+def test_a_paused_dag_leaves_its_stream_alone(site: Site) -> None:
+    """It runs on; once it has died, it is started when the DAG is on again."""
+    before = site.wait_for_owner()
+    site.airflow.wait(site.is_supervised, "the task never deferred")
+    site.airflow.ask("PATCH", f"/dags/{STREAM}", {"is_paused": True})
+    site.absorbs()
+    assert site.owner == before
+    (stream,) = json.loads(site.airflow.get("/headgate/api/streams"))["streams"]
+    assert (stream["is_paused"], stream["life"]["is_alive"]) == (True, True)
+    os.kill(before.pid, signal.SIGKILL)
+    site.airflow.wait(lambda: not site.is_supervised(), "nobody sees that it is dead")
+    assert site.drivers() == []
+    site.airflow.ask("PATCH", f"/dags/{STREAM}", {"is_paused": False})
+    site.wait_for_owner(other_than=before)
+    site.absorbs()
 
 
 @in_full

@@ -56,5 +56,4 @@ def _lives(group: int) -> bool:
 
 
 if __name__ == "__main__":
-    if not ARCHIVE.exists():
-        record()
+    record()
