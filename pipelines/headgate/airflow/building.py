@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from airflow.sdk import DAG, Param, TriggerRule
 
@@ -23,6 +24,8 @@ from headgate.supervision.launcher import LOCAL, Stream
 from headgate.supervision.limits import Limits
 
 _LASTS = timedelta(hours=24)
+_RETRIES: dict[str, Any] = {"retries": 10, "retry_delay": timedelta(seconds=10)}
+"""Of workers that die."""
 
 
 def build_dags(
@@ -73,8 +76,7 @@ def _stream(stream: Stream, launcher: str) -> DAG:
         max_active_runs=1,
         # The next run begins at once: without this a stream that cannot start would fill the list.
         max_consecutive_failed_dag_runs=3,
-        # Of workers that die; what the driver does is the operator's to bear with.
-        default_args={"retries": 10, "retry_delay": timedelta(seconds=10)},
+        default_args=_RETRIES,
         tags=["headgate", stream.name],
         doc_md=docs.STREAM.format(**about, hours=_LASTS / timedelta(hours=1)),
     ) as dag:
@@ -124,7 +126,7 @@ def _gold(declared: Declared) -> DAG:
         catchup=False,
         max_active_runs=1,
         max_consecutive_failed_dag_runs=3,
-        default_args={"retries": 10, "retry_delay": timedelta(seconds=10)},
+        default_args=_RETRIES,
         tags=["headgate", stream.name],
         doc_md=docs.GOLD.format(name=stream.name, tables=", ".join(f"`{name}`" for name in gold)),
     ) as dag:

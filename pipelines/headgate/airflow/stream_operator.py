@@ -52,9 +52,13 @@ class StreamOperator(StreamTask):
         stuck_after: timedelta = timedelta(minutes=15),
         rotate_after: timedelta = timedelta(hours=24),
         budget: Budget | None = None,
+        # Of attempts: workers die, and Airflow may take a task for failed that is not (a late event
+        # of its executor, apache/airflow#71580). What the driver does is the budget's.
+        retries: int = 10,
+        retry_delay: timedelta = timedelta(seconds=10),
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(retries=retries, retry_delay=retry_delay, **kwargs)
         self.interval = interval
         self.stuck_after = stuck_after
         self.rotate_after = rotate_after
