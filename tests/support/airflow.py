@@ -138,7 +138,8 @@ class Airflow:
         """The processes that run that task now: its own, and the executor's above it."""
         found = self.task(dag, task)
         title = f"airflow worker -- {found and found['id']}"
-        own = [p for p in psutil.process_iter(["cmdline"]) if title in (p.info["cmdline"] or [])]
+        # A title has no end that tells it from the words of a command.
+        own = [p for p in psutil.process_iter(["cmdline"]) if title in _words(p.info["cmdline"])]
         assert own, f"no process is {title}"
         return [one for process in own for one in (process, process.parent()) if one]
 
@@ -218,6 +219,10 @@ def running_airflow(home: Path, dags: Path) -> Iterator[Airflow]:
         yield airflow
     finally:
         airflow.end()
+
+
+def _words(command: list[str] | None) -> str:
+    return " ".join(command or ())
 
 
 def _free_port() -> int:
