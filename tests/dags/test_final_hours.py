@@ -12,7 +12,8 @@ from typing import Any, cast
 import pytest
 
 from headgate.airflow import gold_asset
-from headgate.airflow.final_hours import FinalHoursTrigger, told_of
+from headgate.airflow.operators.final_hours import told_of
+from headgate.airflow.triggers.final_hours_trigger import FinalHoursTrigger
 from headgate.spec.errors import HeadgateError
 from headgate.tables.state import commit_time
 from tests.dags.test_gold_final import NOON, Place

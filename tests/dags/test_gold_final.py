@@ -12,7 +12,7 @@ import pytest
 from airflow.sdk.exceptions import TaskDeferred
 
 from headgate.airflow import GoldFinalSensor
-from headgate.airflow.gold_final_sensor import GoldFinalTrigger
+from headgate.airflow.triggers.gold_final_trigger import GoldFinalTrigger
 from headgate.spec.errors import HeadgateError
 from headgate.spec.load import load
 from headgate.supervision.finality import final_up_to
@@ -91,7 +91,7 @@ def test_it_fires_when_the_table_has_come_so_far(place: Place) -> None:
 
 def test_it_can_be_made_again_elsewhere(place: Place) -> None:
     path, kept = place.trigger(NOON).serialize()
-    assert path == "headgate.airflow.gold_final_sensor.GoldFinalTrigger"
+    assert path == "headgate.airflow.triggers.gold_final_trigger.GoldFinalTrigger"
     assert GoldFinalTrigger(**kept).serialize() == (path, kept)
 
 

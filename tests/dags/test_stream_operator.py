@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 
-from headgate.airflow import StreamOperator, stream_operator
+from headgate.airflow import StreamOperator
+from headgate.airflow.operators import stream_operator
 from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, Owner

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headgate.airflow.stream_trigger import StreamTrigger
+from headgate.airflow.triggers.stream_trigger import StreamTrigger
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.stopping import request_stop, stop_asked
@@ -112,7 +112,7 @@ def test_rest_is_left_alone(tmp_path: Path) -> None:
 def test_it_can_be_made_again_elsewhere(tmp_path: Path) -> None:
     watching = trigger(tmp_path, ())
     path, kept = watching.serialize()
-    assert path == "headgate.airflow.stream_trigger.StreamTrigger"
+    assert path == "headgate.airflow.triggers.stream_trigger.StreamTrigger"
     assert StreamTrigger(**kept).serialize() == (path, kept)
 
 

@@ -16,15 +16,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headgate.airflow.building import build_dags, require_declarations
-    from headgate.airflow.control_operator import ControlOperator
-    from headgate.airflow.gold_final_sensor import GoldFinalSensor
+    from headgate.airflow.dags.building import build_dags, require_declarations
     from headgate.airflow.gold_table import GoldTable, gold_asset, gold_tables
-    from headgate.airflow.health_check import HealthCheck
-    from headgate.airflow.ledger_check import LedgerCheck
-    from headgate.airflow.reconciler import Reconciler
-    from headgate.airflow.savepoint_operator import SavepointOperator
-    from headgate.airflow.stream_operator import StreamOperator
+    from headgate.airflow.operators.control_operator import ControlOperator
+    from headgate.airflow.operators.health_check import HealthCheck
+    from headgate.airflow.operators.ledger_check import LedgerCheck
+    from headgate.airflow.operators.reconciler import Reconciler
+    from headgate.airflow.operators.savepoint_operator import SavepointOperator
+    from headgate.airflow.operators.stream_operator import StreamOperator
+    from headgate.airflow.sensors.gold_final_sensor import GoldFinalSensor
 
 __all__ = [
     "ControlOperator",
@@ -42,18 +42,18 @@ __all__ = [
 ]
 
 _WHERE = {
-    "ControlOperator": "control_operator",
-    "GoldFinalSensor": "gold_final_sensor",
+    "ControlOperator": "operators.control_operator",
+    "GoldFinalSensor": "sensors.gold_final_sensor",
     "GoldTable": "gold_table",
-    "HealthCheck": "health_check",
-    "LedgerCheck": "ledger_check",
-    "Reconciler": "reconciler",
-    "SavepointOperator": "savepoint_operator",
-    "StreamOperator": "stream_operator",
-    "build_dags": "building",
+    "HealthCheck": "operators.health_check",
+    "LedgerCheck": "operators.ledger_check",
+    "Reconciler": "operators.reconciler",
+    "SavepointOperator": "operators.savepoint_operator",
+    "StreamOperator": "operators.stream_operator",
+    "build_dags": "dags.building",
     "gold_asset": "gold_table",
     "gold_tables": "gold_table",
-    "require_declarations": "building",
+    "require_declarations": "dags.building",
 }
 
 

@@ -16,8 +16,8 @@ from headgate.airflow.page.reports import Subject
 from headgate.supervision.launcher import LOCAL
 
 TAG = "headgate"
-_STREAM = ("headgate.airflow.stream_operator", "StreamOperator")
-_CONTROL = ("headgate.airflow.control_operator", "ControlOperator")
+_STREAM = ("headgate.airflow.operators.stream_operator", "StreamOperator")
+_CONTROL = ("headgate.airflow.operators.control_operator", "ControlOperator")
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from airflow.sdk import BaseOperator, BaseOperatorLink
 
+from headgate.airflow.operators.stream_operator import StreamOperator
 from headgate.airflow.page.address import page_address, shell_address
-from headgate.airflow.stream_operator import StreamOperator
 
 if TYPE_CHECKING:
     from airflow.sdk.types import TaskInstanceKey

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from headgate.airflow.stream_task import StreamTask
+from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import OVER, state_of
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import request_stop, stop_asked

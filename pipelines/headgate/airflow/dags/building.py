@@ -8,15 +8,15 @@ from typing import Any
 
 from airflow.sdk import DAG, Param, TriggerRule
 
-from headgate.airflow import docs
-from headgate.airflow.common import SINCE, keywords, tables
-from headgate.airflow.control_operator import ACTIONS, ControlOperator
-from headgate.airflow.final_hours import AwaitFinalHours, TellFinalHours
-from headgate.airflow.preflight import Preflight
+from headgate.airflow.dags import docs
+from headgate.airflow.dags.common import SINCE, keywords, tables
+from headgate.airflow.dags.shared_dags import health, maintenance
+from headgate.airflow.operators.control_operator import ACTIONS, ControlOperator
+from headgate.airflow.operators.final_hours import AwaitFinalHours, TellFinalHours
+from headgate.airflow.operators.preflight import Preflight
+from headgate.airflow.operators.stop_report import StopReport
+from headgate.airflow.operators.stream_operator import StreamOperator
 from headgate.airflow.projects import Declared, declared_in, place
-from headgate.airflow.shared_dags import health, maintenance
-from headgate.airflow.stop_report import StopReport
-from headgate.airflow.stream_operator import StreamOperator
 from headgate.spec.errors import DeclarationError
 from headgate.spec.files import declarations_in
 from headgate.spec.load import load

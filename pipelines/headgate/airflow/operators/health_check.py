@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from headgate.airflow.stream_task import StreamTask
+from headgate.airflow.operators.stream_task import StreamTask
 from headgate.spec.load import load
 from headgate.supervision.limits import Check, Limits
 

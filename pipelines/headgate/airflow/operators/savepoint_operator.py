@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from headgate.airflow.tables_task import TablesTask
+from headgate.airflow.operators.tables_task import TablesTask
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

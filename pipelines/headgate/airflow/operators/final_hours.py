@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
-from airflow.triggers.base import TriggerEvent
 
 from headgate.airflow.gold_table import gold_asset
-from headgate.airflow.plain_trigger import PlainTrigger, event
-from headgate.airflow.tables_task import TablesTask
-from headgate.spec.errors import HeadgateError
-from headgate.spec.load import load
-from headgate.storage.layout import Layout
+from headgate.airflow.operators.tables_task import TablesTask
+from headgate.airflow.triggers.final_hours_trigger import FinalHoursTrigger
 from headgate.supervision import hours
 
 if TYPE_CHECKING:
@@ -81,44 +76,6 @@ class TellFinalHours(TablesTask):
         outlet = context["outlet_events"][asset]
         outlet.add_partitions(list(keys))
         outlet.extra = {_TOLD: until}
-
-
-class FinalHoursTrigger(PlainTrigger):
-    """Fires once, with the end of the last whole hour that is final, in ISO 8601, of every table
-    that has one beyond what was ``told``; looks every ``interval`` seconds."""
-
-    def __init__(
-        self, *, file: str, root: str, told: Mapping[str, str | None], interval: float
-    ) -> None:
-        super().__init__(file=file, root=root, told=dict(told), interval=interval)
-        self._file, self._root = file, root
-        self._told = {
-            table: datetime.fromisoformat(last) if last else None for table, last in told.items()
-        }
-        self._interval = interval
-
-    async def run(self) -> AsyncIterator[TriggerEvent]:
-        while True:
-            try:
-                if found := await asyncio.to_thread(self.news):
-                    yield event(dict(found))
-                    return
-            except (HeadgateError, OSError) as error:
-                self.log.warning("cannot tell how far gold is final: %s", error)
-            await asyncio.sleep(self._interval)
-
-    def news(self) -> Mapping[str, str]:
-        """Raises HeadgateError where a table is no longer declared, or its log is damaged."""
-        from headgate.supervision.finality import final_up_to
-
-        declared = load(self._file)
-        layout = Layout.of(self._root, declared.name)
-        found = {}
-        for table, last in self._told.items():
-            reached = final_up_to(layout, declared, table)
-            if reached is not None and (last is None or hours.whole(reached) > last):
-                found[table] = hours.whole(reached).isoformat()
-        return found
 
 
 def told_of(context: Context, asset: Asset) -> datetime | None:

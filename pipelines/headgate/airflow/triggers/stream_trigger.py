@@ -10,8 +10,8 @@ from typing import Any
 
 from airflow.triggers.base import TriggerEvent
 
-from headgate.airflow.plain_trigger import PlainTrigger, event
 from headgate.airflow.task_state import OVER, state_of
+from headgate.airflow.triggers.plain_trigger import PlainTrigger, event
 from headgate.spec.errors import HeadgateError
 from headgate.storage.stopping import request_stop, stop_asked
 from headgate.supervision.claim import give_up, is_claimed_by

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from headgate.airflow.stream_task import StreamTask
+from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import state_of
 from headgate.spec.load import load
 from headgate.storage.stopping import stop_asked

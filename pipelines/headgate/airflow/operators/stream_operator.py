@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from headgate.airflow.stream_task import StreamTask
-from headgate.airflow.stream_trigger import StreamTrigger
+from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import OVER, state_of
+from headgate.airflow.triggers.stream_trigger import StreamTrigger
 from headgate.spec.errors import HeadgateError
 from headgate.storage.stopping import request_stop, stop_asked
 from headgate.supervision.claim import Claim, claim, claimed, give_up, was_left

@@ -7,13 +7,13 @@ from datetime import timedelta
 
 from airflow.sdk import DAG, TriggerRule
 
-from headgate.airflow import docs
-from headgate.airflow.common import SINCE, keywords, tables
-from headgate.airflow.health_check import HealthCheck
-from headgate.airflow.ledger_check import LedgerCheck
-from headgate.airflow.reconciler import Reconciler
-from headgate.airflow.savepoint_operator import SavepointOperator
-from headgate.airflow.verb_operator import VerbOperator
+from headgate.airflow.dags import docs
+from headgate.airflow.dags.common import SINCE, keywords, tables
+from headgate.airflow.operators.health_check import HealthCheck
+from headgate.airflow.operators.ledger_check import LedgerCheck
+from headgate.airflow.operators.reconciler import Reconciler
+from headgate.airflow.operators.savepoint_operator import SavepointOperator
+from headgate.airflow.operators.verb_operator import VerbOperator
 from headgate.supervision.launcher import Stream
 from headgate.supervision.limits import CHECKS, Limits
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from headgate.airflow.stream_task import StreamTask
+from headgate.airflow.operators.stream_task import StreamTask
 from headgate.spec.load import load
 from headgate.supervision.launcher import Stream
 

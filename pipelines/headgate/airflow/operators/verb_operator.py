@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException
 
-from headgate.airflow.tables_task import TablesTask
+from headgate.airflow.operators.tables_task import TablesTask
 from headgate.supervision.local import HEADGATE
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk.exceptions import AirflowException
 
-from headgate.airflow.stream_task import StreamTask
+from headgate.airflow.operators.stream_task import StreamTask
 from headgate.spec.load import load
 
 if TYPE_CHECKING:

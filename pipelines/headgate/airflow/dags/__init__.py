@@ -1,0 +1,1 @@
+"""DAGs from declarations."""

@@ -1,0 +1,1 @@
+"""Tasks about a stream, or about a pipeline's tables."""

@@ -1,0 +1,1 @@
+"""What waits in the triggerer, so that no worker is held."""

@@ -1,0 +1,53 @@
+"""Waiting, in the triggerer, for an hour of gold that is final."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
+
+from airflow.triggers.base import TriggerEvent
+
+from headgate.airflow.triggers.plain_trigger import PlainTrigger, event
+from headgate.spec.errors import HeadgateError
+from headgate.spec.load import load
+from headgate.storage.layout import Layout
+from headgate.supervision import hours
+
+
+class FinalHoursTrigger(PlainTrigger):
+    """Fires once, with the end of the last whole hour that is final, in ISO 8601, of every table
+    that has one beyond what was ``told``; looks every ``interval`` seconds."""
+
+    def __init__(
+        self, *, file: str, root: str, told: Mapping[str, str | None], interval: float
+    ) -> None:
+        super().__init__(file=file, root=root, told=dict(told), interval=interval)
+        self._file, self._root = file, root
+        self._told = {
+            table: datetime.fromisoformat(last) if last else None for table, last in told.items()
+        }
+        self._interval = interval
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        while True:
+            try:
+                if found := await asyncio.to_thread(self.news):
+                    yield event(dict(found))
+                    return
+            except (HeadgateError, OSError) as error:
+                self.log.warning("cannot tell how far gold is final: %s", error)
+            await asyncio.sleep(self._interval)
+
+    def news(self) -> Mapping[str, str]:
+        """Raises HeadgateError where a table is no longer declared, or its log is damaged."""
+        from headgate.supervision.finality import final_up_to
+
+        declared = load(self._file)
+        layout = Layout.of(self._root, declared.name)
+        found = {}
+        for table, last in self._told.items():
+            reached = final_up_to(layout, declared, table)
+            if reached is not None and (last is None or hours.whole(reached) > last):
+                found[table] = hours.whole(reached).isoformat()
+        return found
