@@ -368,10 +368,13 @@ def test_the_page_in_a_browser(site: Site, tmp_path: Path) -> None:
     """As whoever opens it sees it: its scripts run, and the stream is there with its state."""
     site.wait_for_owner()
     login = f"{site.airflow.address}/auth/token/login?next=/headgate/"
-    shown = browser.dom_of(login, tmp_path / "profile")
-    assert "readings" in shown
-    assert "running" in shown
-    assert "Savepoint</button>" in shown
+    wanted = ("readings", "running", "Savepoint</button>")
+
+    def is_shown() -> bool:
+        shown = browser.dom_of(login, tmp_path / "profile")
+        return all(words in shown for words in wanted)
+
+    site.airflow.wait(is_shown, "the page does not show it")
 
 
 def test_a_mistake_is_an_import_error_that_disturbs_no_dag(site: Site) -> None:
