@@ -371,3 +371,35 @@ def test_a_demo_that_is_interrupted_leaves_nothing_running(tmp_path: Path) -> No
     finally:
         demo.kill()
     wait_until(lambda: not left_over(root), "something is left")
+
+
+def test_brokers_that_never_answer_are_seen_and_a_stop_is_heard(tmp_path: Path) -> None:
+    said = Said(tmp_path)
+    file = tmp_path / "watched.yml"
+    declare(tmp_path, "127.0.0.1:1", "nothing")
+    patient = file.read_text().replace("unreachable_after: 2 s", "unreachable_after: 10 minutes")
+    file.write_text(patient)
+    assert said("start", "watched").returncode == 0, said.everything
+    wait_for(lambda: "no answer from the brokers 127.0.0.1:1" in said("status", "watched").stdout)
+    (job,) = said.json("status", "watched")["jobs"]
+    assert job["backlog"] is None
+    began = time.monotonic()
+    assert said("stop", "watched").returncode == 0, said.everything
+    assert time.monotonic() - began < 60
+    assert "ended by itself" not in said("status", "watched").stdout
+
+    declare(tmp_path, "127.0.0.1:1", "nothing")
+    said("start", "watched")
+    wait_for(lambda: "ended by itself" in said("status", "watched").stdout)
+    told = said("status", "watched")
+    assert told.returncode == 7
+    assert "no answer from the brokers 127.0.0.1:1; asked for" in told.stdout
+    assert "headgate logs watched.yml" in told.stdout
+    assert "headgate start watched.yml" in told.stdout
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until, "it never came"
+        time.sleep(0.5)

@@ -31,7 +31,7 @@ class KafkaEngine(Engine):
         self.medallion = Medallion(self.spark, self.pipeline, self.layout, layers)
         open_tables(self.medallion, self.layout, self.epoch, self.clock(), self.anew)
         around = Surroundings(
-            check=lambda: None,
+            waits=lambda _: None,
             clock=self.clock,
             accept_gap=self.accept_gap,
             monotonic=lambda: self.moment,

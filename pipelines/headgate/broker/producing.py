@@ -32,20 +32,20 @@ def records(lines: BinaryIO, key: str | None, name: str) -> Iterator[tuple[bytes
     for number, line in enumerate(lines, 1):
         value = line.removesuffix(b"\n").removesuffix(b"\r")
         if value.strip():
-            yield (None if key is None else _key(value, key, f"{name}, line {number}"), value)
+            yield (None if key is None else _key(value, key, name, number), value)
 
 
-def _key(value: bytes, field: str, where: str) -> bytes | None:
+def _key(value: bytes, field: str, name: str, number: int) -> bytes | None:
     try:
         document: Any = json.loads(value)
     except (ValueError, RecursionError) as error:
-        raise _no_key(where, f"is not JSON ({error})") from error
+        raise _no_key(field, name, number, f"is not JSON ({error})") from error
     if not isinstance(document, dict):
-        raise _no_key(where, "is not a JSON object")
+        raise _no_key(field, name, number, "is not a JSON object")
     if field not in document:
         near = nearest(field, document)
         hint = f' (did you mean "{near}"?)' if near else ""
-        raise _no_key(where, f"has no field {field}{hint}")
+        raise _no_key(field, name, number, f"has no field {field}{hint}")
     found = document[field]
     if found is None:
         return None
@@ -53,11 +53,14 @@ def _key(value: bytes, field: str, where: str) -> bytes | None:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _no_key(where: str, said: str) -> LineError:
+def _no_key(field: str, name: str, number: int, said: str) -> LineError:
+    # Without keys, copies of what is in the topic already would go to other partitions, where
+    # nobody recognises them.
     return LineError(
-        f"{where}: {said}, and the key was to be taken from it; the lines before it are in the "
-        "topic",
-        "Mend the line and send it and those after it, or leave --key out",
+        f"{name}, line {number}: {said}, and the key was to be taken from it; only lines before it "
+        "are in the topic",
+        "Mend the line, and send it and those after it alone, with the same key:\n"
+        f"tail -n +{number} FILE | headgate kafka produce TOPIC --key {field}",
     )
 
 

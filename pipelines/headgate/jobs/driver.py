@@ -17,7 +17,7 @@ from headgate.failpoints import failpoint
 from headgate.jobs import session
 from headgate.jobs.anew import NOTHING, Anew
 from headgate.jobs.errors import StopRequested
-from headgate.jobs.failing import named
+from headgate.jobs.failing import failure_told, named
 from headgate.jobs.feeds.feed import Feed
 from headgate.jobs.feeds.files import FilesFeed
 from headgate.jobs.feeds.kafka import KafkaFeed, Surroundings
@@ -140,6 +140,10 @@ class Driver:
             cores=self._task.cores,
             paused=self._gate.at_rest_since,
         )
+        with failure_told(self._progress, self._lease, self._task.pipeline):
+            self._go_on(spark, medallion, epoch)
+
+    def _go_on(self, spark: SparkSession, medallion: Medallion, epoch: int) -> None:
         self._publications = Publications(medallion.publications, time.monotonic)
         self._bring_level(medallion, beside=True)
         self._stream(spark, medallion, epoch)
@@ -179,7 +183,7 @@ class Driver:
             return UpstreamFeed(medallion.upstream())
         if self._task.pipeline.source.kafka is not None:
             around = Surroundings(
-                self._check, _now, cores=self._task.cores, accept_gap=self._task.accept_gap
+                self._waits, _now, cores=self._task.cores, accept_gap=self._task.accept_gap
             )
             return KafkaFeed(spark, self._task.pipeline, medallion.bronze, around)
         assert medallion.files_log is not None
@@ -243,6 +247,14 @@ class Driver:
             )
         if self._stop.is_set() or self._turns.is_ending:
             raise StopRequested
+
+    def _waits(self, trouble: str) -> None:
+        """For brokers that do not answer, maybe before there is a query to supervise."""
+        if stop_requested(self._layout, self._progress.since):
+            self._stop.set()
+        if self._progress.waits(trouble):
+            self._report(self._progress)
+        self._check()
 
     def _supervise(self, query: StreamingQuery, feed: Feed, medallion: Medallion) -> None:
         """Until the query ends, a stop is asked for or the lease is lost."""

@@ -16,7 +16,8 @@ class DefinitionChangedError(HeadgateError):
     def __init__(self, pipeline: Pipeline, table: str) -> None:
         super().__init__(
             f"{pipeline.file}: {table} was made from another declaration of {pipeline.name}",
-            remedy="see what changed, and what that asks for: headgate plan PIPELINE",
+            remedy="see what changed, and what that asks for: headgate plan PIPELINE\n"
+            "put it to work: headgate upgrade PIPELINE",
         )
 
 

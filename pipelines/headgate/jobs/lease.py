@@ -135,5 +135,5 @@ class Lease:
         return LeaseHeldError(
             f"{self._pipeline}: its {layer} job is run by process {held['pid']} on "
             f"{held['host']} since {held['since']}",
-            remedy="headgate stop PIPELINE, or headgate run PIPELINE --take-over",
+            remedy="headgate stop PIPELINE, or headgate start PIPELINE --take-over",
         )

@@ -29,7 +29,8 @@ def _now() -> datetime:
 @dataclass
 class Progress:
     """``closing`` is the event clock C; ``seconds`` and ``rows`` are those of the last batch;
-    ``trouble`` is what keeps the source from answering, in words; ``totals`` are cumulative
+    ``trouble`` is what keeps the source from answering, in words; ``failure`` why the job ended by
+    itself; ``backlog`` is None until the source has answered; ``totals`` are cumulative
     counts by table; ``updated`` is when the tables were last level with what there was;
     ``paused`` since when nothing new is absorbed. ``samples`` are of a backlog in records, as
     ``cores`` took it in. Two threads tell it how things are: the stream's after a batch, the
@@ -45,8 +46,9 @@ class Progress:
     batches: int = 0
     rows: int = 0
     seconds: float = 0.0
-    backlog: Backlog = field(default_factory=lambda: Backlog("files"))
+    backlog: Backlog | None = None
     trouble: str | None = None
+    failure: str | None = None
     closing: datetime | None = None
     updated: datetime = field(default_factory=_now)
     totals: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -116,10 +118,24 @@ class Progress:
             self._write()
             return moved
 
+    def waits(self, trouble: str) -> bool:
+        """The source does not answer. As cheap as ``idle``; returns whether trouble has begun."""
+        with self._lock:
+            begins = self.trouble is None
+            self.trouble = trouble
+            if begins or self.clock() - self._written >= IDLE_WRITES:
+                self._write()
+            return begins
+
     def finish(self, medallion: Medallion) -> None:
         with self._lock:
             self._take(medallion)
-            self.state = "stopped"
+            self.state, self.trouble = "stopped", None
+            self._write()
+
+    def failed(self, failure: str) -> None:
+        with self._lock:
+            self.state, self.failure = "stopped", failure
             self._write()
 
     def _take(self, medallion: Medallion) -> None:
@@ -137,7 +153,7 @@ class Progress:
         outage says nothing of what comes after it."""
         if self.paused or self.trouble:
             self.samples = ()
-        elif self.backlog.unit == "records":
+        elif self.backlog is not None and self.backlog.unit == "records":
             read = self.totals["bronze"].get("read", 0)
             self.samples = taken(self.samples, Sample(now, self.backlog.count, read))
 

@@ -15,7 +15,7 @@ from typing import ClassVar
 from deltalake import DeltaTable
 
 from headgate.failpoints import failpoint
-from headgate.savepoints.errors import SavepointError
+from headgate.savepoints.errors import FolderTakenError, SavepointError
 from headgate.savepoints.savepoint import SavedTable, Savepoint
 from headgate.savepoints.verify import verify
 from headgate.spec.errors import HeadgateError
@@ -43,11 +43,12 @@ def clone(
     """Copy a pipeline as of a savepoint, without the tables ``passing``. Repeatable: killed
     anywhere, it goes on where it was.
 
-    Raises SavepointError if a file is missing or there is a pipeline under ``to`` already.
+    Raises SavepointError if a file is missing, FolderTakenError where there is a pipeline under
+    ``to`` already.
     """
     unfinished = read_document(to.storage, _UNFINISHED)
     if unfinished is None and any(to.storage.folders()):
-        raise SavepointError(
+        raise FolderTakenError(
             f"{to.storage.root}: there is a pipeline already",
             remedy="name another folder with --to",
         )

@@ -20,6 +20,12 @@ class NoSuchSavepointError(SavepointError):
     exit_code: ClassVar[int] = 1
 
 
+class FolderTakenError(SavepointError):
+    """A copy would lie where a pipeline is."""
+
+    exit_code: ClassVar[int] = 2
+
+
 class ResetOpenError(HeadgateError):
     """Some tables await a reset: until that is done, what they need or hold nobody can say."""
 

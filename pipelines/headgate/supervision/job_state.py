@@ -22,7 +22,8 @@ having let go. Either of these may be started again: tables go on exactly."""
 @dataclass(frozen=True)
 class JobState:
     """One job: ``fused``, or the layer that it runs. What it reports of itself (``n`` and all
-    after it) is None before its tables are open."""
+    after it) is None before its tables are open; ``failure`` is why a stopped one ended by
+    itself."""
 
     job: str
     layers: tuple[str, ...]
@@ -36,6 +37,7 @@ class JobState:
     seconds: float | None = None
     backlog: Backlog | None = None
     trouble: str | None = None
+    failure: str | None = None
     closing: datetime | None = None
     updated: datetime | None = None
     totals: dict[str, dict[str, int]] | None = None
@@ -86,13 +88,15 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
     # Of a stopped job, what it said last still holds, even if only `files skip` came after it.
     if status and (lease["released"] or status["epoch"] == lease["epoch"]):
         reported = {k: status[k] for k in ("n", "rows", "seconds", "totals")}
-        reported["backlog"] = Backlog.from_document(status["backlog"])
+        backlog = status["backlog"]
+        reported["backlog"] = None if backlog is None else Backlog.from_document(backlog)
         reported["trouble"] = status["trouble"]
         reported["closing"] = _time(status["closing"])
         reported["updated"] = _time(status["updated"])
         # Not in what a Headgate of before wrote, and a stopped job's document may be old.
         reported["paused"] = _time(status.get("paused"))
         reported["cores"] = status.get("cores")
+        reported["failure"] = status.get("failure") if lease["released"] else None
         reported["samples"] = tuple(map(Sample.from_document, status.get("samples", ())))
     return JobState(
         job=job,

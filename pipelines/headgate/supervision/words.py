@@ -54,7 +54,7 @@ def words(job: Reported, now: datetime) -> tuple[str, ...]:
         f"batch {job.n}" if job.job == "fused" else f"{job.job} {job.n}",
         f"read {_total(job, 'bronze', 'read'):,}",
         f"{speed:,.0f} rows/s",
-        f"backlog {job.backlog}",
+        f"backlog {'-' if job.backlog is None else job.backlog}",
         f"clock {clock}",
         f"late {_total(job, 'gold/', 'late'):,}",
         f"quarantined {_total(job, 'silver/', 'quarantined'):,}",

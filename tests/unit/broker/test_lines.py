@@ -55,6 +55,7 @@ def test_a_line_without_the_key_is_named(line: bytes, said: str) -> None:
         next(lines)
     assert raised.value.message.startswith("bids.json, line 3: ")
     assert said in raised.value.message
+    assert "tail -n +3 FILE | headgate kafka produce TOPIC --key auction" in raised.value.remedy
 
 
 AT = datetime(2026, 3, 1, 12, 0, 0, 5000, tzinfo=UTC)

@@ -19,6 +19,7 @@ def test_help_explains_every_exit_code_and_names_every_verb(ask: Ask) -> None:
     for number, meaning in exit_codes.MEANINGS.items():
         assert f"{number}  {meaning}" in out
     verbs = "run start stop restart status logs list plan ledger query files kafka demo doctor init"
+    verbs += " upgrade savepoint repair compact vacuum pause resume up down"
     assert all(f"\n  {verb} " in out for verb in verbs.split())
     assert not [line for line in out.splitlines()[1:] if line.endswith("...")]
 

@@ -45,7 +45,7 @@ def test_of_a_pipeline_that_runs(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
         held.release()
     assert code == 6
     place = shlex.join(of_lake)
-    assert f"headgate stop {place}, or headgate run {place} --take-over" in told
+    assert f"headgate stop {place}, or headgate start {place} --take-over" in told
 
 
 def test_of_a_root_without_tables(ask: Ask, of_lake: OfLake) -> None:
@@ -68,7 +68,8 @@ def test_of_a_savepoint_that_cannot_be_restored(ask: Ask, of_lake: OfLake, lake:
 
 def test_of_another_declaration(lake: Lake) -> None:
     error = DefinitionChangedError(lake.pipeline, "gold/per_minute")
-    assert error.remedy.endswith("headgate plan PIPELINE")
+    assert "headgate plan PIPELINE" in error.remedy
+    assert error.remedy.endswith("headgate upgrade PIPELINE")
 
 
 def test_a_root_that_a_remedy_names_itself_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ class Place:
 
     def start(self, *, accept_gap: bool = False, **keys: Unpack[KafkaKeys]) -> KafkaFeed:
         around = Surroundings(
-            check=lambda: self.check(),  # noqa: PLW0108  (it may change)
+            waits=lambda _: self.check(),
             clock=lambda: datetime(2026, 3, 1, tzinfo=UTC),
             monotonic=lambda: self.now,
             accept_gap=accept_gap,

@@ -158,3 +158,29 @@ def test_files_are_not_sampled(tables: Tables, progress: Progress, clock: Clock)
     clock.tick(5)
     progress.idle(Backlog("files", 1, 10), tables.medallion)
     assert progress.samples == ()
+
+
+def test_brokers_that_never_answered_are_seen_at_once(tables: Tables, clock: Clock) -> None:
+    progress = Progress("p", "fused", 1, NOON, tables.layout, updated=NOON, clock=clock)
+    assert progress.waits("no answer for 0 s")
+    assert (seen(tables)["trouble"], seen(tables)["backlog"]) == ("no answer for 0 s", None)
+    clock.tick(1)
+    assert not progress.waits("no answer for 1 s")
+    assert seen(tables)["trouble"] == "no answer for 0 s"
+    clock.tick(IDLE_WRITES.total_seconds())
+    assert not progress.waits("no answer for 6 s")
+    assert seen(tables)["trouble"] == "no answer for 6 s"
+
+
+def test_why_a_job_ended_by_itself_stays_to_be_read(tables: Tables, progress: Progress) -> None:
+    progress.failed("no answer from the brokers")
+    assert (seen(tables)["state"], seen(tables)["failure"]) == (
+        "stopped",
+        "no answer from the brokers",
+    )
+
+
+def test_a_stop_in_good_order_leaves_no_trouble(tables: Tables, progress: Progress) -> None:
+    progress.waits("no answer for 3 s")
+    progress.finish(tables.medallion)
+    assert (seen(tables)["trouble"], seen(tables)["failure"]) == (None, None)

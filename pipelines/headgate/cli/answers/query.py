@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from headgate.cli import declaration
+from headgate.cli import declaration, exit_codes
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import console, print_json
 from headgate.cli.rows import as_text, print_rows
@@ -30,6 +30,10 @@ READING = ("SELECT", "EXPLAIN", "PRAGMA", "MULTI")
 
 class QueryError(HeadgateError):
     exit_code: ClassVar[int] = 2
+
+
+class DamagedTableError(HeadgateError):
+    exit_code: ClassVar[int] = exit_codes.LOG_GAP
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,7 @@ def _open(
     connection: duckdb.DuckDBPyConnection, table: Named, layout: Layout, pipeline: Pipeline
 ) -> None:
     from deltalake import DeltaTable
-    from deltalake.exceptions import TableNotFoundError
+    from deltalake.exceptions import DeltaError, TableNotFoundError
 
     uri = layout.storage.uri(table.path)
     try:
@@ -140,6 +144,11 @@ def _open(
         raise HeadgateError(
             f"{pipeline.name} has no tables under {layout.storage.root}",
             remedy="headgate run PIPELINE --once, or name its folder with --root",
+        ) from error
+    except DeltaError as error:
+        raise DamagedTableError(
+            f"{uri} cannot be read: {str(error).splitlines()[0]}",
+            remedy="see what is damaged and what would mend it: headgate repair PIPELINE --dry-run",
         ) from error
     hidden = f" EXCLUDE ({HIDDEN})" if HIDDEN in data.schema.names else ""
     held = f"{table.schema}__{table.name}"

@@ -41,7 +41,7 @@ def status(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Say how a pipeline's jobs are. Exit code 7 when one died or went silent."""
+    """Say how a pipeline's jobs are. Exit code 7 when one died, or ended by itself."""
     from headgate.savepoints.checkpoints import checkpoints
     from headgate.supervision.job_state import overall, probe
 
@@ -76,7 +76,7 @@ def status(
                 f"it has never run under {root}: "
                 f"{command('run', str(declared.file), root, '--once')}"
             )
-    if state in ("dead", "stale"):
+    if state in ("dead", "stale") or any(job.failure for job in jobs):
         raise typer.Exit(exit_codes.NOT_ALIVE)
 
 
@@ -125,6 +125,13 @@ def _remark(
             console().print(f"{job.job}: {job.trouble}", style="red", markup=False)
         if (advice := advice_for(job, declared)) is not None:
             console().print(str(advice), markup=False)
+        if job.failure:
+            told = f"{job.job} ended by itself at {job.renewed:%F %T}Z: {job.failure}"
+            console().print(told, style="red", markup=False, soft_wrap=True)
+    if any(job.failure or job.state in ("dead", "stale") for job in jobs):
+        # What it said comes first: started again, it may end for the same reason.
+        file = str(declared.file)
+        typer.echo(f"{command('logs', file, root)}\n{command('start', file, root)}")
     if paused is not None:
         ending = any(job.state == "running" and "bronze" in job.layers for job in jobs)
         said = "takes in nothing new once its batch has ended" if ending else "takes in nothing new"

@@ -46,9 +46,9 @@ def up(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Run Airflow on 127.0.0.1, until Ctrl-C. Whatever becomes of this process, no other stays.
+    """Run Airflow on 127.0.0.1, with the demo's stream or your own DAGs.
 
-    Its database is SQLite, or the PostgreSQL that HEADGATE_AIRFLOW_DB names.
+    It runs until Ctrl-C; whatever becomes of this process, no other stays behind. Its database is SQLite, or the PostgreSQL that HEADGATE_AIRFLOW_DB names.
     """
     from headgate.cli.life.driving import on_signals, require_java
     from headgate.standalone import running

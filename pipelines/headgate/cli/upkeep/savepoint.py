@@ -190,7 +190,9 @@ def restore_savepoint(
     if savepoint.definition != declared.digest:
         print(f"its tables were made from another declaration than {declared.file} is now:")
         print(command("plan", str(declared.file), to or root))
-    print(command("run", str(declared.file), to or root))
+        print(command("upgrade", str(declared.file), to or root))
+    else:
+        print(command("run", str(declared.file), to or root))
 
 
 @app.command("delete")

@@ -40,10 +40,11 @@ MOST_ENDS = 1000
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a feed is given by its driver: ``check`` raises where the driver shall end, ``clock``
-    is the wall's, ``accept_gap`` says that what is gone may be passed over."""
+    """What a feed is given by its driver: ``waits`` is told what a feed waits for, and raises where
+    the driver shall end, ``clock`` is the wall's, ``accept_gap`` says that what is gone may be
+    passed over."""
 
-    check: Callable[[], None]
+    waits: Callable[[str], None]
     clock: Callable[[], datetime]
     cores: int = 2
     accept_gap: bool = False
@@ -74,7 +75,7 @@ class KafkaFeed(Feed):
         self._taken = 0
         self._lock = threading.Lock()
         self._listing_lock = threading.Lock()
-        self._patience = Patience(self._source, around.monotonic, around.check)
+        self._patience = Patience(self._source, around.monotonic, around.waits)
         self._goal: dict[int, int] | None = None
         state = bronze.table.refresh()
         self._topics = tuple(state.topics)

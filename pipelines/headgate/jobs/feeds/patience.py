@@ -17,16 +17,16 @@ Answer = TypeVar("Answer")
 
 class Patience:
     """Counts the time since an answer was first missed. Used by several threads: an answer that
-    any of them gets counts for all. ``monotonic`` is in seconds, ``check`` raises where the driver
-    shall end."""
+    any of them gets counts for all. ``monotonic`` is in seconds; ``waits`` is told again and again
+    what is waited for, and raises where the driver shall end."""
 
     def __init__(
-        self, source: KafkaSource, monotonic: Callable[[], float], check: Callable[[], None]
+        self, source: KafkaSource, monotonic: Callable[[], float], waits: Callable[[str], None]
     ) -> None:
         self._limit = source.unreachable_after
         self._servers = source.servers
         self._monotonic = monotonic
-        self._check = check
+        self._waits = waits
         self._silent_since: float | None = None
 
     @property
@@ -55,13 +55,13 @@ class Patience:
             ) from None
 
     def persist(self, ask: Callable[[], Answer]) -> Answer:
-        """Ask until there is an answer. Blocks; raises as ``bear`` and ``check`` do."""
+        """Ask until there is an answer. Blocks; raises as ``bear`` and ``waits`` do."""
         while True:
             try:
                 answer = ask()
             except BrokersUnreachableError as error:
                 self.bear(error)
-                self._check()
+                self._waits(self.trouble or error.message)
                 time.sleep(ASK_AGAIN)
             else:
                 self.answered()
