@@ -46,9 +46,10 @@ def up(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Run Airflow on 127.0.0.1, with the demo's stream or your own DAGs.
+    """Run Airflow on this machine, until Ctrl-C.
 
-    It runs until Ctrl-C; whatever becomes of this process, no other stays behind. Its database is SQLite, or the PostgreSQL that HEADGATE_AIRFLOW_DB names.
+    With the demo's stream, or your own DAGs; on 127.0.0.1. Whatever becomes of this process, no
+    other stays behind. The database is SQLite, or the PostgreSQL that HEADGATE_AIRFLOW_DB names.
     """
     from headgate.cli.life.driving import on_signals, require_java
     from headgate.standalone import running
@@ -73,7 +74,10 @@ def up(
 
 
 def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
-    """End the Airflow that `up` started, and the streams that it runs, each after its batch."""
+    """End the Airflow that `up` started.
+
+    The streams that it started end, too, each after its batch.
+    """
     from headgate.standalone import presence
 
     ended = presence.end(home_under(root))
