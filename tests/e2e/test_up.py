@@ -129,8 +129,8 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[str]:
-    with postgres.running_postgres(tmp_path / "postgres") as address:
+def database() -> Iterator[str]:
+    with postgres.running_postgres() as address:
         yield address
 
 
