@@ -114,7 +114,8 @@ RECORD = Key(
         Key(
             "duplicates",
             "section",
-            "Recognise events that were sent twice. Needs `event_id`.",
+            "Recognise events that were sent twice. Needs `event_id`. Of Kafka, within a "
+            "partition: give an event the same key each time.",
             children=(
                 Key(
                     "within",
