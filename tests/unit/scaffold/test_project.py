@@ -51,6 +51,7 @@ def test_a_project_has_its_folders_and_sample_data(tmp_path: Path) -> None:
         "README.md",
         "dags/README.md",
         "dags/declarations.py",
+        "dags/finished_hours.py",
         "dags/streams.py",
         "expectations/README.md",
         "landing/orders/2026-05-04T09.json",
