@@ -155,4 +155,4 @@ def test_the_screen_shows_a_bar_then_a_line_then_gold(tmp_path: Path) -> None:
     narrow = Console(width=40, record=True, file=(tmp_path / "narrow").open("w"))
     narrow.print(shown.render())
     lines = [line.rstrip() for line in narrow.export_text().splitlines() if line.strip()]
-    assert lines[2].startswith("backlog none  clock -")
+    assert lines[2].startswith("backlog -  clock -")
