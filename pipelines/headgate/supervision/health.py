@@ -12,7 +12,7 @@ from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import stop_asked
 from headgate.supervision.job_state import JobState
-from headgate.supervision.keeping import look
+from headgate.supervision.keeping import condition
 from headgate.supervision.limits import Check, Limits
 from headgate.tables.history import lineage
 from headgate.tables.state import Counts, add_counts, commit_time
@@ -39,10 +39,7 @@ class Patient:
 
     @property
     def _condition(self) -> str:
-        asked = stop_asked(self.layout)
-        return look(
-            self.jobs, self.now, None, stop_asked=asked, stuck_after=timedelta.max
-        ).condition
+        return condition(self.jobs, stop_asked(self.layout))
 
     def recently(self, path: str, within: timedelta) -> Counts:
         """What the commits of a table counted within a time; nothing where there is no table."""

@@ -44,6 +44,11 @@ def look(
     return Look(_condition(jobs, now - moved > stuck_after, stop_asked), mark, moved)
 
 
+def condition(jobs: Sequence[JobState], stop_asked: datetime | None) -> Condition:
+    """At a single look, which tells nothing of what stands still."""
+    return _condition(jobs, False, stop_asked)
+
+
 def _condition(
     jobs: Sequence[JobState], stands_still: bool, stop_asked: datetime | None
 ) -> Condition:

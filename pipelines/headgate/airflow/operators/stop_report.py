@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException
@@ -12,7 +12,7 @@ from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import state_of
 from headgate.spec.load import load
 from headgate.storage.stopping import stop_asked
-from headgate.supervision.keeping import look
+from headgate.supervision.keeping import condition
 from headgate.supervision.words import line
 
 if TYPE_CHECKING:
@@ -41,9 +41,7 @@ class StopReport(StreamTask):
         from headgate.savepoints.store import savepoints
 
         jobs = self._launcher.probe(stream, now)
-        asked = stop_asked(stream.layout)
-        condition = look(jobs, now, None, stop_asked=asked, stuck_after=timedelta.max).condition
-        yield f"{stream.name} is {condition}"
+        yield f"{stream.name} is {condition(jobs, stop_asked(stream.layout))}"
         yield from (line(job, now) for job in jobs)
         if jobs:
             account = balance(stream.layout, load(stream.file))
