@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -114,9 +114,17 @@ class Storage:
         """
         selector = fs.FileSelector(self._full(path), recursive=recursive, allow_not_found=True)
         base = self._filesystem[1].rstrip("/")
-        for info in self._filesystem[0].get_file_info(selector):
+        for info in self._infos(selector):
             if info.type == fs.FileType.File:
                 yield _stat(info, _path(info)[len(base) + 1 :])
+
+    def _infos(self, selector: fs.FileSelector) -> Sequence[fs.FileInfo]:
+        try:
+            found: Sequence[fs.FileInfo] = self._filesystem[0].get_file_info(selector)
+        except FileNotFoundError:
+            # Missing at Arrow's first look and there at its second: somebody is making it.
+            found = self._filesystem[0].get_file_info(selector)
+        return found
 
     def stat(self, path: str) -> Stat | None:
         info = self._filesystem[0].get_file_info(self._full(path))
@@ -129,7 +137,7 @@ class Storage:
     def folders(self, path: str = "") -> tuple[str, ...]:
         """The names of the folders right under ``path``."""
         selector = fs.FileSelector(self._full(path), allow_not_found=True)
-        found = self._filesystem[0].get_file_info(selector)
+        found = self._infos(selector)
         return tuple(sorted(i.base_name for i in found if i.type == fs.FileType.Directory))
 
     def make_folder(self, path: str = "") -> None:
