@@ -13,6 +13,7 @@ from headgate.savepoints.savepoint import SavedTable, Savepoint
 from headgate.spec.model import Pipeline
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
+from headgate.tables.cut import tables_of
 from headgate.tables.damage import damage_of
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError
@@ -52,6 +53,23 @@ def verify(
         if path not in passing
         for what in _problems(Table(layout.storage, path, pipeline=pipeline), saved, read)
     )
+
+
+def damaged_today(layout: Layout, pipeline: str) -> tuple[str, ...]:
+    """What is wrong with the tables' logs as they are now. No savepoint is restored over that, but
+    a copy can be made of a whole one."""
+    return tuple(
+        what for table in tables_of(layout, pipeline) if (what := _damage_of_log(table)) is not None
+    )
+
+
+def _damage_of_log(table: Table) -> str | None:
+    try:
+        table.refresh()
+        table.require_intact()
+    except LogGapError as error:
+        return error.message
+    return None
 
 
 def passed_over(layout: Layout, pipeline: Pipeline, savepoint: Savepoint) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import create, savepoints
 from headgate.storage.layout import Layout
+from headgate.tables.log import entry_path
 from headgate.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import TIME, Lake
@@ -94,6 +95,27 @@ def test_a_table_that_nobody_declares_and_that_is_gone_is_passed_over(
     code, _, told = ask("savepoint", "verify", *of_lake)
     assert code == 5
     assert "gold/per_minute is not there\n" in told
+
+
+def test_what_restore_refuses_is_told_by_verify(
+    ask: Ask, of_lake: OfLake, lake: Lake, tmp_path: Path
+) -> None:
+    """The savepoint is whole, the table's log behind it is not."""
+    place, *root = of_lake
+    taken = create(lake.layout, lake.pipeline, NOW)
+    add_batch(lake, 3)
+    newest = entry_path(taken.tables["silver/good"].version + 1)
+    path = Path(lake.layout.storage.uri("silver/good")) / newest
+    path.write_bytes(path.read_bytes()[:-40])
+    code, _, told = ask("savepoint", "verify", *of_lake)
+    assert code == 5
+    assert "is whole, but today's tables are not" in told
+    assert "silver/good: the table's log cannot be read" in told
+    assert f"headgate repair {place}" in told
+    said = last_object(ask("savepoint", "verify", *of_lake, "--json")[1])
+    assert (said["restorable"], said["problems"], len(said["today"])) == (False, [], 1)
+    assert ask("savepoint", "restore", place, "latest", *root)[0] == 5
+    assert ask("savepoint", "restore", place, "latest", "--to", tmp_path / "copy", *root)[0] == 0
 
 
 def test_what_is_not_there_is_1_and_what_is_damaged_5(

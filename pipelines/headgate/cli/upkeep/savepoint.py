@@ -121,7 +121,7 @@ def verify_savepoint(
     """Say whether a savepoint can be restored, and how. Exit code 5 if it cannot."""
     from headgate.cli.upkeep.restoring import tell_passed_over
     from headgate.savepoints.store import find
-    from headgate.savepoints.verify import verify
+    from headgate.savepoints.verify import damaged_today, verify
 
     declared = declaration.load(pipeline)
     layout = Layout.of(root, declared.name)
@@ -131,21 +131,31 @@ def verify_savepoint(
     problems = [f"{problem.table} {problem.what}".strip() for problem in found]
     if reread:
         problems += _source_problems(layout, declared, savepoint)
+    today = list(damaged_today(layout, declared.name))
     apart = bool(_reread_only(declared, layout, savepoint))
+    place = str(declared.file), root
     if json:
-        said = {"restorable": not problems, "problems": problems, "reread_only": apart}
-        print_json({"savepoint": savepoint.id, **said, "passed_over": list(gone)})
+        said = {"restorable": not (problems or today), "problems": problems, "reread_only": apart}
+        print_json({"savepoint": savepoint.id, **said, "today": today, "passed_over": list(gone)})
     elif problems:
-        print(f"savepoint {savepoint.id} cannot be restored:", file=sys.stderr)
-        for problem in problems:
-            print(f"  {problem}", file=sys.stderr)
-        print(command("savepoint list", str(declared.file), root), file=sys.stderr)
+        _tell(f"savepoint {savepoint.id} cannot be restored:", problems)
+        print(command("savepoint list", *place), file=sys.stderr)
+    elif today:
+        _tell(f"savepoint {savepoint.id} is whole, but today's tables are not:", today)
+        print(command("repair", *place), file=sys.stderr)
+        print("or leave them as they are, and have a copy:", file=sys.stderr)
+        copied = command("savepoint restore", *place, savepoint.id, "--to", "ANOTHER_FOLDER")
+        print(copied, file=sys.stderr)
     else:
         every = "every page of every file" if read else "every file of every table"
         how = f"can be restored, {REREAD_ONLY}" if apart else "can be restored"
         print(f"savepoint {savepoint.id} {how}: {every} is there")
-    if problems:
+    if problems or today:
         raise typer.Exit(exit_codes.LOG_GAP)
+
+
+def _tell(what: str, problems: list[str]) -> None:
+    print(what, *(f"  {problem}" for problem in problems), sep="\n", file=sys.stderr)
 
 
 @app.command("restore")
