@@ -8,16 +8,23 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from headgate.demo import project
 from headgate.demo.generator import bids
 from headgate.demo.landing import next_sequence, write_slice
+from headgate.sources.files.log import FilesLog, LoggedFile
+from headgate.storage.layout import Layout
+from headgate.tables.table import Table
 
 PIPELINE = "auctions"
 RATE = 50  # bids a second
 EVERY = 5.0  # seconds: one file each
+SOURCE = "bids"
+KEPT = timedelta(hours=6)
+"""For so long landing files are kept after they were read: 170 MB of them."""
 _TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "shop" / "dags"
 
 
@@ -34,7 +41,8 @@ def feed(folder: Path) -> None:
     """Bids as they come, a file every few seconds, until this process is ended. Each run has ids
     of its own."""
     landing = project.landing(folder)
-    began = time.time()
+    layout = Layout.of(str(folder / "lake"), PIPELINE)
+    began = tidied = time.time()
     stream = bids(
         sys.maxsize,
         int(began),
@@ -46,6 +54,26 @@ def feed(folder: Path) -> None:
         if (early := part.now.timestamp() - time.time()) > 0:
             time.sleep(early)
         write_slice(landing, next_sequence(landing), part.lines)
+        if time.time() - tidied > KEPT.total_seconds() / 10:
+            tidied = time.time()
+            tidy(landing, layout, datetime.now(UTC))
+
+
+def tidy(landing: Path, layout: Layout, now: datetime) -> None:
+    """Remove the landing files that nobody will read again: a stream may run for weeks."""
+    bronze = Table(layout.storage, Layout.bronze(SOURCE), pipeline=PIPELINE)
+    log = FilesLog(layout.storage, PIPELINE, SOURCE)
+    if bronze.exists and log.table.exists:
+        read = int(bronze.refresh().offsets.get("sequence", 0))
+        log.load()
+        for path in outlived(log.files, read, now):
+            (landing / path).unlink(missing_ok=True)
+
+
+def outlived(files: Sequence[LoggedFile], read: int, now: datetime) -> list[str]:
+    """The paths of those that bronze has read, being at sequence ``read``, and that are older than
+    ``KEPT``. The last one stays: the next is numbered after it."""
+    return [f.path for f in files[:-1] if f.sequence <= read and f.modified < now - KEPT]
 
 
 if __name__ == "__main__":

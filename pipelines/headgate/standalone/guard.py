@@ -25,17 +25,19 @@ from typing import Any
 
 import psutil
 
-from headgate.standalone import family
+from headgate.standalone import family, task_logs
 
 IN_USE = 75
 NO_DATABASE = 76
 LOCK = "lock"
 DOCUMENT = "up.json"
 LOGS = "components"
+TASK_LOGS = "logs"
 
 COMPONENTS_GRACE = 15.0  # seconds: a scheduler waits for its running tasks for as long as they run
 DRIVERS_GRACE = 60.0  # seconds: a driver ends after its batch
 AGAIN_AFTER = 5.0  # seconds before a component that died is started again
+GROOM_EVERY = 3_600.0  # seconds
 _LOG_LIMIT = 10 * 1024 * 1024  # bytes
 _POLL = 0.5  # seconds
 
@@ -78,6 +80,7 @@ class Guard:
 
     def _keep(self) -> None:
         died: dict[str, float] = {}
+        groomed = 0.0
         while not self.ending.wait(_POLL):
             now = time.monotonic()
             for name, command in self.order["components"].items():
@@ -90,6 +93,9 @@ class Guard:
                 self.running[name] = self._launch(name, command)
             for log in (self.home / LOGS).glob("*.log"):
                 _bounded(log)
+            if time.time() - groomed > GROOM_EVERY:
+                groomed = time.time()
+                task_logs.groom(self.home / TASK_LOGS, groomed)
 
     def _launch(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
         with (self.home / LOGS / f"{name}.log").open("ab") as sink:
