@@ -166,6 +166,8 @@ def test_up_produce_consume_down(tmp_path: Path, headgate: Headgate) -> None:
 
 def _use(headgate: Headgate, up: dict[str, Any]) -> None:
     assert last_object(headgate("up", "--json")) == {**up, "already": True}
+    code, _, err = headgate("up", "--port", "1")
+    assert (code, f"a broker runs already at {up['servers']}" in err) == (6, True)
     made = last_object(headgate("topics", "--create", "bids", "--partitions", "2", "--json"))
     empty = {"topic": "bids", "earliest": 0, "latest": 0}
     assert made["partitions"] == [{**empty, "partition": 0}, {**empty, "partition": 1}]

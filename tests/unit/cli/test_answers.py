@@ -26,7 +26,8 @@ def test_init_then_list_and_plan(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir("shop")
     Path("pipelines/broken.yml").write_text("pipeline: 7\n")
     listed = {p["name"]: p for p in last_object(ask("list", "--json")[1])["pipelines"]}
-    assert listed["shop"]["state"] == "stopped"
+    assert (listed["shop"]["state"], listed["shop"]["has_run"]) == ("stopped", False)
+    assert "never run" in ask("list")[1]
     assert listed["broken"]["state"] == "invalid"
     assert "auctions" in listed
     assert last_object(ask("plan", "shop", "--json")[1])["pipeline"] == "shop"

@@ -164,8 +164,8 @@ def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
             entry = {"state": "invalid", "problem": str(error.problems[0])}
         else:
             layout = Layout.of(root, declared.name)
-            state, paused = overall(probe(layout, datetime.now(UTC))), paused_since(layout)
-            entry = {"pipeline": declared.name, "state": state}
+            jobs, paused = probe(layout, datetime.now(UTC)), paused_since(layout)
+            entry = {"pipeline": declared.name, "state": overall(jobs), "has_run": bool(jobs)}
             entry["paused"] = paused and paused.isoformat()
         found[file.stem] = {"name": file.stem, "file": str(file), **entry}
     if json:
@@ -182,6 +182,8 @@ def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
 def _in_words(entry: Mapping[str, object]) -> str:
     """A pipeline's state, and since when it is paused."""
     state, since = str(entry["state"]), entry.get("paused")
+    if not entry.get("has_run", True):
+        state = "never run"
     if not since:
         return state
     paused = f"{datetime.fromisoformat(str(since)):%F %T}Z"

@@ -21,6 +21,10 @@ class NoBrokerError(HeadgateError):
     exit_code: ClassVar[int] = 1
 
 
+class BrokerRunsError(HeadgateError):
+    exit_code: ClassVar[int] = exit_codes.LEASE_HELD
+
+
 class NotLocalError(HeadgateError):
     exit_code: ClassVar[int] = exit_codes.USAGE
 
@@ -44,7 +48,7 @@ def up(
     folder = broker_folder(root)
     if (there := presence.running(folder)) is not None:
         if port not in (None, 0, int(there.servers.rpartition(":")[2])) or foreground:
-            raise NoBrokerError(
+            raise BrokerRunsError(
                 f"a broker runs already at {there.servers} (process {there.pid})",
                 remedy=command("kafka", "down", root),
             )
