@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,11 +78,12 @@ class Station:
             records.append(Sent(value, key, partition))
         produce(self.broker, self.topic, records)
 
-    def send_to(self, partition: int, count: int, seed: int) -> None:
-        """Readings with ids of their own."""
+    def send_to(self, partition: int, count: int, seed: int) -> int:
+        """Readings with ids of their own; returns how many records they are."""
         mark = f'"id": "p{partition}-{seed}-'.encode()
         values = [v.replace(b'"id": "', mark) for v in of_the_past(count, seed)]
         produce(self.broker, self.topic, [Sent(v, partition=partition) for v in values])
+        return len(values)
 
     def let_one_join(self) -> None:
         add_partitions(self.broker, self.topic, NEW + 1)
@@ -91,11 +93,22 @@ class Station:
         """Until the closing clock has gone on without the silent one."""
         wait_until(lambda: self.has_idled, driver)
 
+    def let_the_silent_one_return(self, driver: Running) -> None:
+        """The closing clock waits for it again, until it has been silent for long enough."""
+        end = self.bronze["offsets"][str(QUIET)] + self.send_to(QUIET, 15, seed=14)
+        wait_until(lambda: self.bronze["offsets"][str(QUIET)] == end, driver)
+        stands = self.bronze["closing"]
+        wait_until(lambda: self.bronze["closing"] > stands, driver)
+
     @property
     def has_idled(self) -> bool:
-        now = state(self.root, "bronze/raw")
+        now = self.bronze
         clock = now["clocks"].get(str(QUIET))
         return bool(clock and now["closing"] and now["closing"] > clock)
+
+    @property
+    def bronze(self) -> dict[str, Any]:
+        return state(self.root, "bronze/raw")
 
     def wait_for(self, driver: Running, records: int) -> None:
         """Until bronze has so many more."""
@@ -106,7 +119,7 @@ class Station:
     def read(self) -> int:
         if not (self.root / "readings/bronze/raw/_delta_log").exists():
             return 0
-        return int(state(self.root, "bronze/raw")["total"].get("read", 0))
+        return int(self.bronze["total"].get("read", 0))
 
     def finish(self, *options: str) -> None:
         ended = run(self.declaration, self.root, *options)
@@ -171,6 +184,7 @@ def test_driver_and_broker_are_killed_while_records_come(station: Station) -> No
         station.declare("45 s", max_per_batch=2_000)  # or it would not be level for minutes
         driver = start(station.declaration, station.root, "--on")
         station.wait_for_idling(driver)
+        station.let_the_silent_one_return(driver)
         station.let_one_join()
         broker.kill()
         broker.restart()
