@@ -10,6 +10,8 @@ import pytest
 
 IN_FULL = "HEADGATE_CHAOS_ROUNDS" in os.environ
 
+in_full = pytest.mark.skipif(not IN_FULL, reason="only `make chaos` has the time")
+
 Case = TypeVar("Case", bound=tuple[object, ...])
 
 

@@ -1,0 +1,1 @@
+"""One Airflow for all tests of this package."""

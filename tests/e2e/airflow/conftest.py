@@ -1,0 +1,37 @@
+"""Airflow as people run it: scheduler, triggerer, dag-processor and API server as real processes,
+over a real driver. Whatever is done to them, one driver runs, or none where a stop was asked."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from headgate.supervision import local
+from tests.support.airflow import running_airflow
+from tests.support.airflow_site import CONTROL, STREAM, Site
+from tests.support.drivers import REPOSITORY
+from tests.support.readings import declare
+
+SHIPPED = REPOSITORY / "pipelines/headgate/templates/shop/dags"
+
+
+@pytest.fixture(scope="package")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One for all tests here. After everything that they did to it, each event is accounted for."""
+    folder = tmp_path_factory.mktemp("airflow")
+    (folder / "landing").mkdir()
+    declared = declare(folder / "pipelines", folder / "landing")
+    shutil.copytree(SHIPPED, folder / "dags")
+    with running_airflow(folder / "home", folder / "dags") as airflow:
+        place = Site(folder, airflow, declared)
+        try:
+            place.deliver()
+            airflow.switch_on(STREAM)
+            airflow.switch_on(CONTROL)
+            place.wait_for_owner()
+            yield place
+            place.accounts_for_every_event()
+        finally:
+            local.kill(place.layout)

@@ -1,0 +1,52 @@
+"""Whatever ends a driver, another one goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from tests.support.airflow_site import STREAM, SUPERVISE, Site
+from tests.support.drivers import PATIENCE
+from tests.support.rounds import in_full
+
+pytestmark = [pytest.mark.e2e, pytest.mark.recovery]
+KILLS = 20
+
+
+def test_a_driver_that_is_killed_is_replaced(site: Site) -> None:
+    airflow = site.airflow
+    airflow.wait(site.is_supervised, "the task never deferred")
+    site.absorbs()
+    first = site.wait_for_owner()
+    os.kill(first.pid, signal.SIGKILL)
+    seconds = site.absorbs()
+    assert site.wait_for_owner() != first
+    assert seconds < PATIENCE
+    assert "its driver is dead" in airflow.said(STREAM, SUPERVISE)
+
+
+@in_full
+def test_a_frozen_driver_is_replaced_and_ended(site: Site) -> None:
+    frozen = site.wait_for_owner()
+    os.kill(frozen.pid, signal.SIGSTOP)
+    site.wait_for_owner(other_than=frozen)
+    site.absorbs()
+    assert frozen.is_dead()
+
+
+@in_full
+def test_time_from_a_kill_to_the_next_gold(site: Site) -> None:
+    took = []
+    for _ in range(KILLS):
+        driver = site.wait_for_owner()
+        site.airflow.wait(site.is_supervised, "the task never deferred")
+        os.kill(driver.pid, signal.SIGKILL)
+        took.append(site.absorbs())
+        # A new attempt has a new budget of crashes, and does not wait between them.
+        site.airflow.wait(site.is_supervised, "the task never deferred again")
+        site.airflow.clear(STREAM, SUPERVISE)
+        site.airflow.wait(lambda: not site.is_supervised(), "the task was not cleared")
+    print("seconds from a kill to gold:", sorted(round(seconds, 1) for seconds in took))
+    assert sorted(took)[int(0.95 * KILLS)] < 60

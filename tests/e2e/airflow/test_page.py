@@ -1,0 +1,96 @@
+"""The page, links to it, and what is shown of a mistake."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from headgate.savepoints.store import savepoints
+from tests.support import browser
+from tests.support.airflow_site import STREAM, SUPERVISE, Site
+from tests.support.rounds import IN_FULL
+
+pytestmark = [pytest.mark.e2e, pytest.mark.recovery]
+PRESSED = """
+(() => {
+  const buttons = [...document.querySelectorAll(".actions button")];
+  const wanted = buttons.find((each) => !each.hidden && each.textContent === %s);
+  if (!wanted || wanted.getAttribute("aria-disabled") === "true") return false;
+  wanted.click();
+  return true;
+})()
+"""
+BROKEN = "pipeline: broken\nsources: 3\n"
+
+
+def test_the_task_leads_to_its_stream_and_to_sparks_log(site: Site) -> None:
+    airflow, driver = site.airflow, site.wait_for_owner()
+    airflow.wait(site.is_supervised, "the task never deferred")
+    links = airflow.links(STREAM, SUPERVISE)
+    assert links["Stream"] == f"/dags/{STREAM}/plugin/stream"
+    assert "INFO" in airflow.get(links["Spark log"]) or "WARN" in airflow.get(links["Spark log"])
+    (stream,) = json.loads(airflow.get("/headgate/api/streams"))["streams"]
+    assert (stream["name"], stream["error"]) == ("readings", None)
+    assert stream["life"]["condition"] == "running"
+    (job,) = stream["life"]["jobs"]
+    assert job["process"].split()[0] == str(driver.pid)
+
+
+@pytest.mark.skipif(not browser.is_there, reason="needs the package chromium")
+def test_the_page_and_its_buttons(site: Site, tmp_path: Path) -> None:
+    """As whoever opens it uses it."""
+    airflow, before = site.airflow, site.wait_for_owner()
+    airflow.wait(site.is_supervised, "the task never deferred")
+    address = f"{airflow.address}/auth/token/login?next=/headgate/"
+    with browser.opened(address, tmp_path / "profile") as page:
+
+        def shows(*words: str) -> bool:
+            shown = page.run("document.body?.innerText ?? ''")
+            return all(word in shown for word in words)
+
+        def press(label: str, action: str) -> None:
+            """And wait until what it asks for is done."""
+            airflow.wait(lambda: page.run(PRESSED % json.dumps(label)), f"no button {label}")
+            page.run("document.querySelector('#confirm[open] .primary')?.click()")
+            airflow.wait(lambda: shows(f"{action}: done"), f"{label} was not carried out")
+
+        airflow.wait(lambda: shows("readings", "running"), "the page does not show it")
+        taken = len(savepoints(site.layout))
+        press("Savepoint", "savepoint")
+        assert len(savepoints(site.layout)) == taken + 1
+        if IN_FULL:
+            press("Restart", "restart")
+            restarted = site.wait_for_owner(other_than=before)
+            press("Stop with savepoint", "stop with savepoint")
+            assert site.drivers() == []
+            assert len(savepoints(site.layout)) == taken + 2
+            press("Restore…", "start from savepoint")
+            restored = site.wait_for_owner(other_than=restarted)
+            assert site.jobs[0].state == "running"
+            press("Take over", "take over")
+            site.wait_for_owner(other_than=restored)
+            press("Stop", "stop")
+            assert site.drivers() == []
+            airflow.wait(lambda: shows("stopped"), "the page does not show that it rests")
+            press("Start", "start")
+            site.wait_for_owner()
+        assert page.faults == []
+    site.absorbs()
+
+
+def test_a_mistake_is_an_import_error_that_disturbs_no_dag(site: Site) -> None:
+    broken = site.folder / "pipelines/broken.yml"
+    broken.write_text(BROKEN)
+    airflow = site.airflow
+    airflow.wait(lambda: airflow.ask("GET", "/importErrors")["import_errors"], "it is not told")
+    (error,) = airflow.ask("GET", "/importErrors")["import_errors"]
+    assert f"{broken}:2" in error["stack_trace"]
+    assert error["filename"] == "declarations.py"
+    dag = airflow.ask("GET", f"/dags/{STREAM}")
+    assert (dag["is_stale"], dag["has_import_errors"]) == (False, False)
+    broken.unlink()
+    airflow.wait(
+        lambda: not airflow.ask("GET", "/importErrors")["import_errors"], "it does not go away"
+    )

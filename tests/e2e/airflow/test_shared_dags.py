@@ -1,0 +1,54 @@
+"""What else the DAGs of streams do: control them, and look after all of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import savepoints
+from headgate.storage.layout import Layout
+from tests.support.airflow_site import CONTROL, Site
+from tests.support.rounds import in_full
+
+pytestmark = [pytest.mark.e2e, pytest.mark.recovery]
+
+
+@in_full
+def test_restart_and_savepoint_from_the_form(site: Site) -> None:
+    before = site.wait_for_owner()
+    site.airflow.trigger(CONTROL, action="stop with savepoint")
+    site.airflow.wait(lambda: not site.drivers(), "the driver runs on")
+    path = Layout.savepoint("").rpartition("/")[0]
+    site.airflow.wait(lambda: site.layout.storage.list(path), "no savepoint was taken")
+    site.airflow.trigger(CONTROL, action="start from savepoint")
+    site.wait_for_owner(other_than=before)
+    site.absorbs()
+
+
+@pytest.mark.parametrize(
+    ("dag", "tasks"),
+    [
+        ("headgate__health", {"freshness", "backlog", "late", "quarantine", "ledger"}),
+        ("headgate__maintenance", {"reconcile", "savepoint", "compact", "vacuum", "ledger"}),
+    ],
+)
+def test_the_dags_that_all_streams_share(site: Site, dag: str, tasks: set[str]) -> None:
+    """Beside the running driver. The hostile events are far more than a healthy stream has."""
+    airflow, driver = site.airflow, site.wait_for_owner()
+    airflow.ask("PATCH", f"/dags/{dag}", {"is_paused": False})
+    run = airflow.trigger(dag)
+    over = {"success", "failed"}
+    airflow.wait(
+        lambda: (
+            set(airflow.states(dag, run).values()) <= over
+            and len(airflow.states(dag, run)) == len(tasks)
+        ),
+        f"{dag} does not end: {airflow.states(dag, run)}",
+    )
+    failed = {task for (task, _), state in airflow.states(dag, run).items() if state == "failed"}
+    assert failed == ({"late", "quarantine"} if dag == "headgate__health" else set())
+    airflow.ask("PATCH", f"/dags/{dag}", {"is_paused": True})
+    assert site.owner == driver
+    if dag == "headgate__maintenance":
+        taken = [each for each in savepoints(site.layout) if isinstance(each, Savepoint)]
+        assert dag in {savepoint.note for savepoint in taken}

@@ -1,0 +1,125 @@
+"""Whatever is done to the task that looks after a stream, one driver runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from urllib.parse import quote
+
+import pytest
+
+from tests.support.airflow_site import CONTROL, STREAM, SUPERVISE, Site
+from tests.support.rounds import in_full
+
+pytestmark = [pytest.mark.e2e, pytest.mark.recovery]
+RACING = """
+from airflow.sdk import DAG
+from headgate.airflow import StreamOperator
+
+with DAG("racing", schedule=None, max_active_runs=2):
+    StreamOperator(task_id="supervise", **{about})
+"""
+
+
+def test_a_cleared_task_adopts_the_driver(site: Site) -> None:
+    before = site.wait_for_owner()
+    site.airflow.wait(site.is_supervised, "the task never deferred")
+    site.airflow.clear(STREAM, SUPERVISE)
+    site.airflow.wait(lambda: not site.is_supervised(), "the task was not cleared")
+    site.airflow.wait(site.is_supervised, "the task never deferred again")
+    site.absorbs()
+    assert site.owner == before
+
+
+@pytest.mark.parametrize("state", ["failed", pytest.param("success", marks=in_full)])
+def test_a_marked_task_ends_the_stream_until_it_is_started_again(site: Site, state: str) -> None:
+    site.wait_for_owner()
+    site.airflow.wait(site.is_supervised, "the task never deferred")
+    runs = len(site.airflow.runs(STREAM))
+    site.airflow.set_state(STREAM, SUPERVISE, state)
+    site.airflow.wait(lambda: not site.drivers(), "the driver runs on")
+    site.airflow.wait(lambda: len(site.airflow.runs(STREAM)) > runs, "no run came after it")
+    site.airflow.wait(
+        lambda: "rests: somebody asked it to stop" in site.airflow.said(STREAM, SUPERVISE),
+        "nobody says that it rests",
+    )
+    assert site.drivers() == []
+    site.airflow.trigger(CONTROL, action="start")
+    site.wait_for_owner()
+    site.absorbs()
+
+
+def test_a_second_run_waits(site: Site) -> None:
+    before = site.wait_for_owner()
+    site.airflow.wait(site.is_supervised, "the task never deferred")
+    second = site.airflow.trigger(STREAM)
+    site.absorbs()
+    states = {run["dag_run_id"]: run["state"] for run in site.airflow.runs(STREAM)}
+    assert states.pop(second) == "queued"
+    assert "running" in states.values()
+    assert site.drivers() == [before.pid]
+    site.airflow.ask("DELETE", f"/dags/{STREAM}/dagRuns/{quote(second, safe='')}")
+
+
+@in_full
+def test_two_runs_race_for_a_stream(site: Site) -> None:
+    """Of a DAG by hand, while nothing runs; the lease decides."""
+    airflow, before = site.airflow, site.wait_for_owner()
+    airflow.wait(site.is_supervised, "the task never deferred")
+    about = {"file": str(site.declared.file), "name": "readings", "root": site.layout_root}
+    (site.folder / "dags/racing.py").write_text(RACING.format(about=about))
+    airflow.switch_on("racing")
+    airflow.ask("PATCH", f"/dags/{STREAM}", {"is_paused": True})
+    os.kill(before.pid, signal.SIGKILL)
+    runs = [airflow.trigger("racing") for _ in range(2)]
+    site.wait_for_owner(other_than=before)
+    airflow.wait(
+        lambda: all(airflow.states("racing", run) == {(SUPERVISE, -1): "deferred"} for run in runs),
+        "not both look after it",
+    )
+    assert len(site.drivers()) == 1
+    site.absorbs()
+    airflow.ask("PATCH", f"/dags/{STREAM}", {"is_paused": False})
+    airflow.wait(site.is_supervised, "the task never deferred again")
+    assert len(site.drivers()) == 1
+    (site.folder / "dags/racing.py").unlink()
+    for run in runs:
+        path = f"/dags/racing/dagRuns/{quote(run, safe='')}"
+        airflow.ask("PATCH", path, {"state": "failed"})
+    # The run that came last was ended by hand, so the stream rests.
+    airflow.wait(lambda: not site.drivers(), "the driver runs on")
+    airflow.trigger(CONTROL, action="start")
+    site.wait_for_owner()
+
+
+@in_full
+def test_a_worker_is_killed_while_it_starts_a_driver(site: Site) -> None:
+    airflow, before = site.airflow, site.wait_for_owner()
+    airflow.wait(site.is_supervised, "the task never deferred")
+    os.kill(before.pid, signal.SIGKILL)
+    airflow.wait(lambda: set(site.drivers()) - {before.pid}, "nobody starts a driver")
+    for process in airflow.workers(STREAM, SUPERVISE):
+        process.kill()
+    site.wait_for_owner(other_than=before)
+    airflow.wait(site.is_supervised, "nobody looks after it")
+    site.absorbs()
+    assert len(site.drivers()) == 1
+
+
+@in_full
+def test_a_paused_dag_leaves_its_stream_alone(site: Site) -> None:
+    """It runs on; once it has died, it is started when the DAG is on again."""
+    before = site.wait_for_owner()
+    site.airflow.wait(site.is_supervised, "the task never deferred")
+    site.airflow.ask("PATCH", f"/dags/{STREAM}", {"is_paused": True})
+    site.absorbs()
+    assert site.owner == before
+    (stream,) = json.loads(site.airflow.get("/headgate/api/streams"))["streams"]
+    assert (stream["is_paused"], stream["life"]["is_alive"]) == (True, True)
+    os.kill(before.pid, signal.SIGKILL)
+    site.airflow.wait(lambda: not site.is_supervised(), "nobody sees that it is dead")
+    assert site.drivers() == []
+    site.airflow.ask("PATCH", f"/dags/{STREAM}", {"is_paused": False})
+    site.wait_for_owner(other_than=before)
+    site.absorbs()

@@ -1,0 +1,116 @@
+"""A project with one pipeline in a real Airflow, and what can be done to it."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psutil
+
+from headgate.ledger.by_id import by_id
+from headgate.spec.load import load
+from headgate.spec.model import Pipeline
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import Owner
+from headgate.supervision.finality import final_up_to
+from headgate.supervision.hours import whole
+from headgate.supervision.job_state import JobState, probe
+from tests.support.airflow import Airflow
+from tests.support.events import reading, readings
+from tests.support.landing import ARRIVED, Landing
+from tests.support.readings import NOON
+
+GOLD, STREAM, CONTROL = "readings__gold", "readings__stream", "readings__control"
+SUPERVISE = "supervise"
+"""The task of STREAM."""
+
+
+class Site:
+    """A project with one pipeline, and its DAGs in a real Airflow."""
+
+    def __init__(self, folder: Path, airflow: Airflow, declared: Pipeline) -> None:
+        self.airflow = airflow
+        self.folder = folder
+        self.declared = declared
+        self.layout = Layout.of(str(folder / "lake"), declared.name)
+        self.landing = Landing(folder / "landing")
+        self._delivered = 0
+        self._events = 0
+
+    def deliver(self, *events: bytes, arrived: datetime = ARRIVED) -> int:
+        """A file more; returns how many events there are now."""
+        self._delivered += 1
+        sent = events or tuple(readings(40, seed=self._delivered))
+        self.landing.write(f"{self._delivered:03d}.json", b"\n".join(sent), arrived)
+        self._events += len(sent)
+        return self._events
+
+    @property
+    def layout_root(self) -> str:
+        return str(self.folder / "lake")
+
+    @property
+    def jobs(self) -> tuple[JobState, ...]:
+        return probe(self.layout, datetime.now(UTC))
+
+    @property
+    def owner(self) -> Owner | None:
+        """Of the one driver that runs, with its tables open."""
+        alive = [job for job in self.jobs if job.is_alive and job.is_open]
+        assert len(alive) <= 1
+        return alive[0].owner if alive else None
+
+    @property
+    def batch(self) -> int:
+        return max((job.n or 0 for job in self.jobs), default=0)
+
+    def drivers(self) -> list[int]:
+        """Every process that runs the pipeline, whoever knows of it."""
+        found = []
+        for process in psutil.process_iter(["pid", "cmdline"]):
+            line = process.info["cmdline"] or []
+            if "headgate.cli" in line and str(self.declared.file) in line:
+                found.append(process.info["pid"])
+        return found
+
+    def wait_for_owner(self, other_than: Owner | None = None) -> Owner:
+        self.airflow.wait(
+            lambda: self.owner not in (None, other_than),
+            f"no driver came: {self.airflow.said(STREAM, SUPERVISE)}",
+        )
+        owner = self.owner
+        assert owner is not None
+        return owner
+
+    def absorbs(self) -> float:
+        """A file that is delivered now becomes gold; returns after how many seconds."""
+        began, batch = time.monotonic(), self.batch
+        self.deliver()
+        self.airflow.wait(lambda: self.batch > batch, "what was delivered is not absorbed")
+        return time.monotonic() - began
+
+    def final(self) -> datetime | None:
+        """Up to when the windows of gold are final."""
+        return final_up_to(self.layout, load(self.declared.file), "per_minute")
+
+    def pass_by(self, hours: int) -> datetime:
+        """The event clock goes on for so long; returns the end of the last hour that is over."""
+        start = whole(self.final() or NOON) + timedelta(hours=hours, minutes=30)
+        event = reading(f"after-{start:%F-%H}", start, site="North", value=1)
+        self.deliver(event, arrived=start)
+        self.airflow.wait(
+            lambda: (reached := self.final()) and reached > start - timedelta(minutes=1), "no C"
+        )
+        return whole(start)
+
+    def is_supervised(self) -> bool:
+        task = self.airflow.task(STREAM, SUPERVISE)
+        return task is not None and task["state"] == "deferred"
+
+    def accounts_for_every_event(self) -> None:
+        events, declared = self.deliver(), load(self.declared.file)
+        self.airflow.wait(
+            lambda: by_id(self.layout, declared).rows == events, "not all is absorbed"
+        )
+        assert by_id(self.layout, declared).findings == ()
