@@ -30,6 +30,7 @@ async function look() {
   } catch {
     trouble("Airflow does not answer. What is shown may be old.");
   }
+  find("waiting").hidden = true;
   if (!document.hidden) timer = setTimeout(look, EVERY);
 }
 
