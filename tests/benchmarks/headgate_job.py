@@ -8,8 +8,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from headgate.jobs.driver import Driver, Task
+from headgate.jobs.driver import Driver
 from headgate.jobs.progress import Progress
+from headgate.jobs.task import Task
 from headgate.spec.load import load
 from tests.benchmarks.measuring import Meter
 from tests.support.driver_jvm import jvm

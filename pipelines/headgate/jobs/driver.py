@@ -5,17 +5,14 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.failpoints import failpoint
 from headgate.jobs import session
-from headgate.jobs.anew import NOTHING, Anew
 from headgate.jobs.errors import StopRequested
 from headgate.jobs.failing import failure_told, named
 from headgate.jobs.feeds.feed import Feed
@@ -33,40 +30,19 @@ from headgate.jobs.progress import Progress
 from headgate.jobs.publishing import Publications
 from headgate.jobs.savepointing import Schedule
 from headgate.jobs.scratch import job_name, remove_left_behind, scratch_folder
+from headgate.jobs.task import Task
 from headgate.jobs.turns import Turns
 from headgate.savepoints.clone import require_whole
 from headgate.sources import reference
 from headgate.sources.files.intake import FilesIntake
-from headgate.spec.model import Pipeline
 from headgate.storage.documents import write_document
 from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS
 from headgate.storage.pausing import paused_since
 from headgate.storage.stopping import stop_requested
 from headgate.tables.errors import FencedError
 
 POLL = 0.25  # seconds between looks at stop requests, the lease and the upstream
 TRIGGER = "250 milliseconds"
-
-
-@dataclass(frozen=True)
-class Task:
-    """What a driver is asked to do. ``layers`` are those it writes: all of them is *fused*;
-    ``once`` ends when everything the source has now is absorbed; ``accept_gap`` passes over what a
-    topic has lost; ``anew`` says which tables are emptied first; ``only_open`` ends when the tables
-    are open."""
-
-    pipeline: Pipeline
-    root: str
-    layers: Sequence[str] = LAYERS
-    once: bool = False
-    close_windows: bool = False
-    take_over: bool = False
-    accept_gap: bool = False
-    anew: Anew = NOTHING
-    only_open: bool = False
-    cores: int = 2
-    jars: Sequence[Path] = ()
 
 
 class Driver:

@@ -94,7 +94,8 @@ def _run(
     require_java()
     jars = jars_for(declared)
     divert(spark_log(layout, "fused"))
-    from headgate.jobs.driver import Driver, Task
+    from headgate.jobs.driver import Driver
+    from headgate.jobs.task import Task
 
     def gave_up() -> None:
         driver.stop()

@@ -148,7 +148,8 @@ def _drive(
     divert(log)
     # Jobs of a layer each share the other one: one of them looks after it.
     keep_bounded((log, run_log(layout)) if "bronze" in layers else (log,))
-    from headgate.jobs.driver import Driver, Task
+    from headgate.jobs.driver import Driver
+    from headgate.jobs.task import Task
 
     cores = os.cpu_count() or 2
     task = Task(
