@@ -100,8 +100,8 @@ def in_short() -> Iterator[Variant]:
         yield Variant("entry", table, ways[number])
         yield Variant("entry", table, ways[number + 2])
         yield Variant("data", table, ways[number + 1])
-    yield Variant("data", "gold/sliding", "flipped")
-    yield Variant("data", "silver/strong", "flipped")
+    for table in ("bronze/raw", "silver/strong", "gold/sliding"):
+        yield Variant("data", table, "flipped")
     for number, table in enumerate(CHECKPOINTED):
         yield Variant("checkpoint", table, ways[number])
         yield Variant("checkpoint", table, ways[number + 2])

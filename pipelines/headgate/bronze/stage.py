@@ -22,6 +22,7 @@ from headgate.bronze.sequencing import Sequenced, sequence
 from headgate.spec.model import Record, Source
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
+from headgate.tables.footers import Footers
 from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros
 from headgate.tables.live_files import overlapping_files
 from headgate.tables.projection import Projection
@@ -68,6 +69,7 @@ class BronzeStage:
         )
         self._columns = Projection(*self._stamped_columns())
         self._seen: Seen | None = None
+        self._footers = Footers(self.table)
 
     @property
     def shape(self) -> Shape:
@@ -171,7 +173,7 @@ class BronzeStage:
     def _load_seen(self, spans: Sequence[Span]) -> pa.Table:
         """The ids of bronze whose event times lie in ``spans``."""
         # On the handle of this step: refreshing here would take the fence away.
-        files = overlapping_files(self.table.handle, "event_time", spans)
+        files = self._footers.of(overlapping_files(self.table.handle, "event_time", spans))
         if not files:
             return SEEN.empty_table()
         rows = Rows(self._spark, self.table).of(files)

@@ -17,6 +17,7 @@ from headgate.storage.files import Storage
 from headgate.tables.damage import require_sound
 from headgate.tables.data_file import DataFile
 from headgate.tables.frames import arrow_schema, struct_type
+from headgate.tables.history import with_footers
 from headgate.tables.live_files import live_files
 from headgate.tables.table import Table
 
@@ -55,7 +56,9 @@ class Quarantining:
     def new(self, rows: pa.Table, quarantine: Table) -> pa.Table:
         """Those of some rows that quarantine does not hold yet. Raises OSError where a file of it
         is damaged."""
-        known = [_positions(quarantine.storage, file) for file in live_files(quarantine.handle)]
+        handle = quarantine.handle
+        files = with_footers(quarantine, handle.version(), live_files(handle))
+        known = [_positions(quarantine.storage, file) for file in files]
         if not known:
             return rows
         places = rows.select(_POSITION).append_column("row", pa.array(range(len(rows))))
