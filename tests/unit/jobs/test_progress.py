@@ -53,7 +53,8 @@ def test_a_minute_without_events_is_written_as_it_goes(
     write = Storage.write
 
     def counted(storage: Storage, path: str, content: bytes) -> None:
-        writes.append(path)
+        if storage == tables.layout.storage:  # leases of other tests are renewed meanwhile
+            writes.append(path)
         write(storage, path, content)
 
     monkeypatch.setattr(Storage, "write", counted)
