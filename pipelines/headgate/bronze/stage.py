@@ -22,8 +22,8 @@ from headgate.bronze.sequencing import Sequenced, sequence
 from headgate.spec.model import Record, Source
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
-from headgate.tables.footers import Footers
 from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros
+from headgate.tables.history import Footers
 from headgate.tables.live_files import overlapping_files
 from headgate.tables.projection import Projection
 from headgate.tables.record_shape import record_shape
@@ -173,7 +173,9 @@ class BronzeStage:
     def _load_seen(self, spans: Sequence[Span]) -> pa.Table:
         """The ids of bronze whose event times lie in ``spans``."""
         # On the handle of this step: refreshing here would take the fence away.
-        files = self._footers.of(overlapping_files(self.table.handle, "event_time", spans))
+        handle = self.table.handle
+        files = overlapping_files(handle, "event_time", spans)
+        files = self._footers.of(handle.version(), files)
         if not files:
             return SEEN.empty_table()
         rows = Rows(self._spark, self.table).of(files)

@@ -107,19 +107,43 @@ def _from_live_files(
     return (Commit(version, state, with_footers(table, version, files)), *later)
 
 
+class Footers:
+    """The checksums of a table's footers. Each entry of the log is read once, back to the oldest
+    file that was ever asked for."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._known: dict[str, int] = {}
+        self._newest = -1
+        self._older: Iterator[Commit] = iter(())
+
+    def of(self, version: int, files: Iterable[DataFile]) -> tuple[DataFile, ...]:
+        """Some files of a version, with the checksums of their footers as far as the log still
+        says them. No version is older than the one before."""
+        wanted = tuple(files)
+        with suppress(LogGapError):
+            self._read_newer(version)
+            missing = {file.path for file in wanted} - self._known.keys()
+            while missing and (commit := next(self._older, None)) is not None:
+                self._known |= commit.state.footers
+                missing -= commit.state.footers.keys()
+        return tuple(replace(f, footer=self._known.get(f.path, f.footer)) for f in wanted)
+
+    def _read_newer(self, version: int) -> None:
+        commits = lineage(self._table, version)
+        if self._newest < 0:
+            self._older = commits
+        elif version > self._newest:
+            for commit in commits:
+                if commit.version <= self._newest:
+                    break
+                self._known |= commit.state.footers
+        self._newest = version
+
+
 def with_footers(table: Table, version: int, files: Iterable[DataFile]) -> tuple[DataFile, ...]:
-    """Some files of a version, with the checksums of their footers as far as the log still says
-    them. Reads the log back until it has found all."""
-    found = {file.path: file for file in files}
-    missing = set(found)
-    with suppress(LogGapError):
-        for commit in lineage(table, version):
-            for path in missing & commit.state.footers.keys():
-                found[path] = replace(found[path], footer=commit.state.footers[path])
-                missing.discard(path)
-            if not missing:
-                break
-    return tuple(found.values())
+    """``Footers.of``, for who asks once."""
+    return Footers(table).of(version, files)
 
 
 def _gap(table: Table, reached: int, following: int) -> LogGapError:
