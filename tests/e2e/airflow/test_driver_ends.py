@@ -28,6 +28,17 @@ def test_a_driver_that_is_killed_is_replaced(site: Site) -> None:
 
 
 @in_full
+def test_a_driver_that_the_system_ends_is_replaced(site: Site) -> None:
+    """As a machine does that goes down: nobody has asked the stream to stop."""
+    first = site.wait_for_owner()
+    site.airflow.wait(site.is_supervised, "the task never deferred")
+    os.kill(first.pid, signal.SIGTERM)
+    site.wait_for_owner(other_than=first)
+    site.absorbs()
+    assert len(site.drivers()) == 1
+
+
+@in_full
 def test_a_frozen_driver_is_replaced_and_ended(site: Site) -> None:
     frozen = site.wait_for_owner()
     os.kill(frozen.pid, signal.SIGSTOP)

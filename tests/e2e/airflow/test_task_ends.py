@@ -94,13 +94,14 @@ def test_two_runs_race_for_a_stream(site: Site) -> None:
 
 
 @in_full
-def test_a_worker_is_killed_while_it_starts_a_driver(site: Site) -> None:
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_worker_ends_while_it_starts_a_driver(site: Site, how: signal.Signals) -> None:
     airflow, before = site.airflow, site.wait_for_owner()
     airflow.wait(site.is_supervised, "the task never deferred")
     os.kill(before.pid, signal.SIGKILL)
     airflow.wait(lambda: set(site.drivers()) - {before.pid}, "nobody starts a driver")
     for process in airflow.workers(STREAM, SUPERVISE):
-        process.kill()
+        process.send_signal(how)
     site.wait_for_owner(other_than=before)
     airflow.wait(site.is_supervised, "nobody looks after it")
     site.absorbs()
