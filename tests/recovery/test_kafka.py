@@ -41,6 +41,8 @@ QUIET = PARTITIONS
 NEW = PARTITIONS + 1
 """One that is added while a driver runs."""
 IDLE = timedelta(seconds=20)
+KILLS = 6
+"""In a round at random: starting and ending one costs as much as two kills."""
 ROUNDS = int(os.environ.get("HEADGATE_CHAOS_ROUNDS", "0"))
 # Each leaves the next driver something else to take up; files are not listed here.
 IN_SHORT = ("bronze.committed:2", "bronze.staged", "gold.staged")
@@ -249,7 +251,7 @@ def test_killed_at_random(station: Station, seed: int) -> None:
     with Producing(
         station.broker, station.topic, PARTITIONS, of_the_past(30_000, seed)
     ) as producing:
-        for number in range(3):
+        for number in range(KILLS):
             name = chance.choice(PLACES).partition(":")[0]
             failpoint = chance.choice(["", f"{name}:{chance.randrange(1, 5)}"])
             driver = start(station.declaration, station.root, "--on", failpoint=failpoint)

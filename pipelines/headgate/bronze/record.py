@@ -28,7 +28,7 @@ STRICT = {
 
 
 class RecordParser:
-    """Parses records of one declaration; a suspect is judged by its ``judged_bytes``.
+    """Parses records of one declaration; a suspect is judged by its ``text``.
     The expressions are made once: building them anew for every batch costs more than a small
     batch's data."""
 
@@ -36,14 +36,13 @@ class RecordParser:
         record, format = source.record, source.format
         self._record = record
         self._format = format
-        self._text = F.col("parse") if format == "csv" else F.col("value").cast("string")
-        self.judged_bytes = F.col("parse").cast("binary") if format == "csv" else F.col("value")
+        self.text = F.col("parse" if format == "csv" else "value")
         decimals = self._json_columns("decimal")
-        odd = (is_odd(self._text, decimals) if decimals else F.lit(False)).alias("_odd")
+        odd = (is_odd(self.text, decimals) if decimals else F.lit(False)).alias("_odd")
         parsable = (
-            F.when(F.col("_odd"), tamed(self._text, decimals)).otherwise(self._text)
+            F.when(F.col("_odd"), tamed(self.text, decimals)).otherwise(self.text)
             if decimals
-            else self._text
+            else self.text
         )
         parsed = F.from_json(parsable, self._raw_type(), STRICT).alias("_raw")
         time = event_time(_raw(record.event_time.column), record.event_time)
@@ -78,7 +77,7 @@ class RecordParser:
             Projection(
                 "partition",
                 "offset",
-                self.judged_bytes.alias("text"),
+                self.text.cast("binary").alias("text"),
                 F.col("event_id").isNull().alias("no_id"),
                 F.col("event_time").isNull().alias("no_time"),
                 F.col("_raw._corrupt").isNotNull().alias("corrupt"),
@@ -142,20 +141,21 @@ class RecordParser:
         object for a string, and gives a number beyond a double's range as text in quotes: hence
         the looks at braces and at how strings begin.
         """
-        all_but_last = F.substring(
-            self.judged_bytes, F.lit(1), F.octet_length(self.judged_bytes) - 1
-        )
+        # Of the bytes: a substring of text would be counted in characters, one by one.
+        size = F.octet_length(self.text)
+        all_but_last = F.substring(self.text.cast("binary"), F.lit(1), size - 1)
         one_brace = ~all_but_last.cast("string").contains("}")
         plain = [
             F.col("_raw._corrupt").isNull(),
-            F.is_valid_utf8(self._text),
-            self._text.endswith("}"),
+            F.is_valid_utf8(self.text),
+            self.text.endswith("}"),
             one_brace,
             F.col("event_id").isNotNull(),
             F.col("event_time").isNotNull(),
             *(
-                ~F.substring(_raw(n), 1, 1).isin("{", "[", '"')
+                ~_raw(n).startswith(sign)
                 for n in self._json_columns("string")
+                for sign in ("{", "[", '"')
             ),
             *(F.abs(_raw(n)) != float("inf") for n in self._json_columns("double", "float")),
             *([~F.col("_odd")] if self._json_columns("decimal") else []),
@@ -163,7 +163,7 @@ class RecordParser:
         ]
         if self._record.unknown_fields != "ignore":
             names = F.array(*(F.lit(c.name) for c in self._record.schema))
-            plain.append(F.size(F.array_except(F.json_object_keys(self._text), names)) == 0)
+            plain.append(F.size(F.array_except(F.json_object_keys(self.text), names)) == 0)
         return ~reduce(Column.__and__, (F.coalesce(p, F.lit(True)) for p in plain))
 
     def _json_columns(self, *kinds: str) -> list[str]:

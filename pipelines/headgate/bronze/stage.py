@@ -65,7 +65,7 @@ class BronzeStage:
         # Expressions are made once: building them anew for every batch costs more than a small
         # batch's rows.
         self._thin_columns = Projection(
-            *_thin_columns(source.record), _size(self._parser.judged_bytes)
+            *_thin_columns(source.record), _size(self._parser.text)
         )
         self._columns = Projection(*self._stamped_columns())
         self._seen: Seen | None = None
@@ -151,6 +151,7 @@ class BronzeStage:
             "record": ~unreadable,
         }
         computed = {name: F.when(where, F.col(name)) for name, where in readable.items()}
+        computed["value"] = F.col("value").cast("binary")
         computed["duplicate"] = F.coalesce("duplicate", F.lit(False))
         if record.duplicates and record.duplicates.differing == "quarantine":
             early = F.col("reason").isin(*(r.value for r in (*BEFORE_FUTURE, Reason.FUTURE)))

@@ -22,7 +22,7 @@ def iso_time(text: Column) -> Column:
     """``text`` as a timestamp; digits beyond microseconds are cut off. An offset may carry it out
     of the years 1 to 9999: see :func:`in_range`."""
     # The session's zone is UTC. Spark takes longer over a Z than over all the digits.
-    digits = F.when(text.endswith("Z"), F.substring(text, F.lit(1), F.length(text) - 1))
+    digits = F.when(text.endswith("Z"), F.substring(text, F.lit(1), F.octet_length(text) - 1))
     return F.when(text.rlike(ISO), F.coalesce(digits, text).cast("timestamp"))
 
 

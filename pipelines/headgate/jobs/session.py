@@ -89,6 +89,8 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.hadoop.parquet.enable.summary-metadata": "false",
         "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
         "spark.hadoop.parquet.size.statistics.enabled": "false",
+        # Nobody looks for a document by its first and last one.
+        "spark.hadoop.parquet.column.statistics.enabled#value": "false",
         # The default manager forks a process for every file; our checkpoint is disposable.
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing."

@@ -1,7 +1,7 @@
 """The one shape in which every source hands its records to bronze.
 
 =============  ====================================  ==========================================
-value          binary                                the bytes, exactly as read
+value          string                                the bytes, exactly as read
 parse          string                                CSV only: the cells as a JSON object of texts
 key            binary                                the broker's key; null for files
 headers        array<struct<key, value>>             the broker's headers; null for files
@@ -11,6 +11,9 @@ file | topic   string                                path under the landing fold
 ingested_at    timestamp                             file modification time or broker time
 seen_at        timestamp                             what "future" is measured from
 =============  ====================================  ==========================================
+
+Spark's strings hold any bytes, valid UTF-8 or not, and are looked at without being copied, which
+binaries are at every look. Bronze stores ``value`` as binary.
 """
 
 from __future__ import annotations
@@ -29,6 +32,6 @@ def offset_of(sequence: int, position: int = 0) -> int:
 def record_shape(place: str) -> str:
     """The Spark schema; ``place`` is the source's: ``file`` or ``topic``."""
     return (
-        f"value binary, key binary, headers {HEADERS}, partition int, offset bigint, "
+        f"value string, key binary, headers {HEADERS}, partition int, offset bigint, "
         f"{place} string, ingested_at timestamp, seen_at timestamp"
     )

@@ -40,15 +40,14 @@ class FilesReader:
         self._landing = landing
         self._source = source
         self._line = Projection(
-            F.col("value").alias("line"),
+            "value",
             F.col("_metadata.file_path").alias("uri"),
             F.col("_metadata.file_block_start").alias("start"),
         )
-        self._counts = F.expr(r"substr(line, 1, 1) = '{' or not line rlike r'^[ \t\r]*$'")
+        self._counts = F.expr(r"startswith(value, '{') or not value rlike r'^[ \t\r]*$'")
         row = F.monotonically_increasing_id().bitwiseAND(_ROW_BITS)
         self._numbered = Projection(
-            F.col("line").cast("binary").alias("value"),
-            "line",
+            "value",
             "uri",
             (F.col("start") + row).alias("position"),
         )
@@ -106,7 +105,7 @@ class FilesReader:
             **_QUOTES,
         }
         lines = self._lines(files).where("position > 0")
-        line = F.regexp_replace("line", r"\r$", "")
+        line = F.regexp_replace("value", r"\r$", "")
         cells = lines.withColumn("cells", F.from_csv(line, schema, options))
         fields = F.struct(*(F.col(f"cells.`{_quoted(name)}`").alias(name) for name in header))
         parse = F.when(F.col("cells._corrupt").isNull(), F.to_json(fields))
@@ -121,7 +120,7 @@ class FilesReader:
         text = F.to_json(F.struct(*(F.col(f"`{_quoted(c)}`") for c in rows.columns)))
         row = F.monotonically_increasing_id().bitwiseAND(_ROW_BITS)
         return rows.select(
-            text.cast("binary").alias("value"),
+            text.alias("value"),
             text.alias("parse"),
             F.col("_metadata.file_path").alias("uri"),
             row.alias("position"),
@@ -133,7 +132,7 @@ class FilesReader:
         rows = reader.parquet(*self._paths(files))
         text = F.to_json(F.struct(*(F.col(f"`{_quoted(c)}`") for c in rows.columns)))
         return rows.select(
-            text.cast("binary").alias("value"),
+            text.alias("value"),
             F.col("_metadata.file_path").alias("uri"),
             F.col("_metadata.row_index").alias("position"),
         )

@@ -54,7 +54,7 @@ class KafkaReader:
         sent_at = F.when(F.col("timestamp") <= F.lit(_LAST), F.col("timestamp"))
         seen_at = F.when(made, sent_at).otherwise(F.least(sent_at, F.col("now")))
         self._record = Projection(
-            "value",
+            F.col("value").cast("string").alias("value"),
             "key",
             F.col("headers").cast(HEADERS).alias("headers"),
             (F.col("base") + F.col("partition")).alias("partition"),
