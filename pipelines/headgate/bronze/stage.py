@@ -64,9 +64,7 @@ class BronzeStage:
         self._parser = RecordParser(source)
         # Expressions are made once: building them anew for every batch costs more than a small
         # batch's rows.
-        self._thin_columns = Projection(
-            *_thin_columns(source.record), _size(self._parser.text)
-        )
+        self._thin_columns = Projection(*_thin_columns(source.record), _size(self._parser.text))
         self._columns = Projection(*self._stamped_columns())
         self._seen: Seen | None = None
         self._footers = Footers(self.table)
