@@ -33,7 +33,7 @@ def deal() -> list[SourceRecord]:
 
 
 def row(record: SourceRecord) -> tuple[object, ...]:
-    value = record.value.decode()
+    value = record.value and record.value.decode()
     at = record.ingested_at
     return (value, None, None, record.partition, record.offset, None, at, at)
 
