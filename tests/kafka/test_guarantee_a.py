@@ -3,7 +3,6 @@ restarts or when it is read again."""
 
 from __future__ import annotations
 
-import os
 import random
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from tests.support.broker import Sent, create_topic, place_of, produce
 from tests.support.events import reading, readings
 from tests.support.kafka_engine import KafkaEngine, records_of
 from tests.support.readings import GOLD_KEYS, declare_kafka, rules
+from tests.support.rounds import IN_FULL
 from tests.support.tables import differences, read
 
 pytestmark = pytest.mark.spark
@@ -28,7 +28,7 @@ PARTITIONS = 4
 ALL = 1_000_000
 RECORDS = 1_500
 CASES = [(100, "fused", True), (1000, "per_layer", True)]
-if "HEADGATE_CHAOS_ROUNDS" in os.environ:
+if IN_FULL:
     RECORDS = 6_000
     CASES = list(product((100, 5000, ALL), ("fused", "per_layer"), (True, False)))
 FUTURE = reading("ahead", datetime(2199, 1, 1, tzinfo=UTC), level=1)

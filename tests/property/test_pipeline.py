@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from datetime import timedelta
 from pathlib import Path
@@ -17,12 +16,12 @@ from tests.support.engine import Engine
 from tests.support.events import MALFORMED, reading
 from tests.support.landing import Landing, lines
 from tests.support.readings import NOON, declare, rules
+from tests.support.rounds import IN_FULL
 from tests.support.tables import differences
 
 pytestmark = pytest.mark.spark
 
 GOLD = ("sliding", "bands")
-CHAOS = "HEADGATE_CHAOS_ROUNDS" in os.environ
 
 FIELDS = st.fixed_dictionaries(
     {},
@@ -69,9 +68,9 @@ STEPS = st.lists(
 
 
 @settings(
-    max_examples=100 if CHAOS else 8,
+    max_examples=100 if IN_FULL else 8,
     deadline=None,
-    derandomize=not CHAOS,
+    derandomize=not IN_FULL,
     suppress_health_check=list(HealthCheck),
 )
 @given(STEPS)

@@ -10,16 +10,17 @@ from pyspark.sql import SparkSession
 
 from headgate import failpoints
 from tests.oracle import judge
-from tests.recovery.test_kills import GOLD, IN_FULL, ROUNDS
+from tests.recovery.test_kills import EVERYWHERE, GOLD
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
 from tests.support.readings import declare, rules
+from tests.support.rounds import IN_FULL
 from tests.support.tables import differences
 
 pytestmark = [pytest.mark.recovery, pytest.mark.spark]
 
-PLACES = [place for place in IN_FULL if place.partition(":")[0] != "bronze.absorbed"]
+PLACES = [place for place in EVERYWHERE if place.partition(":")[0] != "bronze.absorbed"]
 
 
 def fail_at(monkeypatch: pytest.MonkeyPatch, place: str, action: str = "raise") -> None:
@@ -32,7 +33,7 @@ def fail_at(monkeypatch: pytest.MonkeyPatch, place: str, action: str = "raise") 
     monkeypatch.setattr(failpoints, "_passages", 0)
 
 
-@pytest.mark.parametrize("at_once", [False, True] if ROUNDS else [False])
+@pytest.mark.parametrize("at_once", [False, True] if IN_FULL else [False])
 def test_an_error_at_every_named_place(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: bool
 ) -> None:

@@ -22,7 +22,7 @@ from headgate.ledger.by_id import by_id
 from headgate.spec.load import load
 from headgate.storage.layout import Layout
 from tests.oracle import SourceRecord, judge
-from tests.recovery.test_kills import GOLD, IN_FULL
+from tests.recovery.test_kills import EVERYWHERE, GOLD
 from tests.recovery.test_zombies import epochs, versions
 from tests.support.broker import Sent, add_partitions, create_topic, place_of, produce
 from tests.support.drivers import PATIENCE, Running, run, start
@@ -30,6 +30,7 @@ from tests.support.events import readings
 from tests.support.kafka_engine import records_of
 from tests.support.producing import Producing
 from tests.support.readings import declare_kafka, rules
+from tests.support.rounds import IN_FULL, ROUNDS, in_full
 from tests.support.tables import differences, floors, state, states
 
 pytestmark = pytest.mark.recovery
@@ -43,10 +44,9 @@ NEW = PARTITIONS + 1
 IDLE = timedelta(seconds=20)
 KILLS = 6
 """In a round at random: starting and ending one costs as much as two kills."""
-ROUNDS = int(os.environ.get("HEADGATE_CHAOS_ROUNDS", "0"))
 # Each leaves the next driver something else to take up; files are not listed here.
 IN_SHORT = ("bronze.committed:2", "bronze.staged", "gold.staged")
-PLACES = [place for place in IN_FULL if not place.startswith(("files", "_headgate"))]
+PLACES = [place for place in EVERYWHERE if not place.startswith(("files", "_headgate"))]
 
 
 @dataclass
@@ -180,7 +180,7 @@ def station(tmp_path: Path) -> Iterator[Station]:
 def test_driver_and_broker_are_killed_while_records_come(station: Station) -> None:
     broker, values = station.broker, of_the_past(30_000, seed=5)
     with Producing(broker, station.topic, PARTITIONS, values) as producing:
-        for failpoint in PLACES if ROUNDS else IN_SHORT:
+        for failpoint in PLACES if IN_FULL else IN_SHORT:
             ended = run(station.declaration, station.root, failpoint=failpoint)
             assert ended.was_killed, f"{failpoint}: {ended.output}"
         station.declare("45 s", max_per_batch=2_000)  # or it would not be level for minutes
@@ -214,7 +214,7 @@ def test_driver_and_broker_are_killed_while_records_come(station: Station) -> No
     station.is_right()
 
 
-@pytest.mark.parametrize("rounds", [20 if ROUNDS else 2])
+@pytest.mark.parametrize("rounds", [20 if IN_FULL else 2])
 def test_a_frozen_driver_gets_nothing_in(station: Station, rounds: int) -> None:
     """Frozen with bronze's files written and their commit to come."""
     values = of_the_past(100 * rounds, seed=7)
@@ -244,7 +244,7 @@ def test_a_frozen_driver_gets_nothing_in(station: Station, rounds: int) -> None:
     station.is_right()
 
 
-@pytest.mark.skipif(not ROUNDS, reason="only `make chaos` kills at random")
+@in_full
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_killed_at_random(station: Station, seed: int) -> None:
     chance = random.Random(seed)

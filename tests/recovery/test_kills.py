@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import time
@@ -17,6 +16,7 @@ from tests.support.drivers import run, start
 from tests.support.events import readings
 from tests.support.landing import Landing, split
 from tests.support.readings import declare, rules
+from tests.support.rounds import IN_FULL, ROUNDS, in_full
 from tests.support.tables import differences
 
 pytestmark = pytest.mark.recovery
@@ -35,7 +35,7 @@ IN_SHORT = (
     "late.committed:3",
     "gold.staged",
 )
-IN_FULL = (
+EVERYWHERE = (
     "fence:3",
     "files.listed",
     "_headgate.committed:2",
@@ -52,8 +52,7 @@ IN_FULL = (
     "late.committed:3",
 )
 IN_OPERATIONS = ("operation.intended", "operation.staged", "operation.table_done")
-ROUNDS = int(os.environ.get("HEADGATE_CHAOS_ROUNDS", "0"))
-IN_BATCHES = IN_FULL if ROUNDS else IN_SHORT
+IN_BATCHES = EVERYWHERE if IN_FULL else IN_SHORT
 
 
 @dataclass
@@ -123,7 +122,7 @@ def test_killed_at_every_step_of_an_operation(tmp_path: Path) -> None:
     assert differences(shop.root, expected) == {}
 
 
-@pytest.mark.skipif(not ROUNDS, reason="only `make chaos` kills at random")
+@in_full
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_killed_at_random(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
@@ -131,7 +130,7 @@ def test_killed_at_random(tmp_path: Path, seed: int) -> None:
     for number in range(3):
         shop.deliver(2)
         if chance.random() < 0.5:
-            name = chance.choice(IN_FULL).partition(":")[0]
+            name = chance.choice(EVERYWHERE).partition(":")[0]
             run(shop.declaration, shop.root, failpoint=f"{name}:{chance.randrange(1, 5)}")
         else:
             driver = start(shop.declaration, shop.root)

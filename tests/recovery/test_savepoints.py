@@ -23,17 +23,18 @@ from headgate.storage.layout import Layout
 from headgate.tables.cut import tables_of
 from headgate.tables.state import State
 from headgate.tables.table import Table
-from tests.recovery.test_kills import GOLD, ROUNDS, Shop
+from tests.recovery.test_kills import GOLD, Shop
 from tests.support.drivers import PATIENCE, REPOSITORY, Running, run, start
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import split
+from tests.support.rounds import IN_FULL
 from tests.support.tables import differences, state
 
 pytestmark = pytest.mark.recovery
 
 TAKEN = 30
-RESTORED = TAKEN if ROUNDS else 3
+RESTORED = TAKEN if IN_FULL else 3
 
 
 def take_under_load(shop: Shop, driver: Running) -> list[Savepoint]:
@@ -99,7 +100,7 @@ def headgate(*arguments: str, failpoint: str = "") -> int:
     return ended.returncode
 
 
-@pytest.mark.parametrize("options", [("--reread",), ()] if ROUNDS else [("--reread",)])
+@pytest.mark.parametrize("options", [("--reread",), ()] if IN_FULL else [("--reread",)])
 def test_a_restore_killed_half_way(tmp_path: Path, options: tuple[str, ...]) -> None:
     """Wherever it was killed, the next restore finishes it, and so does the next driver."""
     shop = Shop(tmp_path, split(readings(90, seed=7), 3))

@@ -3,7 +3,6 @@ is accepted any more."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from tests.recovery.test_kills import Shop
 from tests.support.drivers import run, start
 from tests.support.events import readings
 from tests.support.landing import split
+from tests.support.rounds import IN_FULL
 from tests.support.tables import differences
 
 pytestmark = pytest.mark.recovery
@@ -39,9 +39,7 @@ def epochs(table: str) -> list[int]:
     return [commit["headgate"]["epoch"] for commit in reversed(DeltaTable(table).history())]
 
 
-@pytest.mark.parametrize(
-    "failpoint", FROZEN + (MORE if "HEADGATE_CHAOS_ROUNDS" in os.environ else ())
-)
+@pytest.mark.parametrize("failpoint", FROZEN + (MORE if IN_FULL else ()))
 def test_a_frozen_driver_is_shut_out(tmp_path: Path, failpoint: str) -> None:
     shop = Shop(tmp_path, split(readings(90, seed=7), 3))
     shop.deliver(2)

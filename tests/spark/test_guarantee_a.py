@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import product
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
 from tests.support.readings import declare, rules
+from tests.support.rounds import IN_FULL
 from tests.support.tables import differences
 
 pytestmark = pytest.mark.spark
@@ -32,7 +32,7 @@ CASES = [
     for number, (layout, jobs) in enumerate(product(LAYOUTS, JOBS))
     for restart in (True, False)
     # Each layout meets each kind of jobs and both meet restarts; `make chaos` does the other half.
-    if "HEADGATE_CHAOS_ROUNDS" in os.environ or restart == (number % 2 == 0)
+    if IN_FULL or restart == (number % 2 == 0)
 ]
 
 

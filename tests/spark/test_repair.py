@@ -3,7 +3,6 @@ refuses by name; after `headgate repair` the tables end as the oracle has them."
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
 from tests.support.readings import declare, rules
+from tests.support.rounds import IN_FULL
 from tests.support.tables import differences
 
 pytestmark = pytest.mark.spark
@@ -111,9 +111,7 @@ def in_short() -> Iterator[Variant]:
         yield Variant("document", name, ways[number])
 
 
-VARIANTS = sorted(
-    set(every_variant() if "HEADGATE_CHAOS_ROUNDS" in os.environ else in_short()), key=str
-)
+VARIANTS = sorted(set(every_variant() if IN_FULL else in_short()), key=str)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from itertools import pairwise
@@ -26,6 +25,7 @@ from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
 from tests.support.readings import GOLD_KEYS, declare, rules
+from tests.support.rounds import IN_FULL
 from tests.support.tables import differences, read
 from tests.unit.savepoints.test_compatibility import CHANGES
 
@@ -38,8 +38,8 @@ IN_SHORT = (
     "another silver table under gold",
     "a field of the source added",
 )
-IN_FULL = [name for name, (_, _, expected, _) in CHANGES.items() if expected]
-TRIED = IN_FULL if "HEADGATE_CHAOS_ROUNDS" in os.environ else IN_SHORT
+EVERY = [name for name, (_, _, expected, _) in CHANGES.items() if expected]
+TRIED = EVERY if IN_FULL else IN_SHORT
 Prepared = Callable[[Path], Engine]
 
 

@@ -4,7 +4,6 @@ closed, and maintenance in between. Whatever happened, every table holds what br
 from __future__ import annotations
 
 import copy
-import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -28,6 +27,7 @@ from headgate.tables.history import batches
 from headgate.tables.live_files import live_files
 from headgate.tables.state import State
 from headgate.tables.table import Table
+from tests.support.rounds import ROUNDS
 from tests.unit.ledger.conftest import DECLARATION, NOON, Lake, bronze, silver
 from tests.unit.maintenance.conftest import compacted, owned, vacuumed
 from tests.unit.savepoints.conftest import take
@@ -210,7 +210,7 @@ WEIGHTS = {
     "build_anew": 1,
     "the_ledger_can_prove_it": 1,
 }
-LIVES = int(os.environ.get("HEADGATE_CHAOS_ROUNDS", "3"))
+LIVES = ROUNDS or 3
 
 
 def acts(chance: random.Random, length: int) -> Iterator[Act]:
