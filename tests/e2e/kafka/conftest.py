@@ -1,0 +1,23 @@
+"""One broker for all tests of a file, that also listens where a password is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from headgate.broker.running import Broker, start
+from tests.support.watched import CANARY
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    with start(tmp_path_factory.mktemp("kafka"), sasl_users={"ann": CANARY}) as broker:
+        yield broker
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADGATE_DRIVER_MEMORY", "1g")
+    monkeypatch.setenv("PASSWORD", CANARY)
+    monkeypatch.delenv("HEADGATE_ROOT", raising=False)

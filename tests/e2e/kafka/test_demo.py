@@ -1,0 +1,52 @@
+"""The demo through a broker of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.support.watched import HEADGATE, PATIENCE, Said, wait_until
+
+pytestmark = pytest.mark.e2e
+
+
+def left_over(folder: Path) -> list[psutil.Process]:
+    """Processes that know of a folder: by their command line or by where they are."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "cwd"]):
+        told = [*(process.info["cmdline"] or ()), process.info["cwd"] or ""]
+        if any(str(folder) in text for text in told):
+            found.append(process)
+    return found
+
+
+def test_the_demo_with_a_broker_accounts_for_all_and_leaves_nothing(tmp_path: Path) -> None:
+    root = tmp_path / "demo"
+    document = Said(tmp_path).json("demo", "--kafka", "--events", "6000", "--root", str(root))
+    assert (document["read"], document["balanced"]) == (6000, True)
+    assert document["pipeline"] == "auctions_kafka"
+    assert document["gold"]["bids_per_minute"]["rows"] > 0
+    wait_until(lambda: not left_over(root), f"left: {left_over(root)}")
+
+
+def test_a_demo_that_is_interrupted_leaves_nothing_running(tmp_path: Path) -> None:
+    root = tmp_path / "demo"
+    command = [*HEADGATE, "demo", "--kafka", "--events", "50000000", "--root", str(root)]
+    demo = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        bronze = root / "auctions_kafka" / "bronze" / "bids" / "data"
+        wait_until(lambda: bronze.exists() or demo.poll() is not None, "it read nothing")
+        assert demo.poll() is None
+        assert left_over(root)
+        os.killpg(demo.pid, signal.SIGINT)
+        demo.wait(PATIENCE)
+    finally:
+        demo.kill()
+    wait_until(lambda: not left_over(root), "something is left")
