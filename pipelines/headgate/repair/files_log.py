@@ -85,7 +85,7 @@ def filling(
         files = live_files(log.table.handle)
         sound = (file for file in files if file.path not in bad)
         known, events = standing(_events(data.at(path), sound))
-    read = int(state.offsets.get("sequence", 0))
+    read = state.sequence
     last = max((*known, read))
     missing = [sequence for sequence in range(1, last + 1) if sequence not in known]
     damaged = bool(bad or missing or (log and (log.is_cut or log.is_lost)))

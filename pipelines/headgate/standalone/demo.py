@@ -64,7 +64,7 @@ def tidy(landing: Path, layout: Layout, now: datetime) -> None:
     bronze = Table(layout.storage, Layout.bronze(SOURCE), pipeline=PIPELINE)
     log = FilesLog(layout.storage, PIPELINE, SOURCE)
     if bronze.exists and log.table.exists:
-        read = int(bronze.refresh().offsets.get("sequence", 0))
+        read = bronze.refresh().sequence
         log.load()
         for path in outlived(log.files, read, now):
             (landing / path).unlink(missing_ok=True)

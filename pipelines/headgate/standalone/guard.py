@@ -26,6 +26,7 @@ from typing import Any
 import psutil
 
 from headgate.standalone import family, task_logs
+from headgate.supervision.rotation import rotate
 
 IN_USE = 75
 NO_DATABASE = 76
@@ -38,7 +39,6 @@ COMPONENTS_GRACE = 15.0  # seconds: a scheduler waits for its running tasks for 
 DRIVERS_GRACE = 60.0  # seconds: a driver ends after its batch
 AGAIN_AFTER = 5.0  # seconds before a component that died is started again
 GROOM_EVERY = 3_600.0  # seconds
-_LOG_LIMIT = 10 * 1024 * 1024  # bytes
 _POLL = 0.5  # seconds
 
 
@@ -92,7 +92,7 @@ class Guard:
                 died.pop(name, None)
                 self.running[name] = self._launch(name, command)
             for log in (self.home / LOGS).glob("*.log"):
-                _bounded(log)
+                rotate(log)
             if time.time() - groomed > GROOM_EVERY:
                 groomed = time.time()
                 task_logs.groom(self.home / TASK_LOGS, groomed)
@@ -151,13 +151,6 @@ def main() -> int:
     finally:
         with suppress(OSError):
             (home / DOCUMENT).unlink()
-
-
-def _bounded(log: Path) -> None:
-    """What is too long is kept once, and begins anew; those who write append."""
-    if log.stat().st_size > _LOG_LIMIT:
-        log.with_suffix(".log.1").write_bytes(log.read_bytes())
-        os.truncate(log, 0)
 
 
 def _write(path: Path, text: str) -> None:

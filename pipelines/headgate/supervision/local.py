@@ -20,7 +20,8 @@ from headgate.storage.ownership import LAYERS
 from headgate.storage.pausing import pause as request_pause
 from headgate.storage.stopping import request_stop
 from headgate.supervision.job_state import JobState, probe
-from headgate.supervision.logs import rotate, run_log, tail
+from headgate.supervision.logs import run_log, tail
+from headgate.supervision.rotation import rotate
 
 HEADGATE = (sys.executable, "-m", "headgate.cli")
 """How a child is started: with this interpreter, whatever is on PATH."""

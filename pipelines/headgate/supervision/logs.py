@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import tempfile
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from headgate.storage.layout import CONTROL, Layout
-
-KEPT = 10 * 1024 * 1024
-"""A log above this many bytes begins anew; what it held is kept as .1"""
 
 
 def log_folder(layout: Layout) -> Path:
@@ -39,27 +32,6 @@ def newest_spark_log(layout: Layout) -> Path | None:
     """Of a pipeline's jobs, the log last written to."""
     logs = sorted(log_folder(layout).glob("spark-*.log"), key=lambda p: p.stat().st_mtime)
     return logs[-1] if logs else None
-
-
-def rotate(path: Path) -> None:
-    """Let a log that is too long begin anew, also while others write: they append to one and the
-    same file, so it is emptied and not replaced. A line that comes in between may be lost."""
-    if path.exists() and path.stat().st_size > KEPT:
-        shutil.copyfile(path, path.with_name(f"{path.name}.1"))
-        os.truncate(path, 0)
-
-
-def keep_bounded(paths: Sequence[Path], every: float = 60.0) -> None:
-    """Rotate logs from now on, on a thread that ends with the process: drivers run for weeks."""
-
-    def work() -> None:
-        while True:
-            time.sleep(every)
-            for path in paths:
-                with suppress(OSError):  # on a full disk a long log is the smaller trouble
-                    rotate(path)
-
-    threading.Thread(target=work, name="logs", daemon=True).start()
 
 
 def tail(path: Path, lines: int) -> list[str]:

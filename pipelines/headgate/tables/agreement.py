@@ -67,7 +67,7 @@ def disagreements(
     bronze, aside = Layout.bronze(source.name), Layout.quarantine(source.name)
     log = Layout.files_log(source.name)
     top = _state(states, bronze)
-    sequence, last = top.offsets.get("sequence", 0), _state(states, log).n
+    sequence, last = top.sequence, _state(states, log).n
     if source.files is not None and last < sequence:
         yield Disagreement(log, f"it ends at file {last:,}, and {sequence:,} have been read")
     for table in pipeline.silver_of(source.name):

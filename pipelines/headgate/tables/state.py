@@ -64,6 +64,11 @@ class State:
         """The app transaction: the generation first, so that a restore can go back to a lower n."""
         return (self.generation << GENERATION_BITS) | self.n
 
+    @property
+    def sequence(self) -> int:
+        """Of the last landing file that bronze has absorbed; 0 for none, and of Kafka."""
+        return self.offsets.get("sequence", 0)
+
     def encode(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import time
 from pathlib import Path
-
-import pytest
 
 from headgate.storage.layout import Layout
 from headgate.supervision import logs
@@ -31,35 +28,6 @@ def test_follow_yields_whole_lines_only(tmp_path: Path) -> None:
 
     following = logs.follow(log, wait=grow)
     assert [next(following), next(following)] == ["half", "next"]
-
-
-def test_a_large_log_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "KEPT", 3)
-    log = tmp_path / "run.log"
-    log.write_text("abc")
-    logs.rotate(log)
-    assert log.read_text() == "abc"
-    with log.open("a") as writer:
-        writer.write("d")
-        writer.flush()
-        logs.rotate(log)
-        writer.write("e")
-    assert log.read_text() == "e"
-    assert (tmp_path / "run.log.1").read_text() == "abcd"
-
-
-def test_logs_are_kept_bounded_while_they_are_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(logs, "KEPT", 3)
-    log = tmp_path / "run.log"
-    log.write_text("abcd")
-    logs.keep_bounded((tmp_path / "not there", log), every=0.01)
-    until = time.monotonic() + 10
-    while log.stat().st_size:
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    assert (tmp_path / "run.log.1").read_text() == "abcd"
 
 
 def test_follow_goes_on_where_a_log_begins_anew(tmp_path: Path) -> None:

@@ -138,7 +138,8 @@ def _drive(
     from headgate.cli.life.screen import screen
     from headgate.cli.log_file import divert, hide
     from headgate.spec.secrets import secrets_of
-    from headgate.supervision.logs import keep_bounded, rotate, run_log, spark_log
+    from headgate.supervision.logs import run_log, spark_log
+    from headgate.supervision.rotation import keep_bounded, rotate
 
     require_java()
     jars = jars_for(declared)

@@ -150,7 +150,7 @@ def _read_up_to(declared: Pipeline, layout: Layout) -> int:
 
     path = Layout.bronze(declared.source.name)
     bronze = Table(layout.storage, path, pipeline=declared.name)
-    return int(bronze.refresh().offsets.get("sequence", 0))
+    return bronze.refresh().sequence
 
 
 def _status(file: LoggedFile, read: int) -> str:

@@ -48,7 +48,7 @@ class FilesFeed(Feed):
     @property
     def position(self) -> int:
         """The sequence up to which bronze has absorbed the files log."""
-        return int(self._bronze.table.refresh().offsets.get("sequence", 0))
+        return self._bronze.table.refresh().sequence
 
     def poll(self, *, final: bool) -> None:
         """List what is new; ``final``: wait until nothing is settling any more."""
