@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +21,7 @@ from headgate.broker.errors import FolderInUseError, NotUpError, PortTakenError,
 from headgate.broker.running import Broker, start
 from headgate.cli.main import answer
 from tests.support.broker import PATIENCE, Sent, consume_all, create_topic, produce
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.e2e
 
@@ -61,13 +61,6 @@ def last_object(done: tuple[int, str, str]) -> dict[str, Any]:
     assert code == 0, err
     document: dict[str, Any] = json.loads(out.splitlines()[-1])
     return document
-
-
-def wait_until(condition: Callable[[], object], what: str) -> None:
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < until, what
-        time.sleep(0.05)
 
 
 def test_a_record_comes_back_with_all_it_was_sent_with(broker: Broker) -> None:
@@ -206,8 +199,8 @@ def test_no_jvm_outlives_an_owner_that_is_killed_and_topics_survive(
     last_object(headgate("topics", "--create", "kept", "--json"))
     owner.kill()
     owner.wait()
-    wait_until(lambda: not jvm.is_running(), "the JVM is still there")
-    wait_until(lambda: not guard.is_running(), "the guard is still there")
+    wait_until(lambda: not jvm.is_running(), "the JVM is still there", PATIENCE)
+    wait_until(lambda: not guard.is_running(), "the guard is still there", PATIENCE)
     owner, _ = foreground(tmp_path)
     assert "kept" in headgate("topics")[1]
     assert headgate("down")[0] == 0

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from tests.support.broker import Sent
+from tests.support.drivers import PATIENCE
 
-PATIENCE = 180.0  # seconds: a cold JVM on a busy machine
 CANARY = "kettle-7391-umbrella"
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HEADGATE = (sys.executable, "-m", "headgate.cli")
@@ -90,10 +88,3 @@ def events(first: int, count: int, partition: int | None = None) -> list[Sent]:
         )
         for i in range(first, first + count)
     ]
-
-
-def wait_until(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.3)

@@ -26,7 +26,7 @@ from typing import Any
 import psutil
 
 from headgate.standalone import family, task_logs
-from headgate.supervision.rotation import rotate
+from headgate.supervision.rotation import keep_bounded
 
 IN_USE = 75
 NO_DATABASE = 76
@@ -79,6 +79,8 @@ class Guard:
         return 0
 
     def _keep(self) -> None:
+        names = ("guard", "database", *self.order["components"])
+        keep_bounded([self.home / LOGS / f"{name}.log" for name in names])
         died: dict[str, float] = {}
         groomed = 0.0
         while not self.ending.wait(_POLL):
@@ -91,8 +93,6 @@ class Guard:
                     continue
                 died.pop(name, None)
                 self.running[name] = self._launch(name, command)
-            for log in (self.home / LOGS).glob("*.log"):
-                rotate(log)
             if time.time() - groomed > GROOM_EVERY:
                 groomed = time.time()
                 task_logs.groom(self.home / TASK_LOGS, groomed)

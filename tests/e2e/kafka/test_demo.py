@@ -10,7 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.watched import HEADGATE, PATIENCE, Said, wait_until
+from tests.support.drivers import PATIENCE
+from tests.support.waiting import wait_until
+from tests.support.watched import HEADGATE, Said
 
 pytestmark = pytest.mark.e2e
 
@@ -31,7 +33,7 @@ def test_the_demo_with_a_broker_accounts_for_all_and_leaves_nothing(tmp_path: Pa
     assert (document["read"], document["balanced"]) == (6000, True)
     assert document["pipeline"] == "auctions_kafka"
     assert document["gold"]["bids_per_minute"]["rows"] > 0
-    wait_until(lambda: not left_over(root), f"left: {left_over(root)}")
+    wait_until(lambda: not left_over(root), f"left: {left_over(root)}", PATIENCE)
 
 
 def test_a_demo_that_is_interrupted_leaves_nothing_running(tmp_path: Path) -> None:
@@ -42,11 +44,11 @@ def test_a_demo_that_is_interrupted_leaves_nothing_running(tmp_path: Path) -> No
     )
     try:
         bronze = root / "auctions_kafka" / "bronze" / "bids" / "data"
-        wait_until(lambda: bronze.exists() or demo.poll() is not None, "it read nothing")
+        wait_until(lambda: bronze.exists() or demo.poll() is not None, "it read nothing", PATIENCE)
         assert demo.poll() is None
         assert left_over(root)
         os.killpg(demo.pid, signal.SIGINT)
         demo.wait(PATIENCE)
     finally:
         demo.kill()
-    wait_until(lambda: not left_over(root), "something is left")
+    wait_until(lambda: not left_over(root), "something is left", PATIENCE)

@@ -10,7 +10,9 @@ import pytest
 
 from headgate.broker.running import Broker
 from tests.support.broker import create_topic, produce
-from tests.support.watched import CANARY, LOGIN, Said, declare, events, wait_until
+from tests.support.drivers import PATIENCE
+from tests.support.waiting import wait_until
+from tests.support.watched import CANARY, LOGIN, Said, declare, events
 
 pytestmark = pytest.mark.e2e
 
@@ -24,7 +26,7 @@ def test_a_pause_outlives_a_restart_and_no_password_is_anywhere(
     produce(kafka, topic, events(0, 50))
     pid = headgate.json("start", "watched")["pid"]
     try:
-        wait_until(lambda: read(headgate) == 50, "the first events were not read")
+        wait_until(lambda: read(headgate) == 50, "the first events were not read", PATIENCE)
         lines = family(pid)
         paused = headgate("pause", "watched")
         assert paused.returncode == 0, paused.stderr
@@ -45,7 +47,7 @@ def test_a_pause_outlives_a_restart_and_no_password_is_anywhere(
         assert "paused since" in log
 
         assert headgate("resume", "watched").returncode == 0
-        wait_until(lambda: read(headgate) == 80, "it did not go on")
+        wait_until(lambda: read(headgate) == 80, "it did not go on", PATIENCE)
         assert headgate.json("status", "watched")["state"] == "running"
     finally:
         headgate("stop", "watched")
@@ -85,7 +87,7 @@ def behind(headgate: Said, topic: str, records: int) -> None:
         each = {name: part["records"] for name, part in parts.items()}
         return each == {f"{topic}/0": records / 2, f"{topic}/1": records / 2}
 
-    wait_until(is_behind, f"it is not {records} behind")
+    wait_until(is_behind, f"it is not {records} behind", PATIENCE)
 
 
 def assert_nowhere_under(folder: Path) -> None:

@@ -12,7 +12,9 @@ import pytest
 
 from headgate.broker.running import Broker
 from tests.support.broker import create_topic
-from tests.support.watched import CANARY, LOGIN, PATIENCE, Said, declare, wait_until
+from tests.support.drivers import PATIENCE
+from tests.support.waiting import wait_until
+from tests.support.watched import CANARY, LOGIN, Said, declare
 
 pytestmark = pytest.mark.e2e
 
@@ -115,6 +117,7 @@ def test_brokers_that_never_answer_are_seen_and_a_stop_is_heard(tmp_path: Path) 
     wait_until(
         lambda: "no answer from the brokers 127.0.0.1:1" in said("status", "watched").stdout,
         "status does not say that nobody answers",
+        PATIENCE,
     )
     (job,) = said.json("status", "watched")["jobs"]
     assert job["backlog"] is None
@@ -125,7 +128,11 @@ def test_brokers_that_never_answer_are_seen_and_a_stop_is_heard(tmp_path: Path) 
 
     declare(tmp_path, "127.0.0.1:1", "nothing")
     said("start", "watched")
-    wait_until(lambda: "ended by itself" in said("status", "watched").stdout, "it has not given up")
+    wait_until(
+        lambda: "ended by itself" in said("status", "watched").stdout,
+        "it has not given up",
+        PATIENCE,
+    )
     told = said("status", "watched")
     assert told.returncode == 7
     assert "no answer from the brokers 127.0.0.1:1; asked for" in told.stdout

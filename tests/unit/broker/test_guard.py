@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 
 from headgate.broker import guard, presence
 from headgate.broker.errors import BrokerError
+from tests.support.waiting import wait_until
 
 PATIENCE = 20.0  # seconds
 
@@ -76,19 +76,12 @@ def _family(pid: int) -> list[psutil.Process]:
         return []
 
 
-def wait_until(condition: Callable[[], object], what: str) -> None:
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < until, what
-        time.sleep(0.02)
-
-
 def served(folder: Path) -> presence.Presence:
     def found() -> presence.Presence | None:
         here = presence.running(folder)
         return here if here and here.jvm else None
 
-    wait_until(found, "nothing is served")
+    wait_until(found, "nothing is served", PATIENCE)
     here = found()
     assert here is not None
     return here
