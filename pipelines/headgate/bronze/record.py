@@ -12,6 +12,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from headgate.bronze.hashes import hashes
 from headgate.bronze.limits import PARSER_LIMITS
 from headgate.bronze.numbers import is_odd, tamed
 from headgate.bronze.times import event_time, in_range, iso_date, iso_time
@@ -69,7 +70,15 @@ class RecordParser:
                 "_raw",
                 "_odd",
             ),
-            Projection(*kept, "event_id", "event_time", "record", self._suspect().alias("suspect")),
+            # Hashed here, while the bytes are near: held in memory, each costs a wait.
+            Projection(
+                *kept,
+                "event_id",
+                "event_time",
+                "record",
+                self._suspect().alias("suspect"),
+                *hashes(F.col("event_id") if record.event_id else F.lit(None).cast("string")),
+            ),
         )
         self._unclear_steps = (
             Projection("*", odd),
@@ -87,7 +96,7 @@ class RecordParser:
 
     def parse(self, records: DataFrame) -> DataFrame:
         """The columns of ``records`` (shape: ``tables.record_shape``), then event_id, event_time,
-        record (a struct of the declared columns) and suspect."""
+        record (a struct of the declared columns), suspect and ``HASHES``."""
         return reduce(lambda rows, step: step.of(rows), self._steps, records)
 
     def unclear(self, suspects: DataFrame) -> DataFrame:
@@ -141,15 +150,12 @@ class RecordParser:
         object for a string, and gives a number beyond a double's range as text in quotes: hence
         the looks at braces and at how strings begin.
         """
-        # Of the bytes: a substring of text would be counted in characters, one by one.
-        size = F.octet_length(self.text)
-        all_but_last = F.substring(self.text.cast("binary"), F.lit(1), size - 1)
-        one_brace = ~all_but_last.cast("string").contains("}")
+        # Its only closing brace is the end; and what is not UTF-8 comes back from a split with
+        # other bytes. Spark's own looks for either take each byte by itself.
+        before_brace = F.split(self.text, "}", 2)[0]
         plain = [
             F.col("_raw._corrupt").isNull(),
-            F.is_valid_utf8(self.text),
-            self.text.endswith("}"),
-            one_brace,
+            self.text == F.concat(before_brace, F.lit("}")),
             F.col("event_id").isNotNull(),
             F.col("event_time").isNotNull(),
             *(

@@ -13,13 +13,14 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headgate.bronze.fitness import THIN, in_log_order
+from headgate.bronze.hashes import HASHES, hashes
 from headgate.bronze.judging import VERDICTS, VERDICTS_DDL, judge_batches
 from headgate.bronze.reasons import BEFORE_FUTURE, UNREADABLE, Reason
 from headgate.bronze.record import RecordParser
 from headgate.bronze.schema import bronze_type
 from headgate.bronze.seen import SEEN, Seen, Span
 from headgate.bronze.sequencing import Sequenced, sequence
-from headgate.spec.model import Record, Source
+from headgate.spec.model import Source
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros
@@ -64,7 +65,7 @@ class BronzeStage:
         self._parser = RecordParser(source)
         # Expressions are made once: building them anew for every batch costs more than a small
         # batch's rows.
-        self._thin_columns = Projection(*_thin_columns(source.record), _size(self._parser.text))
+        self._thin_columns = Projection(*_thin_columns(self._parser.text))
         self._columns = Projection(*self._stamped_columns())
         self._seen: Seen | None = None
         self._footers = Footers(self.table)
@@ -189,31 +190,12 @@ class BronzeStage:
         return known.select(*columns).toArrow().cast(SEEN)
 
 
-def _thin_columns(record: Record) -> list[Column | str]:
+def _thin_columns(text: Column) -> list[Column | str]:
     """The columns of ``THIN``: all that clocks and duplicates are decided from."""
-    event_id = F.col("event_id") if record.event_id else F.lit(None).cast("string")
-    return [
-        "partition",
-        "offset",
-        F.unix_micros("event_time").alias("time"),
-        F.unix_micros("seen_at").alias("seen_at"),
-        *hashes(event_id),
-        "suspect",
-    ]
-
-
-def _size(text: Column) -> Column:
-    """A CSV line that cannot be split has no text to be judged by."""
-    return F.coalesce(F.octet_length(text), F.lit(0)).alias("size")
-
-
-def hashes(event_id: Column) -> tuple[Column, ...]:
-    """Two independent hashes of the id and one of the content; null without an id."""
-    return (
-        F.when(event_id.isNotNull(), F.xxhash64(event_id)).alias("hash_a"),
-        F.when(event_id.isNotNull(), F.xxhash64(F.lit("headgate"), event_id)).alias("hash_b"),
-        F.xxhash64("value").alias("content"),
-    )
+    # A CSV line that cannot be split has no text to be judged by.
+    size = F.coalesce(F.octet_length(text), F.lit(0)).alias("size")
+    time, seen_at = F.unix_micros("event_time").alias("time"), F.unix_micros("seen_at")
+    return ["partition", "offset", time, seen_at.alias("seen_at"), *HASHES, "suspect", size]
 
 
 def _counts(ordered: pa.Table, sequenced: Sequenced) -> dict[str, int]:

@@ -70,8 +70,8 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.log.level": "ERROR",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        # Spark takes a page for every hash table, also for one of a single row, and without this one
-        # of 64 MB: they filled the heap, until a full collection, with every batch anew.
+        # Spark takes a page for every hash table, also for one of a single row. Left to itself it
+        # takes 64 MB: every few batches the heap was full of them.
         "spark.buffer.pageSize": "2m",
         "spark.sql.session.timeZone": "UTC",
         # An error in one user's cast must become a null or a reason, never the end of the stream.
