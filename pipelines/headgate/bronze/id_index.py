@@ -1,116 +1,128 @@
 """Rows found by a hash of their id, in memory, growing batch by batch.
 
-A small log-structured merge tree: sorted runs, of which eight of a size become one of the next
-size, behind flags that most new ids do not find set. So a look-up costs what the batch has ids and
-hardly more with what is held; a scan of everything cost ten times as much at 18 million ids.
+A hash table with chains, in NumPy's arrays: a place for the lowest bits of a key, the newest row
+there, and for each row the next older one of its place. A batch costs what it has ids, hardly more
+with what is held.
 """
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
-_FAN = 8  # runs of a size that become one
-_SPARSE = 4  # flags for each row, at least
-
-
-@dataclass(frozen=True)
-class _Run:
-    """``keys`` rise; ``rows`` has a line of values for each."""
-
-    keys: Ints
-    rows: Ints
-
-    @property
-    def tier(self) -> int:
-        return int(math.log(len(self.keys), _FAN))
+_PLACES = 2  # for each row that there is room for
+_LONG = 64  # steps along chains until all keys are looked at instead
+_ROOM = 1 << 10  # rows, to begin with
+_ROUNDS = 8  # of rows that share a place, before they are sorted
+_PART = 1 << 17  # rows linked at once: as many as fit the processor's cache
+_NOBODY = -1
 
 
 class IdIndex:
     """Rows of ``width`` integers, each under a key whose lowest bits are as good as random."""
 
     def __init__(self, width: int) -> None:
-        self._width = width
-        self._runs: list[_Run] = []
-        self._flags = np.zeros(1, np.bool_)
+        self._length = 0
+        self._keys = np.empty(0, np.int64)
+        self._columns = [np.empty(0, np.int64) for _ in range(width)]
+        self._make_room(_ROOM)
+        self._link_all()
 
     def __len__(self) -> int:
-        return sum(len(run.keys) for run in self._runs)
+        return self._length
 
-    def add(self, keys: Ints, rows: Ints) -> None:
-        """Hold ``rows`` (shape (n, width)) under ``keys`` (shape (n,))."""
-        if not len(keys):
-            return
-        self._runs.append(_sorted([keys], [rows]))
-        self._merge()
-        if len(self) * _SPARSE > len(self._flags):
-            self._flag_all()
+    def add(self, keys: Ints, columns: Sequence[Ints]) -> None:
+        """Hold rows under ``keys``; these and each of ``columns`` have shape (n,)."""
+        first, self._length = self._length, self._length + len(keys)
+        grown = self._length > len(self._keys)
+        if grown:
+            self._make_room(1 << self._length.bit_length())
+        self._keys[first : self._length] = keys
+        for held, column in zip(self._columns, columns, strict=True):
+            held[first : self._length] = column
+        if grown:
+            self._link_all()
         else:
-            self._flags[self._places(keys)] = True
+            self._link(first, self._length)
 
-    def find(self, wanted: Ints) -> tuple[Ints, Ints]:
-        """Keys and rows of all that is held under ``wanted``, rising and each once."""
-        maybe = wanted[self._flags[self._places(wanted)]]
-        none = np.empty(0, np.int64), np.empty((0, self._width), np.int64)
-        found = [none, *(_look_up(run, maybe) for run in self._runs)]
-        return np.concatenate([k for k, _ in found]), np.concatenate([r for _, r in found])
+    def find(self, wanted: Ints) -> tuple[Ints, list[Ints]]:
+        """Keys and columns of all rows that are held under ``wanted``, which has each key once."""
+        found = self._find(wanted)
+        return self._keys[found], [column[found] for column in self._columns]
 
-    def values(self, column: int) -> Ints:
+    def column(self, number: int) -> Ints:
         """One column of all rows, in the order that ``keep`` counts them in."""
-        return np.concatenate([np.empty(0, np.int64), *(r.rows[:, column] for r in self._runs)])
+        return self._columns[number][: self._length]
 
     def keep(self, kept: Flags) -> None:
-        """Forget the rows that are not ``kept``, counted as ``values`` gives them."""
-        runs, begin = [], 0
-        for run in self._runs:
-            here = kept[begin : (begin := begin + len(run.keys))]
-            if here.any():
-                runs.append(_Run(run.keys[here], run.rows[here]))
-        self._runs = runs
-        self._flag_all()
+        """Forget the rows that are not ``kept``, counted as ``column`` gives them."""
+        places = np.flatnonzero(kept)
+        for held in (self._keys, *self._columns):
+            held[: len(places)] = held[places]
+        self._length = len(places)
+        self._link_all()
 
-    def _merge(self) -> None:
-        while True:
-            tiers: defaultdict[int, list[_Run]] = defaultdict(list)
-            for run in self._runs:
-                tiers[run.tier].append(run)
-            full = next((runs for runs in tiers.values() if len(runs) >= _FAN), None)
-            if full is None:
+    def _find(self, wanted: Ints) -> Rows:
+        row = self._newest[self._places(wanted)]
+        found = [row[:0]]
+        for _ in range(_LONG):
+            here = row != _NOBODY
+            row, wanted = row[here], wanted[here]
+            if not len(row):
+                return np.concatenate(found)
+            found.append(row[self._keys[row] == wanted])
+            row = self._older[row]
+        # As long as this are the chains of a producer that gives many records one id.
+        crowd = np.flatnonzero(np.isin(self._keys[: self._length], wanted)).astype(np.int32)
+        return np.unique(np.concatenate([*found, crowd]))
+
+    def _make_room(self, rows: int) -> None:
+        self._keys = _larger(self._keys, rows)
+        self._columns = [_larger(column, rows) for column in self._columns]
+        # Four bytes each: what is in memory is far below 2^31 rows.
+        self._newest = np.empty(_PLACES * rows, np.int32)
+        self._older = np.empty(rows, np.int32)
+
+    def _link_all(self) -> None:
+        self._newest.fill(_NOBODY)
+        for first in range(0, self._length, _PART):
+            self._link(first, min(first + _PART, self._length))
+
+    def _link(self, first: int, last: int) -> None:
+        """Put the rows [first, last), which are newer than all others, into the chains."""
+        rows = np.arange(first, last, dtype=np.int32)
+        places = self._places(self._keys[first:last])
+        for _ in range(_ROUNDS):
+            self._older[rows] = self._newest[places]
+            self._newest[places] = rows
+            # Of several rows for one place the last one is there now: the others are next.
+            waiting = self._newest[places] != rows
+            rows, places = rows[waiting], places[waiting]
+            if not len(rows):
                 return
-            merged = {id(run) for run in full}
-            self._runs = [run for run in self._runs if id(run) not in merged]
-            self._runs.append(_sorted([r.keys for r in full], [r.rows for r in full]))
+        self._link_crowd(rows, places)
 
-    def _flag_all(self) -> None:
-        # Twice what is needed now, so that this is seldom.
-        self._flags = np.zeros(1 << (2 * _SPARSE * len(self)).bit_length(), np.bool_)
-        for run in self._runs:
-            self._flags[self._places(run.keys)] = True
+    def _link_crowd(self, rows: Rows, places: Ints) -> None:
+        """As ``_link``, with a sort: for a producer that gives many records one id."""
+        order = np.argsort(places)
+        places, rows = places[order], rows[order]
+        begins = np.concatenate([[True], places[1:] != places[:-1]])
+        ends = np.concatenate([begins[1:], [True]])
+        self._older[rows[1:]] = rows[:-1]
+        self._older[rows[begins]] = self._newest[places[begins]]
+        self._newest[places[ends]] = rows[ends]
 
     def _places(self, keys: Ints) -> Ints:
-        return keys & (len(self._flags) - 1)
+        return keys & (len(self._newest) - 1)
 
 
-def _sorted(keys: list[Ints], rows: list[Ints]) -> _Run:
-    together = np.concatenate(keys)
-    # Stable: it finds the runs that are sorted already and merges them.
-    order = np.argsort(together, kind="stable")
-    return _Run(together[order], np.concatenate(rows)[order])
-
-
-def _look_up(run: _Run, wanted: Ints) -> tuple[Ints, Ints]:
-    first = np.searchsorted(run.keys, wanted)
-    first = first[run.keys[np.minimum(first, len(run.keys) - 1)] == wanted]
-    last = np.searchsorted(run.keys, run.keys[first], side="right")
-    length = last - first
-    # Every number of every [first, last), one after the other.
-    before = np.cumsum(length) - length
-    places = np.repeat(first - before, length) + np.arange(length.sum())
-    return run.keys[places], run.rows[places]
+def _larger(array: Ints, room: int) -> Ints:
+    larger = np.empty(room, np.int64)
+    larger[: len(array)] = array
+    return larger

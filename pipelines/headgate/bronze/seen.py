@@ -31,7 +31,8 @@ SEEN = pa.schema(
         ("content", pa.int64()),
     ]
 )
-ROWS_IN_MEMORY = 6_000_000  # about 300 MB
+ROWS_IN_MEMORY = 6_000_000  # about 350 MB
+_FORGOTTEN = 0.5  # of the bound, at a time: forgetting costs what is kept
 
 _VALUES = ("time", "partition", "hash_b", "content")
 """What the index holds of a row, under its hash_a."""
@@ -94,9 +95,9 @@ class Seen:
         """``i`` of the records that have an earlier one within reach, and whether one of those
         has the ``same`` content."""
         hashes, counts = np.unique(_ints(fresh, "hash_a"), return_counts=True)
-        known, rows = self._index.find(hashes)
+        known, values = self._index.find(hashes)
         twice = np.concatenate([hashes[counts > 1], known])
-        columns = {"hash_a": known} | {name: rows[:, i] for i, name in enumerate(_VALUES)}
+        columns = {"hash_a": known} | dict(zip(_VALUES, values, strict=True))
         few = fresh.filter(pc.is_in(fresh.column("hash_a"), value_set=pa.array(twice)))
         self._connection.register("candidates", few)
         self._connection.register("earlier", pa.table(columns))
@@ -122,8 +123,7 @@ class Seen:
         self._used.update(dict.fromkeys(needed, self._batch))
 
     def _insert(self, rows: pa.Table) -> None:
-        values = np.column_stack([_ints(rows, name) for name in _VALUES])
-        self._index.add(_ints(rows, "hash_a"), values)
+        self._index.add(_ints(rows, "hash_a"), [_ints(rows, name) for name in _VALUES])
         buckets, counts = np.unique(_ints(rows, "time") // self._width, return_counts=True)
         self._sizes.update(dict(zip(buckets.tolist(), counts.tolist(), strict=True)))
 
@@ -132,24 +132,26 @@ class Seen:
 
     def _evict(self) -> None:
         """Forget buckets that were not used for longest. A batch's own are never among them."""
-        over = len(self._index) - self._rows_in_memory
+        if len(self._index) <= self._rows_in_memory:
+            return
+        over = len(self._index) - (1 - _FORGOTTEN) * self._rows_in_memory
         forgotten = []
-        for bucket in sorted(self._used, key=lambda b: (self._used[b], b)) if over > 0 else ():
+        for bucket in sorted(self._used, key=lambda b: (self._used[b], b)):
             if over <= 0 or self._used[bucket] == self._batch:
                 break
             over -= self._sizes.pop(bucket, 0)
             del self._used[bucket]
             forgotten.append(bucket)
         if forgotten:
-            held = self._index.values(_VALUES.index("time")) // self._width
+            held = self._index.column(_VALUES.index("time")) // self._width
             self._index.keep(~np.isin(held, forgotten))
 
 
 def _with_id_and_time(ordered: pa.Table) -> pa.Table:
     """The rows that can have a duplicate: ``SEEN``, and as ``i`` their place in the batch."""
-    numbered = ordered.append_column("i", pa.array(np.arange(len(ordered))))
-    usable = pc.and_(pc.is_valid(numbered.column("time")), pc.is_valid(numbered.column("hash_a")))
-    return numbered.filter(usable).select(["i", *SEEN.names])
+    usable = pc.and_(pc.is_valid(ordered.column("time")), pc.is_valid(ordered.column("hash_a")))
+    numbered = ordered.select(SEEN.names).add_column(0, "i", pa.array(np.arange(len(ordered))))
+    return numbered.filter(usable)
 
 
 def _ints(rows: pa.Table, column: str) -> Ints:

@@ -22,25 +22,35 @@ def test_finds_all_rows_of_all_batches(
     held: list[tuple[int, int]] = []
     for number, batch in enumerate(batches):
         rows = [(key, number * 100 + i) for i, key in enumerate(batch)]
-        index.add(_ints(batch), _ints([row for _, row in rows]).reshape(-1, 1))
+        index.add(_ints(batch), [_ints([row for _, row in rows])])
         held += rows
         if number == half:
-            index.keep(index.values(0) % 2 == 0)
+            index.keep(index.column(0) % 2 == 0)
             held = [(key, row) for key, row in held if row % 2 == 0]
-    keys, values = index.find(_ints(sorted(wanted)))
-    found = sorted(zip(keys.tolist(), values[:, 0].tolist(), strict=True))
+    keys, columns = index.find(_ints(sorted(wanted)))
+    found = sorted(zip(keys.tolist(), columns[0].tolist(), strict=True))
     assert found == sorted((key, row) for key, row in held if key in wanted)
     assert len(index) == len(held)
 
 
-def test_runs_are_merged() -> None:
+def test_grows_row_by_row() -> None:
     index = IdIndex(1)
     numbers = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, 5_000)
     for number in numbers:
-        index.add(_ints([number]), _ints([[number]]))
-    keys, _ = index.find(np.sort(numbers))
+        index.add(_ints([number]), [_ints([number])])
+    keys, columns = index.find(np.sort(numbers))
     assert sorted(keys.tolist()) == sorted(numbers.tolist())
-    assert len(index._runs) < 5 * 8
+    assert columns[0].tolist() == keys.tolist()
+
+
+def test_a_key_of_very_many_rows_is_found_whole_beside_others() -> None:
+    index = IdIndex(1)
+    crowd = 100_000
+    index.add(np.full(crowd, 5), [np.arange(crowd)])
+    index.add(_ints([5 + 2**62, 6]), [_ints([-1, -2])])
+    keys, columns = index.find(_ints([5, 6, 7, 5 + 2**62]))
+    assert sorted(columns[0].tolist()) == [-2, -1, *range(crowd)]
+    assert np.array_equal(keys == 5, columns[0] >= 0)
 
 
 def _ints(values: object) -> np.ndarray:
