@@ -79,8 +79,9 @@ class IdIndex:
             found.append(row[self._keys[row] == wanted])
             row = self._older[row]
         # As long as this are the chains of a producer that gives many records one id.
-        crowd = np.flatnonzero(np.isin(self._keys[: self._length], wanted)).astype(np.int32)
-        return np.unique(np.concatenate([*found, crowd]))
+        crowd = np.isin(self._keys[: self._length], wanted)
+        found = [rows[~crowd[rows]] for rows in found]
+        return np.concatenate([*found, np.flatnonzero(crowd).astype(np.int32)])
 
     def _make_room(self, rows: int) -> None:
         self._keys = _larger(self._keys, rows)

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.bronze.id_index import Flags, IdIndex, Ints
+from headgate.bronze.matching import Matching
 from headgate.spec.model import OnDiffering
 
 Span = tuple[int, int]
@@ -36,21 +36,6 @@ _FORGOTTEN = 0.5  # of the bound, at a time: forgetting costs what is kept
 
 _VALUES = ("time", "partition", "hash_b", "content")
 """What the index holds of a row, under its hash_a."""
-
-# Earlier means: in bronze already (i = -1), or further up in this batch, which is numbered in log
-# order. A window and no join: a producer that gives every record one id must not stall the stream.
-_MATCHES = """
-select i, same from (
-  select i, min(i) over nearby < i as found, min(i) over alike < i as same
-    from (select * from candidates union all by name select *, -1 as i from earlier)
-  window nearby as (
-           partition by partition, hash_a, hash_b order by time
-           range between {within} preceding and {within} following),
-         alike as (
-           partition by partition, hash_a, hash_b, content order by time
-           range between {within} preceding and {within} following)
-) where i >= 0 and found
-"""
 
 
 class Seen:
@@ -74,8 +59,7 @@ class Seen:
         self._sizes: Counter[int] = Counter()
         self._batch = 0
         self._index = IdIndex(len(_VALUES))
-        self._matches = _MATCHES.format(within=within)
-        self._connection = duckdb.connect(":memory:", config={"threads": 2})
+        self._matching = Matching(within)
 
     def find(self, ordered: pa.Table) -> tuple[Flags, Flags]:
         """Which records of a batch in log order are duplicates, and which differ from all
@@ -96,12 +80,10 @@ class Seen:
         has the ``same`` content."""
         hashes, counts = np.unique(_ints(fresh, "hash_a"), return_counts=True)
         known, values = self._index.find(hashes)
-        twice = np.concatenate([hashes[counts > 1], known])
+        twice = pc.unique(pa.array(np.concatenate([hashes[counts > 1], known])))
         columns = {"hash_a": known} | dict(zip(_VALUES, values, strict=True))
-        few = fresh.filter(pc.is_in(fresh.column("hash_a"), value_set=pa.array(twice)))
-        self._connection.register("candidates", few)
-        self._connection.register("earlier", pa.table(columns))
-        return self._connection.sql(self._matches).to_arrow_table()
+        few = fresh.filter(pc.is_in(fresh.column("hash_a"), value_set=twice))
+        return self._matching.matches(few, pa.table(columns))
 
     def add(self, ordered: pa.Table) -> None:
         """Remember a batch once bronze holds it, then forget what is over the memory bound."""
