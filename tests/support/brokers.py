@@ -66,18 +66,20 @@ class Reading:
 
     meanwhile: Callable[[], None] = lambda: None
 
-    def read(self, *_: object) -> None:
+    def read(self, *_: object) -> str:
         happening, self.meanwhile = self.meanwhile, lambda: None
         happening()
+        return "rows"
 
 
 @dataclass
 class Bronze:
-    """In the place of ``BronzeStage``: keeps what was committed."""
+    """In the place of ``BronzeStage``: keeps what was committed. ``clocks`` are those that its
+    commits of records tell."""
 
     state: State = field(default_factory=State)
     commits: list[Reached] = field(default_factory=list)
-    verified: int = 0
+    clocks: dict[str, int] = field(default_factory=dict)
 
     @property
     def table(self) -> Any:
@@ -88,11 +90,11 @@ class Bronze:
 
     def absorb(
         self,
-        _: object,
+        rows: object,
         reached: Reached,
         now: datetime,
         verify: Callable[[], None] = lambda: None,
-    ) -> None:
+    ) -> State:
         verify()
         gaps = (*self.state.gaps, *reached.gaps)
         self.state = replace(
@@ -101,5 +103,7 @@ class Bronze:
             offsets=dict(reached.offsets),
             topics=tuple(reached.topics),
             gaps=gaps,
+            clocks=self.state.clocks if rows is None else dict(self.clocks),
         )
         self.commits.append(reached)
+        return self.state

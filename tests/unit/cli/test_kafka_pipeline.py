@@ -61,7 +61,12 @@ def test_partitions_trouble_and_all(ask: Ask, of_lake: OfLake, topic: Lake) -> N
     assert lines.index(["bids/1", "1,200", "12", "s"]) + 1 == lines.index(["bids/0", "0", "0", "s"])
     assert f"fused: {trouble}" in out
     (job,) = last_object(ask("status", *of_lake, "--json")[1])["jobs"]
-    assert job["backlog"]["partitions"]["bids/1"] == {"records": 1200, "seconds": 12.4}
+    assert job["backlog"]["partitions"]["bids/1"] == {
+        "records": 1200,
+        "seconds": 12.4,
+        "clock": None,
+        "idle": False,
+    }
     assert job["trouble"] == trouble
     assert job["advice"] is None
 
@@ -75,6 +80,35 @@ def test_of_a_hundred_partitions_the_ten_furthest_behind(
     named = [words[0] for words in lines if words and words[0].startswith("bids/")]
     assert named == [f"bids/{i}" for i in range(99, 89, -1)]
     assert ["90", "more", f"{sum(range(90)):,}"] in lines
+
+
+NOON, LATER = "2026-11-23T12:00:00.000000+00:00", "2026-11-23T12:00:00.250000+00:00"
+
+
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ({"a": (LATER, False), "b": (NOON, False)}, "waits for b, at 2026-11-23 12:00:00Z"),
+        ({"a": (LATER, False), "b": (NOON, True)}, "waits for a, at 2026-11-23 12:00:00Z"),
+        ({"a": (NOON, False), "b": (None, False)}, "waits for b: no record of it has told a time"),
+        ({"a": (NOON, True), "b": (None, True)}, "all of them are idle"),
+    ],
+)
+def test_what_the_event_clock_waits_for(
+    ask: Ask,
+    of_lake: OfLake,
+    topic: Lake,
+    parts: dict[str, tuple[str | None, bool]],
+    says: str,
+) -> None:
+    partitions = {name: PartitionBacklog(0, 0.0, *told) for name, told in parts.items()}
+    behind(topic.layout, Backlog("records", 0, partitions=partitions))
+    assert says in " ".join(ask("status", *of_lake)[1].split())
+
+
+def test_one_partition_needs_no_telling(ask: Ask, of_lake: OfLake, topic: Lake) -> None:
+    behind(topic.layout, Backlog("records", 0, partitions={"a": PartitionBacklog(0, 0.0, NOON)}))
+    assert "waits for" not in ask("status", *of_lake)[1]
 
 
 def test_the_order_of_partitions() -> None:

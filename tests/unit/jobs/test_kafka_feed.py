@@ -323,10 +323,24 @@ def test_idle_partitions_are_not_waited_for(place: Place) -> None:
         feed.poll(final=False)
     drain(feed)
     assert set(place.bronze.commits[-1].partitions) == {0}
+    assert {n: p.idle for n, p in feed.backlog(0).partitions.items()} == {"a/0": False, "a/1": True}
     place.brokers.logs["a"][1].end += 1
     feed.poll(final=False)
     drain(feed)
     assert set(place.bronze.commits[-1].partitions) == {0, 1}
+
+
+def test_the_clocks_of_partitions_are_those_of_the_last_commit(place: Place) -> None:
+    place.brokers.make("a", 5, 5)
+    place.bronze.clocks = {"0": 1_000_001}
+    feed = place.start()
+    assert all(part.clock is None for part in feed.backlog(0).partitions.values())
+    drain(feed)
+    clocks = {name: part.clock for name, part in feed.backlog(0).partitions.items()}
+    assert clocks == {"a/0": "1970-01-01T00:00:01.000001+00:00", "a/1": None}
+    assert feed.backlog(0).holding == "a/1"
+    again = place.start()
+    assert {name: part.clock for name, part in again.backlog(0).partitions.items()} == clocks
 
 
 def test_batches_shrink_to_what_fits_and_backlog_says_the_rest(place: Place) -> None:

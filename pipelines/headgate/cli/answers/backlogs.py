@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -12,7 +13,7 @@ from headgate.cli.rows import cells
 
 if TYPE_CHECKING:
     from headgate.spec.model import Pipeline
-    from headgate.storage.backlog import PartitionBacklog
+    from headgate.storage.backlog import Backlog, PartitionBacklog
     from headgate.supervision.job_state import JobState
     from headgate.supervision.scaling import Advice
 
@@ -33,6 +34,18 @@ def partitions_table(partitions: Mapping[str, PartitionBacklog]) -> Table:
         unread = sum(behind.records for _, behind in rest)
         table.add_row(*cells(f"{len(rest):,} more", f"{unread:,}", ""))
     return table
+
+
+def waiting_for(backlog: Backlog) -> str | None:
+    """What the event clock of a log with several partitions waits for, in words."""
+    if len(backlog.partitions) < 2:
+        return None
+    if backlog.holding is None:
+        return "no partition holds the event clock: all of them are idle"
+    clock = backlog.partitions[backlog.holding].clock
+    if clock is None:
+        return f"the event clock waits for {backlog.holding}: no record of it has told a time yet"
+    return f"the event clock waits for {backlog.holding}, at {datetime.fromisoformat(clock):%F %T}Z"
 
 
 def advice_for(job: JobState, declared: Pipeline) -> Advice | None:

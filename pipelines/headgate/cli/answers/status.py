@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headgate.cli import declaration, exit_codes
-from headgate.cli.answers.backlogs import advice_for, partitions_table
+from headgate.cli.answers.backlogs import advice_for, partitions_table, waiting_for
 from headgate.cli.answers.checkpoints import as_dict, show
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
@@ -120,6 +120,8 @@ def _remark(
     for job in jobs:
         if job.backlog is not None and job.backlog.partitions:
             console().print(partitions_table(job.backlog.partitions))
+            if (waiting := waiting_for(job.backlog)) is not None:
+                console().print(waiting, markup=False)
     for job in jobs:
         if job.trouble and job.is_alive:
             console().print(f"{job.job}: {job.trouble}", style="red", markup=False)

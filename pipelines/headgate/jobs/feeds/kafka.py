@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from headgate.bronze.stage import BronzeStage, Reached
 from headgate.jobs.feeds.feed import Feed
 from headgate.jobs.feeds.patience import Patience
+from headgate.jobs.feeds.standing import standing
 from headgate.sources.kafka.arrivals import Arrivals
 from headgate.sources.kafka.cluster import Cluster
 from headgate.sources.kafka.errors import BrokersUnreachableError, UnknownTopicError
@@ -31,7 +32,8 @@ from headgate.sources.kafka.starting import check_offsets
 from headgate.sources.kafka.topics import Topic, enrolled, partitions
 from headgate.sources.kafka.unreadable import readable_before
 from headgate.spec.model import KafkaSource, Pipeline
-from headgate.storage.backlog import Backlog, PartitionBacklog
+from headgate.storage.backlog import Backlog
+from headgate.tables.state import State
 
 LIST_EVERY = 1.0  # seconds between looks at the ends of the logs
 READ_ATTEMPTS = 3
@@ -79,7 +81,7 @@ class KafkaFeed(Feed):
         self._goal: dict[int, int] | None = None
         state = bronze.table.refresh()
         self._topics = tuple(state.topics)
-        self._offsets = decoded(state.offsets)
+        self._offsets, self._clocks = decoded(state.offsets), state.clocks
         try:
             self._share(self._begin(begun=state.n > 0))
         except BaseException:
@@ -112,17 +114,10 @@ class KafkaFeed(Feed):
     def backlog(self, after: int) -> Backlog:
         now = self._around.monotonic()
         with self._lock:
-            listing, offsets = self._listing, dict(self._offsets)
-            position = listing.position(offsets)
-            behind = unread(position, listing.ends)
-            parts = {
-                str(partition): PartitionBacklog(
-                    behind.get(number, 0),
-                    round(self._arrivals.waiting(now, number, position[number]), 1),
-                )
-                for number, partition in sorted(listing.partitions.items())
-            }
-        return Backlog("records", sum(behind.values()), partitions=parts)
+            listing = self._listing
+            position = listing.position(self._offsets)
+            idle = self._idling.idle(position)
+            return standing(now, listing, position, self._arrivals, self._clocks, idle)
 
     def has_absorbed_all(self, position: int) -> bool:
         return self._goal is not None and not self._unread()
@@ -176,9 +171,9 @@ class KafkaFeed(Feed):
         stops = Reached(
             encoded(reached), waited_for(listing.partitions, idle), tuple(listing.topics)
         )
-        self._bronze.absorb(rows, stops, now, self._verify(listing))
+        committed = self._bronze.absorb(rows, stops, now, self._verify(listing))
         self._taken = sum(reached.values()) - sum(position.values())
-        self._moved(reached)
+        self._moved(reached, committed)
 
     def _verify(self, listing: Listing) -> Callable[[], None]:
         """A topic that was made anew while it was read has other records at the same offsets."""
@@ -190,9 +185,9 @@ class KafkaFeed(Feed):
 
         return verify
 
-    def _moved(self, reached: dict[int, int]) -> None:
+    def _moved(self, reached: dict[int, int], committed: State) -> None:
         with self._lock:
-            self._offsets = dict(reached)
+            self._offsets, self._clocks = dict(reached), committed.clocks
 
     def _unread(self) -> dict[int, int]:
         with self._lock:
@@ -225,8 +220,8 @@ class KafkaFeed(Feed):
             first = self._earliest(listing)
             offsets = {p.number: start.get(p.partition, first[p.number]) for p in parts}
             check_offsets(start, listing, first, self._file)
-        self._commit_nothing(Reached(encoded(offsets), tuple(offsets), tuple(listing.topics)))
-        self._moved(offsets)
+        reached = Reached(encoded(offsets), tuple(offsets), tuple(listing.topics))
+        self._moved(offsets, self._commit_nothing(reached))
 
     def _accept(self, listing: Listing, lost: tuple[Loss, ...]) -> Listing:
         if not self._around.accept_gap or not all(loss.acceptable for loss in lost):
@@ -240,12 +235,11 @@ class KafkaFeed(Feed):
         offsets = {number: max(offset, earliest[number]) for number, offset in position.items()}
         gaps = tuple(loss.as_dict() for loss in lost)
         reached = Reached(encoded(offsets), tuple(offsets), tuple(listing.topics), gaps)
-        self._commit_nothing(reached)
-        self._moved(offsets)
+        self._moved(offsets, self._commit_nothing(reached))
         return replace(listing, first={})
 
-    def _commit_nothing(self, reached: Reached) -> None:
-        self._bronze.absorb(self._bronze.no_records(), reached, self._around.clock())
+    def _commit_nothing(self, reached: Reached) -> State:
+        return self._bronze.absorb(self._bronze.no_records(), reached, self._around.clock())
 
     def _look_for_losses(self) -> None:
         """After a failed read: list again, however long that takes, and see what is gone."""

@@ -35,11 +35,16 @@ export function goldTables(stream, now) {
   return [table(headers, rows, [2, 3, 4])];
 }
 
-export function partitions(stream) {
+export function partitions(stream, now) {
   const found = Object.entries(stream.life.backlog.partitions);
   found.sort(([, one], [, other]) => other.records - one.records || other.seconds - one.seconds);
-  const rows = found.map(([name, behind]) => [name, number(behind.records), span(behind.seconds)]);
-  return [table(["partition", "unread", "for"], rows, [1, 2])];
+  const rows = found.map(([name, behind]) => [
+    name,
+    number(behind.records),
+    span(behind.seconds),
+    behind.idle ? "idle" : behind.clock ? clock(behind.clock, now) : "none yet",
+  ]);
+  return [table(["partition", "unread", "for", "event clock"], rows, [1, 2])];
 }
 
 export function driver(stream, now) {
