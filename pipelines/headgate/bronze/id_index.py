@@ -32,24 +32,20 @@ class IdIndex:
         self._keys = np.empty(0, np.int64)
         self._columns = [np.empty(0, np.int64) for _ in range(width)]
         self._make_room(_ROOM)
-        self._link_all()
 
     def __len__(self) -> int:
         return self._length
 
     def add(self, keys: Ints, columns: Sequence[Ints]) -> None:
         """Hold rows under ``keys``; these and each of ``columns`` have shape (n,)."""
-        first, self._length = self._length, self._length + len(keys)
-        grown = self._length > len(self._keys)
-        if grown:
-            self._make_room(1 << self._length.bit_length())
-        self._keys[first : self._length] = keys
+        first, last = self._length, self._length + len(keys)
+        if last > len(self._keys):
+            self._make_room(1 << last.bit_length())
+        self._keys[first:last] = keys
         for held, column in zip(self._columns, columns, strict=True):
-            held[first : self._length] = column
-        if grown:
-            self._link_all()
-        else:
-            self._link(first, self._length)
+            held[first:last] = column
+        self._link(first, last)
+        self._length = last
 
     def find(self, wanted: Ints) -> tuple[Ints, list[Ints]]:
         """Keys and columns of all rows that are held under ``wanted``, which has each key once."""
@@ -89,14 +85,18 @@ class IdIndex:
         # Four bytes each: what is in memory is far below 2^31 rows.
         self._newest = np.empty(_PLACES * rows, np.int32)
         self._older = np.empty(rows, np.int32)
+        self._link_all()
 
     def _link_all(self) -> None:
         self._newest.fill(_NOBODY)
-        for first in range(0, self._length, _PART):
-            self._link(first, min(first + _PART, self._length))
+        self._link(0, self._length)
 
     def _link(self, first: int, last: int) -> None:
         """Put the rows [first, last), which are newer than all others, into the chains."""
+        for begin in range(first, last, _PART):
+            self._link_part(begin, min(begin + _PART, last))
+
+    def _link_part(self, first: int, last: int) -> None:
         rows = np.arange(first, last, dtype=np.int32)
         places = self._places(self._keys[first:last])
         for _ in range(_ROUNDS):
@@ -110,7 +110,7 @@ class IdIndex:
         self._link_crowd(rows, places)
 
     def _link_crowd(self, rows: Rows, places: Ints) -> None:
-        """As ``_link``, with a sort: for a producer that gives many records one id."""
+        """As ``_link_part``, with a sort: for a producer that gives many records one id."""
         order = np.argsort(places)
         places, rows = places[order], rows[order]
         begins = np.concatenate([[True], places[1:] != places[:-1]])

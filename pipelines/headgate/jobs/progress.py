@@ -17,6 +17,7 @@ from headgate.storage.backlog import Backlog
 from headgate.storage.documents import write_document
 from headgate.storage.lag import Sample, taken
 from headgate.storage.layout import Layout
+from headgate.tables.state import time_of
 
 IDLE_WRITES = timedelta(seconds=5)
 """Between batches the document is replaced this often at most."""
@@ -141,7 +142,7 @@ class Progress:
     def _take(self, medallion: Medallion) -> None:
         bronze = medallion.bronze.table.refresh()
         self.n = bronze.n
-        self.closing = _time(bronze.closing)
+        self.closing = None if bronze.closing is None else time_of(bronze.closing)
         self.totals = {"bronze": dict(bronze.total)}
         for name, table in medallion.silver.silver.items():
             self.totals[f"silver/{name}"] = dict(table.refresh().total)
@@ -167,7 +168,3 @@ class Progress:
         content |= {"pid": os.getpid(), "host": socket.gethostname()}
         content["samples"] = [sample.document() for sample in self.samples]
         return {k: v.isoformat() if isinstance(v, datetime) else v for k, v in content.items()}
-
-
-def _time(micros: int | None) -> datetime | None:
-    return None if micros is None else datetime.fromtimestamp(micros / 1_000_000, UTC)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from headgate.tables.data_file import FINAL
 from headgate.tables.history import lineage
 from headgate.tables.live_files import partition_files
 from headgate.tables.log import entry_path
+from headgate.tables.state import time_of
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def history(bronze: Standing, most: int) -> tuple[Checkpoint, ...]:
     for commit in islice((c for c in commits if c.state.kind == "data"), most):
         stat = bronze.table.storage.stat(entry_path(commit.version))
         assert stat is not None
-        began = datetime.fromtimestamp(commit.state.at / 1_000_000, UTC)
+        began = time_of(commit.state.at)
         found.append(
             Checkpoint(
                 n=commit.state.n,

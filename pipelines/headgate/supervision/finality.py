@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
+from headgate.tables.state import time_of
 from headgate.tables.table import Table
-
-_EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 def final_up_to(layout: Layout, declared: Pipeline, gold: str) -> datetime | None:
@@ -32,7 +31,7 @@ def final_up_to(layout: Layout, declared: Pipeline, gold: str) -> datetime | Non
     state, lateness = table.refresh(), declared.gold[gold].allowed_lateness
     ends = []
     if state.closing is not None:
-        ends.append(_EPOCH + timedelta(microseconds=state.closing) - lateness)
+        ends.append(time_of(state.closing) - lateness)
     if state.closed_through is not None:
-        ends.append(_EPOCH + timedelta(microseconds=state.closed_through))
+        ends.append(time_of(state.closed_through))
     return max(ends, default=None)

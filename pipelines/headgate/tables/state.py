@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 Kind = Literal["create", "data", "fence", "operation", "reset", "maintenance"]
 Counts = Mapping[str, int]
 
 GENERATION_BITS = 40
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,11 @@ class State:
 def commit_time(now: datetime) -> int:
     """``State.at``: microseconds since 1970 UTC."""
     return int(now.timestamp() * 1_000_000)
+
+
+def time_of(micros: int) -> datetime:
+    """What a state says in microseconds since 1970 UTC: ``at``, a clock, ``closed_through``."""
+    return _EPOCH + timedelta(microseconds=micros)
 
 
 def add_counts(total: Counts, batch: Counts) -> dict[str, int]:

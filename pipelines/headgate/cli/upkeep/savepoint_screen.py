@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from headgate.cli.output import console, grid, size_of
 from headgate.cli.rows import cells
+from headgate.tables.state import time_of
 
 if TYPE_CHECKING:
     from headgate.savepoints.savepoint import Savepoint
@@ -90,4 +90,4 @@ def _offsets(savepoint: Savepoint) -> str:
 def _clock(savepoint: Savepoint) -> str:
     if savepoint.closing is None:
         return "-"
-    return f"{datetime.fromtimestamp(savepoint.closing / 1_000_000, UTC):%F %T}Z"
+    return f"{time_of(savepoint.closing):%F %T}Z"

@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 
 from headgate.bronze.stage import BronzeStage, Reached
 from headgate.jobs.feeds.feed import Feed
+from headgate.jobs.feeds.kafka_backlog import kafka_backlog
 from headgate.jobs.feeds.patience import Patience
-from headgate.jobs.feeds.standing import standing
 from headgate.sources.kafka.arrivals import Arrivals
 from headgate.sources.kafka.cluster import Cluster
 from headgate.sources.kafka.errors import BrokersUnreachableError, UnknownTopicError
@@ -81,7 +81,7 @@ class KafkaFeed(Feed):
         self._goal: dict[int, int] | None = None
         state = bronze.table.refresh()
         self._topics = tuple(state.topics)
-        self._offsets, self._clocks = decoded(state.offsets), state.clocks
+        self._moved(state)
         try:
             self._share(self._begin(begun=state.n > 0))
         except BaseException:
@@ -117,7 +117,7 @@ class KafkaFeed(Feed):
             listing = self._listing
             position = listing.position(self._offsets)
             idle = self._idling.idle(position)
-            return standing(now, listing, position, self._arrivals, self._clocks, idle)
+            return kafka_backlog(now, listing, position, self._arrivals, self._clocks, idle)
 
     def has_absorbed_all(self, position: int) -> bool:
         return self._goal is not None and not self._unread()
@@ -173,7 +173,7 @@ class KafkaFeed(Feed):
         )
         committed = self._bronze.absorb(rows, stops, now, self._verify(listing))
         self._taken = sum(reached.values()) - sum(position.values())
-        self._moved(reached, committed)
+        self._moved(committed)
 
     def _verify(self, listing: Listing) -> Callable[[], None]:
         """A topic that was made anew while it was read has other records at the same offsets."""
@@ -185,9 +185,9 @@ class KafkaFeed(Feed):
 
         return verify
 
-    def _moved(self, reached: dict[int, int], committed: State) -> None:
+    def _moved(self, committed: State) -> None:
         with self._lock:
-            self._offsets, self._clocks = dict(reached), committed.clocks
+            self._offsets, self._clocks = decoded(committed.offsets), committed.clocks
 
     def _unread(self) -> dict[int, int]:
         with self._lock:
@@ -220,8 +220,7 @@ class KafkaFeed(Feed):
             first = self._earliest(listing)
             offsets = {p.number: start.get(p.partition, first[p.number]) for p in parts}
             check_offsets(start, listing, first, self._file)
-        reached = Reached(encoded(offsets), tuple(offsets), tuple(listing.topics))
-        self._moved(offsets, self._commit_nothing(reached))
+        self._begin_at(offsets, listing)
 
     def _accept(self, listing: Listing, lost: tuple[Loss, ...]) -> Listing:
         if not self._around.accept_gap or not all(loss.acceptable for loss in lost):
@@ -233,13 +232,15 @@ class KafkaFeed(Feed):
         earliest = self._earliest(listing)
         position = listing.position(self._offsets)
         offsets = {number: max(offset, earliest[number]) for number, offset in position.items()}
-        gaps = tuple(loss.as_dict() for loss in lost)
-        reached = Reached(encoded(offsets), tuple(offsets), tuple(listing.topics), gaps)
-        self._moved(offsets, self._commit_nothing(reached))
+        self._begin_at(offsets, listing, lost)
         return replace(listing, first={})
 
-    def _commit_nothing(self, reached: Reached) -> State:
-        return self._bronze.absorb(self._bronze.no_records(), reached, self._around.clock())
+    def _begin_at(self, offsets: Offsets, listing: Listing, lost: tuple[Loss, ...] = ()) -> None:
+        """A commit without a record, from which reading goes on."""
+        gaps = tuple(loss.as_dict() for loss in lost)
+        reached = Reached(encoded(offsets), tuple(offsets), tuple(listing.topics), gaps)
+        nothing = self._bronze.no_records()
+        self._moved(self._bronze.absorb(nothing, reached, self._around.clock()))
 
     def _look_for_losses(self) -> None:
         """After a failed read: list again, however long that takes, and see what is gone."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime, timedelta
 
 from headgate.sources.kafka.arrivals import Arrivals
 from headgate.sources.kafka.listing import Listing
 from headgate.sources.kafka.ranges import Offsets, unread
 from headgate.storage.backlog import Backlog, PartitionBacklog
+from headgate.tables.state import time_of
 
-_EPOCH = datetime.fromtimestamp(0, UTC)
 
-
-def standing(
+def kafka_backlog(
     now: float,
     listing: Listing,
     position: Offsets,
@@ -27,7 +25,7 @@ def standing(
         str(partition): PartitionBacklog(
             behind.get(number, 0),
             round(arrivals.waiting(now, number, position[number]), 1),
-            _time(clocks.get(str(number))),
+            _text(clocks.get(str(number))),
             number in idle,
         )
         for number, partition in sorted(listing.partitions.items())
@@ -35,7 +33,5 @@ def standing(
     return Backlog("records", sum(behind.values()), partitions=parts)
 
 
-def _time(micros: int | None) -> str | None:
-    if micros is None:
-        return None
-    return (_EPOCH + timedelta(microseconds=micros)).isoformat(timespec="microseconds")
+def _text(clock: int | None) -> str | None:
+    return None if clock is None else time_of(clock).isoformat(timespec="microseconds")
