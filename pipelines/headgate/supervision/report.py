@@ -117,8 +117,9 @@ def life_document(life: Life) -> dict[str, Any]:
         }
         for job in life.jobs
     ]
-    if life.backlog is not None:
-        content["backlog"] |= {"seconds": life.backlog.seconds, "says": str(life.backlog)}
+    if (behind := life.backlog) is not None:
+        told = {"seconds": behind.seconds, "holding": behind.holding, "says": str(behind)}
+        content["backlog"] |= told
     plain: dict[str, Any] = _plain(content)
     return plain
 

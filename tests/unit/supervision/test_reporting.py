@@ -168,6 +168,7 @@ def test_documents_have_plain_values(lake: Lake) -> None:
         "t/0": {"records": 9, "seconds": 61.0, "clock": None, "idle": False}
     }
     assert life["backlog"]["says"] == "9 records 61 s"
+    assert life["backlog"]["holding"] == "t/0"
     assert life["jobs"][0]["process"] == "1 on here"
     tables = tables_document(tables_of_stream(lake.layout, lake.pipeline))
     assert isinstance(tables["history"][0]["took"], float)

@@ -12,7 +12,7 @@ export function drawer(title, content, load) {
   const show = () => shown.open && last && body.replaceChildren(...content(...last));
   shown.addEventListener("toggle", () => {
     show();
-    if (shown.open && load) load(...last);
+    if (shown.open && last && load) load(...last);
   });
   return {
     element: shown,

@@ -59,7 +59,8 @@ function gold(life, now) {
 }
 
 function eventClock(life, now) {
-  if (!life.clock) return figure("Event clock", "–", "no event yet");
+  const held = life.backlog?.holding;
+  if (!life.clock) return figure("Event clock", "–", held ? `waits for ${held}` : "no event yet");
   const behind = since(life.clock, now);
   const said = behind < 0 ? `${span(-behind)} ahead` : `${span(behind)} behind`;
   return figure("Event clock", clock(life.clock, now), said, null, moment(life.clock));
