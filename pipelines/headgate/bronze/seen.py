@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +34,8 @@ SEEN = pa.schema(
 )
 ROWS_IN_MEMORY = 6_000_000  # about 350 MB
 _FORGOTTEN = 0.5  # of the bound, at a time: forgetting costs what is kept
+
+_BESIDE = ThreadPoolExecutor(max_workers=1, thread_name_prefix="seen")
 
 _VALUES = ("time", "partition", "hash_b", "content")
 """What the index holds of a row, under its hash_a."""
@@ -60,10 +63,13 @@ class Seen:
         self._batch = 0
         self._index = IdIndex(len(_VALUES))
         self._matching = Matching(within)
+        self._adding: Future[None] | None = None
 
     def find(self, ordered: pa.Table) -> tuple[Flags, Flags]:
         """Which records of a batch in log order are duplicates, and which differ from all
-        earlier records of their id (those are duplicates only where the declaration says warn)."""
+        earlier records of their id (those are duplicates only where the declaration says warn).
+        Raises what the last ``add`` came to, if it failed."""
+        self._await_added()
         fresh = _with_id_and_time(ordered)
         self._need(np.unique(_ints(fresh, "time") // self._width))
         matched = np.zeros(len(ordered), np.bool_)
@@ -86,7 +92,16 @@ class Seen:
         return self._matching.matches(few, pa.table(columns))
 
     def add(self, ordered: pa.Table) -> None:
-        """Remember a batch once bronze holds it, then forget what is over the memory bound."""
+        """Remember a batch once bronze holds it, then forget what is over the memory bound: while
+        silver and gold go on. Only the next look waits for it."""
+        self._await_added()
+        self._adding = _BESIDE.submit(self._add, ordered)
+
+    def _await_added(self) -> None:
+        if self._adding is not None:
+            self._adding.result()
+
+    def _add(self, ordered: pa.Table) -> None:
         fresh = _with_id_and_time(ordered)
         if fresh.num_rows:
             newest = int(pc.max(fresh.column("time")).as_py()) // self._width
