@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 
 from headgate.standalone.settings import MARK
+from headgate.storage.ownership import started
 
 LOOK_EVERY = 0.2  # seconds
 
@@ -18,7 +19,8 @@ LOOK_EVERY = 0.2  # seconds
 def members(home: Path, sessions: Collection[int], since: float) -> list[psutil.Process]:
     """Everybody but this process. Airflow's workers overwrite their environment with their title,
     and are known by the session that a component leads; drivers lead sessions of their own, and
-    are known by their environment. ``since``, in seconds since 1970, is when the oldest began."""
+    are known by their environment. ``since``, in seconds since the machine's start, is when the
+    oldest began."""
     return [process for process in _younger(since) if _belongs(process, str(home), sessions)]
 
 
@@ -52,11 +54,13 @@ def _leads(process: psutil.Process) -> bool:
 
 def _younger(since: float) -> Iterator[psutil.Process]:
     me = psutil.Process()
-    for process in psutil.process_iter():
+    # Not process_iter: it keeps processes, and their start by the clock of then.
+    for pid in psutil.pids():
         with suppress(psutil.Error):
-            started = process.create_time() >= since - 1.0
+            process = psutil.Process(pid)
+            younger = started(process) >= since - 1.0
             alive = process.status() != psutil.STATUS_ZOMBIE
-            if started and alive and process.pid != me.pid and process.uids() == me.uids():
+            if younger and alive and process.pid != me.pid and process.uids() == me.uids():
                 yield process
 
 

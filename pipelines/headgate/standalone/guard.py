@@ -26,6 +26,7 @@ from typing import Any
 import psutil
 
 from headgate.standalone import family, task_logs
+from headgate.storage.ownership import started
 from headgate.supervision.rotation import keep_bounded
 
 IN_USE = 75
@@ -48,7 +49,7 @@ class Guard:
     name), tell (what the document says of itself to others)."""
 
     order: dict[str, Any]
-    began: float = field(default_factory=time.time)
+    began: float = field(default_factory=lambda: started(psutil.Process()))
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     sessions: list[int] = field(default_factory=list)
     ending: threading.Event = field(default_factory=threading.Event)

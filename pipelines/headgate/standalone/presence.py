@@ -23,7 +23,8 @@ _TELLS_WITHIN = 5.0  # seconds between taking the lock and telling of oneself
 
 @dataclass(frozen=True)
 class Presence:
-    """Who runs: ``address`` is where Airflow's pages are, ``since`` in seconds since 1970."""
+    """Who runs: ``address`` is where Airflow's pages are, ``since`` in seconds since the machine's
+    start."""
 
     guard: int
     address: str

@@ -17,6 +17,16 @@ EXPIRES_AFTER = timedelta(seconds=30)
 """A lease that was not renewed for so long may be taken by another driver."""
 
 
+def started(process: psutil.Process) -> float:
+    """When a process began, in seconds since its machine did, to a second.
+
+    Its time of day is no name for it: the system adds the start of the machine to it, in whole
+    seconds and as the clock has it now, so that a corrected clock makes another process of it.
+    Raises psutil.NoSuchProcess.
+    """
+    return process.create_time() - psutil.boot_time()
+
+
 @dataclass(frozen=True)
 class Owner:
     """The process that holds a lease; ``started`` tells it from another one with its pid."""
@@ -27,7 +37,7 @@ class Owner:
 
     @staticmethod
     def here() -> Owner:
-        return Owner(os.getpid(), socket.gethostname(), psutil.Process().create_time())
+        return Owner(os.getpid(), socket.gethostname(), started(psutil.Process()))
 
     def process(self) -> psutil.Process | None:
         """The process itself; None if it is gone or runs on another host."""
@@ -35,7 +45,7 @@ class Owner:
             return None
         try:
             process = psutil.Process(self.pid)
-            is_it = abs(process.create_time() - self.started) <= 1
+            is_it = abs(started(process) - self.started) <= 1
             return process if is_it and process.status() != psutil.STATUS_ZOMBIE else None
         except psutil.NoSuchProcess:
             return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from headgate.standalone import family
 from headgate.standalone.settings import MARK
+from headgate.storage.ownership import started
 
 WAITING = "import time; print(flush=True); time.sleep(600)"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {WAITING}"
@@ -50,26 +50,26 @@ def start(
 def test_members_are_known_by_session_or_environment(
     began: list[subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
-    now = time.time()
+    since = started(psutil.Process())
     component = start(began, PARENT, WAITING)
     driver = start(began, WAITING, mark=str(tmp_path))
     start(began, WAITING, mark=f"{tmp_path}2")
-    found = {process.pid for process in family.members(tmp_path, [component.pid], now)}
+    found = {process.pid for process in family.members(tmp_path, [component.pid], since)}
     children = {child.pid for child in psutil.Process(component.pid).children()}
     assert found == {component.pid, driver.pid, *children}
     assert len(children) == 1
-    assert family.members(tmp_path, [component.pid], time.time() + 60) == []
+    assert family.members(tmp_path, [component.pid], since + 864_000) == []
 
 
 def test_who_does_not_end_is_killed(began: list[subprocess.Popen[bytes]], tmp_path: Path) -> None:
-    now = time.time()
+    since = started(psutil.Process())
     start(began, STUBBORN, mark=str(tmp_path))
     start(began, WAITING, mark=str(tmp_path))
 
     def everybody() -> list[psutil.Process]:
         for process in began:
             process.poll()
-        return family.members(tmp_path, [], now)
+        return family.members(tmp_path, [], since)
 
     assert len(everybody()) == 2
     family.end(everybody, grace=0.5)
@@ -81,7 +81,7 @@ def test_what_a_leader_started_is_its_own_to_end(
     began: list[subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
     """As a driver ends its JVM, after the batch."""
-    now, told = time.time(), tmp_path / "told"
+    since, told = started(psutil.Process()), tmp_path / "told"
     child = f"import signal, sys; signal.signal(15, lambda *_: open({str(told)!r}, 'w')); {WAITING}"
     leader = (
         "import signal, subprocess, sys\n"
@@ -93,8 +93,19 @@ def test_what_a_leader_started_is_its_own_to_end(
 
     def everybody() -> list[psutil.Process]:
         process.poll()
-        return family.members(tmp_path, [], now)
+        return family.members(tmp_path, [], since)
 
     family.end(everybody, grace=20)
     assert process.returncode == 3
     assert not told.exists()
+
+
+def test_members_are_known_whatever_becomes_of_the_clock(
+    began: list[subprocess.Popen[bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    since = started(psutil.Process())
+    process = start(began, WAITING, mark=str(tmp_path))
+    assert len(family.members(tmp_path, [], since)) == 1
+    corrected = psutil.boot_time() - 3_600
+    monkeypatch.setattr("psutil._psplatform.boot_time", lambda: corrected)
+    assert [member.pid for member in family.members(tmp_path, [], since)] == [process.pid]

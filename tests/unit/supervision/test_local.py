@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from headgate.storage.layout import Layout
-from headgate.storage.ownership import Owner
+from headgate.storage.ownership import Owner, started
 from headgate.storage.pausing import paused_since
 from headgate.storage.stopping import stop_requested
 from headgate.supervision import local
@@ -30,7 +30,7 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 
 def owner_of(process: subprocess.Popen[bytes]) -> Owner:
     here = Owner.here()
-    return Owner(process.pid, here.host, psutil.Process(process.pid).create_time())
+    return Owner(process.pid, here.host, started(psutil.Process(process.pid)))
 
 
 def now() -> datetime:
