@@ -98,7 +98,7 @@ def test_a_user_with_the_right_password_gets_in_and_no_other(own: Broker) -> Non
     assert client.metadata(own.sasl_servers, client.ANSWERS_WITHIN, **ann).brokers
     for wrong in ({"sasl_username": "bob"}, {"sasl_password": "wrong"}):
         with pytest.raises(UnreachableError, match=r"(?i)authentication failed"):
-            client.metadata(own.sasl_servers, 1.5, **ann | wrong)
+            client.metadata(own.sasl_servers, 3.0, **ann | wrong)
 
 
 def test_a_killed_broker_starts_again_on_its_port_with_its_records(own: Broker) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException
@@ -47,17 +48,14 @@ def cluster_id(client: AdminClient, timeout: float) -> str | None:
 
 def metadata(servers: str, timeout: float = ANSWERS_WITHIN, **more: Setting) -> ClusterMetadata:
     """Brokers and topics. Raises UnreachableError."""
-    heard: list[str] = []
+    heard: list[KafkaError] = []
 
-    def hear(error: KafkaError) -> None:
-        heard.append(error.str())
-
-    client = AdminClient({**settings(servers, **more), "error_cb": hear})  # type: ignore[dict-item]
+    client = AdminClient({**settings(servers, **more), "error_cb": heard.append})  # type: ignore[dict-item]
     try:
         return client.list_topics(timeout=timeout)
     except KafkaException as error:
         client.poll(0)
-        raise UnreachableError(servers, timeout, heard[-1] if heard else said(error)) from error
+        raise UnreachableError(servers, timeout, reason(heard) or said(error)) from error
 
 
 def partitions(servers: str, topic: str, timeout: float = ANSWERS_WITHIN) -> tuple[int, ...]:
@@ -68,7 +66,13 @@ def partitions(servers: str, topic: str, timeout: float = ANSWERS_WITHIN) -> tup
     return tuple(sorted(topics[topic].partitions))
 
 
+def reason(heard: Sequence[KafkaError]) -> str | None:
+    """The last words that say why: that all brokers are down, the library adds to any of them."""
+    why = [error for error in heard if error.code() != KafkaError._ALL_BROKERS_DOWN]
+    return (why or heard)[-1].str() if heard else None
+
+
 def said(error: KafkaException) -> str:
     """Kafka's own words."""
-    reason = error.args[0] if error.args else error
-    return reason.str() if isinstance(reason, KafkaError) else str(reason)
+    words = error.args[0] if error.args else error
+    return words.str() if isinstance(words, KafkaError) else str(words)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from confluent_kafka import KafkaError
 
 from headgate.broker import client
 from headgate.broker.errors import UnknownTopicError, UnreachableError
@@ -17,6 +18,14 @@ def test_an_address_without_a_broker_is_named_with_how_long_was_tried() -> None:
     assert "refused" in raised.value.message
     assert "headgate kafka up" in raised.value.remedy
     assert raised.value.exit_code == 3
+
+
+def test_why_is_told_and_not_how_many_are_down() -> None:
+    login = KafkaError(KafkaError._AUTHENTICATION, "Authentication failed: wrong password")
+    down = KafkaError(KafkaError._ALL_BROKERS_DOWN, "0/2 brokers are down")
+    assert client.reason([login, down]) == login.str()
+    assert client.reason([down]) == down.str()
+    assert client.reason([]) is None
 
 
 def test_the_library_says_nothing_by_itself(capfd: pytest.CaptureFixture[str]) -> None:
