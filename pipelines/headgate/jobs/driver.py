@@ -85,6 +85,7 @@ class Driver:
             try:
                 self._work(spark, epoch)
             except Exception as error:
+                self._lease.failed = True
                 if (known := named(error, self._layout)) is not None:
                     raise known from error
                 raise

@@ -17,7 +17,14 @@ from filelock import FileLock, Timeout
 from headgate.spec.errors import HeadgateError
 from headgate.storage.documents import Document, read_document, write_document
 from headgate.storage.layout import CONTROL, Layout
-from headgate.storage.ownership import EXPIRES_AFTER, LAYERS, Owner, lease_path
+from headgate.storage.ownership import (
+    EXPIRES_AFTER,
+    LAYERS,
+    Owner,
+    last_driver,
+    lease_path,
+    owner_of,
+)
 from headgate.tables.cut import tables_of
 
 RENEW_EVERY = 5.0  # seconds
@@ -34,8 +41,7 @@ def may_take(held: Document | None, now: datetime, *, take_over: bool) -> bool:
     """Whether a lease document leaves room for a new owner."""
     if held is None or held.get("released") or take_over:
         return True
-    owner = Owner(held["pid"], held["host"], held["started"])
-    return owner.is_dead() or now - datetime.fromisoformat(held["renewed"]) > EXPIRES_AFTER
+    return owner_of(held).is_dead() or now - datetime.fromisoformat(held["renewed"]) > EXPIRES_AFTER
 
 
 def highest_epoch(layout: Layout, pipeline: str) -> int:
@@ -47,14 +53,35 @@ def highest_epoch(layout: Layout, pipeline: str) -> int:
 HighestEpoch = Callable[[Layout, str], int]
 
 
-class Lease:
-    """Held from :meth:`take` to :meth:`release`, renewed by a thread of its own."""
+def went_down(driver: Document | None) -> bool:
+    """Whether the driver of a lease document failed or was killed; False where none ever ran."""
+    return driver is not None and (not driver["released"] or bool(driver.get("failed")))
 
-    def __init__(self, layout: Layout, layers: Sequence[str], pipeline: str) -> None:
+
+class Lease:
+    """Held from :meth:`take` to :meth:`release`, renewed by a thread of its own.
+
+    ``operation`` names what an owner does that is no driver, such as a restore; ``starts`` says
+    that a driver follows at once. ``failed`` is to be set before the release.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        layers: Sequence[str],
+        pipeline: str,
+        operation: str | None = None,
+        *,
+        starts: bool = False,
+    ) -> None:
         self._layout = layout
         self._layers = tuple(layers)
         self._pipeline = pipeline
+        self._operation, self._starts = operation, starts
+        self._before: dict[str, Document | None] = {}
+        self._restarts = 0
         self.epoch = 0
+        self.failed = False
         self._lost = threading.Event()
         self._done = threading.Event()
         self._since = datetime.now(UTC)
@@ -79,6 +106,10 @@ class Lease:
             epochs = (int(d["epoch"]) for d in held.values() if d)
             self.epoch = 1 + max([highest(self._layout, self._pipeline), *epochs])
             self._since = now
+            self._before = {layer: last_driver(held[layer]) for layer in self._layers}
+            self._restarts = max(map(_restarts, self._before.values()))
+            if not take_over:
+                self._restarts += any(map(went_down, self._before.values()))
             self._write(now)
         threading.Thread(target=self._renew, name="lease", daemon=True).start()
         return self.epoch
@@ -116,13 +147,18 @@ class Lease:
     def _write(self, now: datetime, *, released: bool = False) -> None:
         owner = Owner.here()
         for layer in self._layers:
-            content = {
+            content: Document = {
                 **vars(owner),
                 "epoch": self.epoch,
                 "since": self._since.isoformat(),
                 "renewed": now.isoformat(),
                 "released": released,
+                "failed": self.failed,
+                "restarts": self._restarts,
             }
+            if self._operation is not None:
+                content |= {"operation": self._operation, "starts": self._starts}
+                content["before"] = self._before[layer]
             write_document(self._layout.storage, lease_path(layer), content)
 
     def _locked(self, path: str) -> LeaseHeldError:
@@ -137,3 +173,7 @@ class Lease:
             f"{held['host']} since {held['since']}",
             remedy="headgate stop PIPELINE, or headgate start PIPELINE --take-over",
         )
+
+
+def _restarts(driver: Document | None) -> int:
+    return 0 if driver is None else int(driver.get("restarts", 0))

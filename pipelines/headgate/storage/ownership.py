@@ -6,10 +6,11 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import psutil
 
+from headgate.storage.documents import Document
 from headgate.storage.layout import Layout
 
 LAYERS = ("bronze", "silver", "gold")
@@ -57,3 +58,31 @@ class Owner:
 
 def lease_path(layer: str) -> str:
     return Layout.document(f"lease-{layer}")
+
+
+def owner_of(lease: Document) -> Owner:
+    return Owner(lease["pid"], lease["host"], lease["started"])
+
+
+def last_driver(lease: Document | None) -> Document | None:
+    """The newest lease of a driver: an operation keeps the one that it found."""
+    if lease is None or lease.get("operation") is None:
+        return lease
+    found: Document | None = lease["before"]
+    return found
+
+
+def in_force(lease: Document, now: datetime) -> Document:
+    """The lease that tells how a layer is: of an operation that is over, the driver's before it, as
+    if nothing had happened. An operation that starts a driver stays in force, unreleased, until
+    that driver takes the lease, or the process that was to start it is gone."""
+    if lease.get("operation") is None:
+        return lease
+    is_gone = owner_of(lease).is_dead()
+    if lease["starts"]:
+        is_silent = now - datetime.fromisoformat(lease["renewed"]) > EXPIRES_AFTER
+        if not lease["released"] or not (is_gone or is_silent):
+            return lease | {"released": False}
+    elif not lease["released"] and not is_gone:
+        return lease
+    return last_driver(lease) or lease

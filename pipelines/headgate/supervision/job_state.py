@@ -11,7 +11,14 @@ from headgate.storage.backlog import Backlog
 from headgate.storage.documents import Document, read_document
 from headgate.storage.lag import Sample
 from headgate.storage.layout import Layout
-from headgate.storage.ownership import EXPIRES_AFTER, LAYERS, Owner, lease_path
+from headgate.storage.ownership import (
+    EXPIRES_AFTER,
+    LAYERS,
+    Owner,
+    in_force,
+    lease_path,
+    owner_of,
+)
 
 State = Literal["running", "paused", "stopped", "stale", "dead"]
 """``paused``: as running, but bronze absorbs nothing new until it is told to; ``stale``: alive as
@@ -23,7 +30,8 @@ having let go. Either of these may be started again: tables go on exactly."""
 class JobState:
     """One job: ``fused``, or the layer that it runs. What it reports of itself (``n`` and all
     after it) is None before its tables are open; ``failure`` is why a stopped one ended by
-    itself."""
+    itself. ``restarts`` counts the drivers that came after one that failed or was killed.
+    ``operation`` is what the owner does where it is no driver, such as a restore."""
 
     job: str
     layers: tuple[str, ...]
@@ -44,6 +52,8 @@ class JobState:
     paused: datetime | None = None
     cores: int | None = None
     samples: tuple[Sample, ...] = ()
+    restarts: int = 0
+    operation: str | None = None
 
     @property
     def is_alive(self) -> bool:
@@ -64,7 +74,8 @@ def probe(layout: Layout, now: datetime) -> tuple[JobState, ...]:
     by_epoch: dict[int, list[str]] = {}
     documents: dict[int, Document] = {}
     for layer in LAYERS:
-        if (lease := read_document(layout.storage, lease_path(layer))) is not None:
+        if (held := read_document(layout.storage, lease_path(layer))) is not None:
+            lease = in_force(held, now)
             by_epoch.setdefault(lease["epoch"], []).append(layer)
             documents[lease["epoch"]] = lease
     return tuple(
@@ -81,7 +92,7 @@ def overall(jobs: Sequence[JobState]) -> State:
 
 def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime) -> JobState:
     job = "fused" if layers == LAYERS else layers[0]
-    owner = Owner(lease["pid"], lease["host"], lease["started"])
+    owner = owner_of(lease)
     renewed = datetime.fromisoformat(lease["renewed"])
     status = read_document(layout.storage, Layout.document(f"status-{job}")) or {}
     reported: dict[str, Any] = {}
@@ -111,6 +122,8 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
         epoch=lease["epoch"],
         since=datetime.fromisoformat(lease["since"]),
         renewed=renewed,
+        restarts=lease.get("restarts", 0),
+        operation=lease.get("operation"),
         **reported,
     )
 

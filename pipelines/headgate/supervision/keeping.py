@@ -62,6 +62,9 @@ def _condition(
         return "dead"
     if state == "paused":
         return "paused"
+    # An operation reports no progress, and nobody may end it for that.
+    if any(job.operation for job in jobs):
+        return "starting"
     if stands_still:
         return "stuck"
     return "running" if all(job.is_open for job in jobs) else "starting"

@@ -15,13 +15,16 @@ from headgate.supervision.keeping import Condition
 @dataclass(frozen=True)
 class Life:
     """What its documents say. ``since`` is when the condition began: of one that is down or at
-    rest, when it was last heard of. ``starts`` counts drivers, ``n`` is bronze's batch; ``rows``
-    and ``seconds`` are the last batch's; ``clock`` is the event clock, ``level`` when gold was last
-    level with what there was. ``paused``: since when nothing new is to be absorbed."""
+    rest, when it was last heard of. ``restarts`` counts the drivers that came after one that failed
+    or was killed; ``operation`` is what its owner does where that is no driver, such as a restore.
+    ``n`` is bronze's batch; ``rows`` and ``seconds`` are the last batch's; ``clock`` is the event
+    clock, ``level`` when gold was last level with what there was. ``paused``: since when nothing
+    new is to be absorbed."""
 
     condition: Condition
     since: datetime | None
-    starts: int
+    restarts: int
+    operation: str | None
     n: int | None
     rows: int | None
     seconds: float | None

@@ -49,7 +49,8 @@ def life_of(layout: Layout, jobs: Sequence[JobState], now: datetime) -> Life:
     return Life(
         condition=seen.condition,
         since=paused if seen.condition == "paused" else _since(jobs),
-        starts=max((job.epoch for job in jobs), default=0),
+        restarts=max((job.restarts for job in jobs), default=0),
+        operation=next((job.operation for job in jobs if job.operation), None),
         n=bronze.n if bronze else None,
         rows=bronze.rows if bronze else None,
         seconds=bronze.seconds if bronze else None,

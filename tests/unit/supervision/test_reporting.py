@@ -49,14 +49,14 @@ def lake(tmp_path: Path) -> Lake:
 def test_a_stream_that_runs(layout: Layout) -> None:
     life = life_of(layout, [JOB], NOW)
     assert (life.condition, life.since) == ("running", JOB.since)
-    assert (life.starts, life.n, life.rows, life.seconds) == (3, 7, 500, 2.0)
+    assert (life.n, life.rows, life.seconds) == (7, 500, 2.0)
     assert (life.clock, life.level) == (JOB.closing, NOW)
     assert life.is_alive
 
 
 def test_a_stream_that_never_ran(layout: Layout) -> None:
     life = life_of(layout, probe(layout, NOW), NOW)
-    assert (life.condition, life.since, life.starts, life.n) == ("absent", None, 0, None)
+    assert (life.condition, life.since, life.n) == ("absent", None, None)
     assert not life.is_alive
 
 

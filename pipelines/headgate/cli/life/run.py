@@ -113,7 +113,7 @@ def go_back(declared: Pipeline, layout: Layout, wanted: str) -> None:
 
     savepoint = find(layout, wanted)
     tell_passed_over(declared, layout, savepoint)
-    intent = restore_in_place(declared, layout, savepoint)
+    intent = restore_in_place(declared, layout, savepoint, starts=True)
     print(f"restored {savepoint.id}: generation {intent.generation}", file=sys.stderr)
 
 

@@ -82,7 +82,7 @@ def skip_file(
     landing = Storage(declared.source.files.path)
     _get(log, sequence, declared, root)
     # All layers: a fused driver must not start meanwhile, nor one job hold two epochs.
-    lease = Lease(layout, LAYERS, declared.name)
+    lease = Lease(layout, LAYERS, declared.name, "files skip")
     epoch = lease.take()
     try:
         log.table.fence(epoch)

@@ -123,7 +123,7 @@ def _here(
 
     require_whole(layout)
     found = look_around(layout, declared).cut.tables
-    lease = Lease(layout, layers, declared.name)
+    lease = Lease(layout, layers, declared.name, what)
     epoch = lease.take()
     try:
         paths = (path for path in paths_of(declared, layers) if path in found)

@@ -96,7 +96,7 @@ def _mended(layout: Layout, declared: Pipeline, scratch: Path) -> tuple[Plan, bo
 
     leases = [d for d in damaged_documents(layout) if d.path.startswith(LEASES)]
     put_documents_aside(layout, (lease.path for lease in leases), datetime.now(UTC))
-    lease = Lease(layout, LAYERS, declared.name)
+    lease = Lease(layout, LAYERS, declared.name, "repair")
     epoch = lease.take(highest=highest_epoch)
     try:
         plan = _examined(layout, declared, scratch / "before")

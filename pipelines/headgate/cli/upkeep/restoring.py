@@ -17,16 +17,22 @@ if TYPE_CHECKING:
 
 
 def restore_in_place(
-    declared: Pipeline, layout: Layout, savepoint: Savepoint, *, reread: bool = False
+    declared: Pipeline,
+    layout: Layout,
+    savepoint: Savepoint,
+    *,
+    reread: bool = False,
+    starts: bool = False,
 ) -> Intent:
-    """Under a lease over all layers. Raises LeaseHeldError while the pipeline runs, SavepointError
-    where it cannot go back."""
+    """Under a lease over all layers; ``starts`` says that this process starts a driver next.
+    Raises LeaseHeldError while the pipeline runs, SavepointError where it cannot go back.
+    """
     from headgate.jobs.lease import Lease
     from headgate.savepoints.clone import require_whole
     from headgate.savepoints.restore import restore
 
     require_whole(layout)
-    lease = Lease(layout, LAYERS, declared.name)
+    lease = Lease(layout, LAYERS, declared.name, "restore", starts=starts)
     epoch = lease.take()
     try:
         if reread:

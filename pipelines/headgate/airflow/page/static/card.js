@@ -74,7 +74,7 @@ function meta({ life, tables }, means) {
   const said = [means];
   if (life?.n) said.push(`batch ${number(life.n)}`);
   if (tables?.account?.generation) said.push(`generation ${number(tables.account.generation)}`);
-  if (life?.starts > 1) said.push(`restarted ${plural(life.starts - 1, "time", "times")}`);
+  if (life?.restarts) said.push(`restarted ${plural(life.restarts, "time", "times")} after a failure`);
   return [said.join(" · ")];
 }
 

@@ -17,6 +17,7 @@ const KNOWN = {
   running: ["running", "good", (l, n) => lasting(l, n)],
   resting: ["at rest", "still", (l, n) => `somebody asked it to stop; it ended ${ago(l, n)}`],
 };
+const OPERATIONS = { restore: "restoring" };
 const ORDER = Object.keys(KNOWN);
 const WRONG = ORDER.indexOf("unknown");
 
@@ -24,6 +25,8 @@ export const nameOf = (stream) => (stream.life ? stream.life.condition : "unknow
 
 export function condition(stream, now) {
   const [word, tone, means] = KNOWN[nameOf(stream)];
+  const operation = nameOf(stream) === "starting" && stream.life.operation;
+  if (operation) return { word: OPERATIONS[operation] ?? operation, tone, means: lasting(stream.life, now) };
   return { word, tone, means: means(stream.life, now) };
 }
 
