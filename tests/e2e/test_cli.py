@@ -49,6 +49,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Headgate:
     headgate = headgate_in(folder / "shop")
     first = headgate(*RUN)
     assert first.returncode == 0, first.stderr
+    assert "… found 3 files 0.0 MB to read\n… batch 1: reading\n" in first.stderr
     return headgate
 
 
@@ -69,6 +70,11 @@ def test_a_second_run_reads_nothing_twice_and_says_only_its_own_words(shop: Head
     document = last_object(done)
     assert len(done.stdout.splitlines()) == 1
     assert "WARN" not in done.stderr
+    assert done.stderr.splitlines()[:3] == [
+        "… checking the declaration",
+        "… starting Spark",
+        "… opening tables",
+    ]
     assert document.pop("seconds") > 0
     assert document == {
         "schema": 1,

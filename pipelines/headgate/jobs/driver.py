@@ -15,10 +15,8 @@ from headgate.failpoints import failpoint
 from headgate.jobs import session
 from headgate.jobs.errors import StopRequested
 from headgate.jobs.failing import failure_told, named
+from headgate.jobs.feeds.choosing import feed_of
 from headgate.jobs.feeds.feed import Feed
-from headgate.jobs.feeds.files import FilesFeed
-from headgate.jobs.feeds.kafka import KafkaFeed, Surroundings
-from headgate.jobs.feeds.upstream import UpstreamFeed
 from headgate.jobs.gate import Gate
 from headgate.jobs.lease import Lease
 from headgate.jobs.maintaining import Maintaining
@@ -34,7 +32,6 @@ from headgate.jobs.task import Task
 from headgate.jobs.turns import Turns
 from headgate.savepoints.clone import require_whole
 from headgate.sources import reference
-from headgate.sources.files.intake import FilesIntake
 from headgate.storage.documents import write_document
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since
@@ -46,11 +43,18 @@ TRIGGER = "250 milliseconds"
 
 
 class Driver:
-    """One run of a task. ``stop`` may be called from any thread or signal handler."""
+    """One run of a task. ``stop`` may be called from any thread or signal handler. ``say`` gets the
+    stage that begins; a report ends it."""
 
-    def __init__(self, task: Task, report: Callable[[Progress], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        task: Task,
+        report: Callable[[Progress], None] = lambda _: None,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._task = task
         self._report = report
+        self._say = say
         self._layout = Layout.of(task.root, task.pipeline.name)
         self._lease = Lease(self._layout, task.layers, task.pipeline.name)
         self._stop = threading.Event()
@@ -76,6 +80,7 @@ class Driver:
         epoch = self._lease.take(take_over=self._task.take_over)
         scratch = scratch_folder(self._layout, self._name, epoch)
         try:
+            self._say("starting Spark")
             spark = session.start(
                 f"headgate-{self._task.pipeline.name}",
                 cores=self._task.cores,
@@ -100,6 +105,7 @@ class Driver:
         return job_name(self._task.layers)
 
     def _work(self, spark: SparkSession, epoch: int) -> None:
+        self._say("opening tables")
         medallion = Medallion(spark, self._task.pipeline, self._layout, self._task.layers)
         open_tables(medallion, self._layout, epoch, _now(), self._task.anew)
         if self._task.only_open:
@@ -122,9 +128,11 @@ class Driver:
 
     def _go_on(self, spark: SparkSession, medallion: Medallion, epoch: int) -> None:
         self._publications = Publications(medallion.publications, time.monotonic)
+        self._say("bringing the tables level")
         self._bring_level(medallion, beside=True)
         self._stream(spark, medallion, epoch)
         if self._task.close_windows and "bronze" in self._task.layers and not self._stop.is_set():
+            self._say("closing windows")
             intend_closing(medallion, _now)
         if not self._stop.is_set():
             self._bring_level(medallion)
@@ -140,12 +148,17 @@ class Driver:
         self._publications.catch_up(_now())
 
     def _stream(self, spark: SparkSession, medallion: Medallion, epoch: int) -> None:
+        self._say("looking for input")
         try:
-            feed = self._feed(spark, medallion)
+            feed = feed_of(self._task, spark, medallion, self._waits, _now)
             self._position = feed.position
             feed.poll(final=self._task.once)
         except StopRequested:
             return
+        if (backlog := feed.backlog(self._position)).count:
+            self._say(f"found {backlog} to read")
+        else:
+            self._report(self._progress)
         self._publish(feed)
         query = self._start(spark, feed, medallion, epoch)
         try:
@@ -154,19 +167,6 @@ class Driver:
             self._turns.end(query.stop)
             feed.close()
         self._raise_failure(query)
-
-    def _feed(self, spark: SparkSession, medallion: Medallion) -> Feed:
-        if "bronze" not in self._task.layers:
-            return UpstreamFeed(medallion.upstream())
-        if self._task.pipeline.source.kafka is not None:
-            around = Surroundings(
-                self._waits, _now, cores=self._task.cores, accept_gap=self._task.accept_gap
-            )
-            return KafkaFeed(spark, self._task.pipeline, medallion.bronze, around)
-        assert medallion.files_log is not None
-        medallion.files_log.load()
-        files = FilesIntake(self._task.pipeline.source, medallion.files_log)
-        return FilesFeed(spark, files, medallion.bronze, _now)
 
     def _publish(self, feed: Feed) -> None:
         """Tell the stream how far it may go: nowhere while the pipeline is paused."""
@@ -205,11 +205,14 @@ class Driver:
 
     def _micro_batch(self, feed: Feed, medallion: Medallion, end: int) -> None:
         self._check()
-        began = time.monotonic()
+        began, number = time.monotonic(), self._progress.n + 1
+        self._say(f"batch {number}: reading")
         if not feed.absorb(self._position, end):
+            self._say("")
             self._position = end
             return
         failpoint("bronze.absorbed")
+        self._say(f"batch {number}: in bronze, on to silver and gold")
         self._bring_level(medallion, beside=True)
         self._position = end
         feed.batch_took(timedelta(seconds=time.monotonic() - began))

@@ -22,6 +22,7 @@ from headgate.storage.stopping import request_stop
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.logs import run_log, tail
 from headgate.supervision.rotation import rotate
+from headgate.supervision.words import STAGE
 
 HEADGATE = (sys.executable, "-m", "headgate.cli")
 """How a child is started: with this interpreter, whatever is on PATH."""
@@ -38,11 +39,17 @@ class NotAliveError(HeadgateError):
     exit_code: ClassVar[int] = 7
 
 
-def launch(layout: Layout, file: Path, root: str, options: Sequence[str] = ()) -> int:
+def launch(
+    layout: Layout,
+    file: Path,
+    root: str,
+    options: Sequence[str] = (),
+    say: Callable[[str], None] = lambda _: None,
+) -> int:
     """Start ``headgate run`` detached from this terminal and return its pid.
 
-    Blocks until its tables are open. Raises NotAliveError, with what it said, if it ends before,
-    and if it takes too long: then it is ended.
+    Blocks until its tables are open; ``say`` gets the stages that it tells. Raises NotAliveError,
+    with what it said, if it ends before, and if it takes too long: then it is ended.
     """
     log = run_log(layout)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -51,6 +58,7 @@ def launch(layout: Layout, file: Path, root: str, options: Sequence[str] = ()) -
     with log.open("a", encoding="utf-8") as sink:
         sink.write(f"--- {began:%F %T}Z start\n")
         sink.flush()
+        read = sink.tell()
         process = subprocess.Popen(
             [*HEADGATE, "run", str(file), "--root", root, *options],
             stdin=subprocess.DEVNULL,
@@ -65,6 +73,7 @@ def launch(layout: Layout, file: Path, root: str, options: Sequence[str] = ()) -
             return process.pid
         if (code := process.poll()) is not None:
             raise _ended(layout, log, code)
+        read = _relay(log, read, say)
         time.sleep(LOOK_EVERY)
     # It may hold no lease yet, so nobody else would find it: it must not come up after all.
     _kill_tree(psutil.Process(process.pid))
@@ -73,6 +82,17 @@ def launch(layout: Layout, file: Path, root: str, options: Sequence[str] = ()) -
         f"process {process.pid} had not opened its tables in {STARTS_WITHIN:.0f} s, and was ended",
         remedy="see what it said: headgate logs PIPELINE",
     )
+
+
+def _relay(log: Path, read: int, say: Callable[[str], None]) -> int:
+    """Say what stages ``log`` has whole lines of behind ``read``; returns where they end."""
+    with log.open("rb") as lines:
+        lines.seek(read)
+        whole, newline, _ = lines.read().rpartition(b"\n")
+    for line in whole.decode(errors="replace").splitlines():
+        if line.startswith(STAGE):
+            say(line.removeprefix(STAGE))
+    return read + len(whole + newline)
 
 
 def _environment() -> dict[str, str]:
@@ -92,7 +112,8 @@ def _ended(layout: Layout, log: Path, code: int) -> NotAliveError:
     for line in reversed(tail(log, 40)):
         if line.startswith("---"):
             break
-        said.insert(0, line)
+        if not line.startswith(STAGE):
+            said.insert(0, line)
     error = NotAliveError("\n".join(said) or "it ended without a word", remedy=f"log: {log}")
     if code > 0:
         error.exit_code = code  # type: ignore[misc]

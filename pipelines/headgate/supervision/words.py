@@ -9,6 +9,8 @@ from typing import Protocol
 from headgate.storage.backlog import Backlog
 
 GAP = "  "
+STAGE = "… "
+"""Begins a line about what a job is doing before it has batches to report."""
 
 
 class Reported(Protocol):

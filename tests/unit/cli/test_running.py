@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -12,12 +13,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from headgate.cli.life import driving
 from headgate.cli.life.driving import on_signals
 from headgate.cli.life.per_layer import LayerFailedError, together
 from headgate.cli.life.run import summary
-from headgate.cli.life.screen import folded
+from headgate.cli.life.screen import AGAIN, Screen, folded
 from headgate.ledger import balance
 from headgate.storage.backlog import Backlog
 from headgate.storage.layout import Layout
@@ -109,6 +111,50 @@ sys.stdout.flush(); os._exit(0)
     assert all(
         w in log for w in ("native out", "native err", "child\n", "child error", "a warning")
     )
+
+
+class Watched:
+    """A screen of lines, what it has shown, and its time."""
+
+    def __init__(self) -> None:
+        self._sink, self.time = io.StringIO(), 0.0
+        out = Console(file=self._sink, width=200)
+        self.screen = Screen(out, live=False, name="gold", clock=lambda: self.time)
+
+    def after(self, seconds: float) -> list[str]:
+        """What is shown since the last look, ``seconds`` later."""
+        self.time += seconds
+        self.screen.remind()
+        lines = self._sink.getvalue().splitlines()
+        self._sink.seek(0)
+        self._sink.truncate()
+        return lines
+
+
+def test_a_stage_is_shown_at_once_and_again_while_it_lasts() -> None:
+    shown = Watched()
+    shown.screen.say("starting Spark")
+    assert shown.after(0) == ["… gold: starting Spark"]
+    assert shown.after(AGAIN - 1) == []
+    assert shown.after(1) == [f"… gold: starting Spark: {AGAIN:.0f} s"]
+    assert shown.after(1) == []
+    shown.screen.say("starting Spark")
+    assert shown.after(1) == []
+    shown.screen.say("opening tables")
+    assert shown.after(AGAIN - 1) == ["… gold: opening tables"]
+
+
+def test_once_there_are_batches_a_stage_is_shown_only_if_it_lasts() -> None:
+    from headgate.jobs.progress import Progress
+
+    shown = Watched()
+    shown.screen.take(Progress("tiny", "gold", 1, NOW, Layout.of("/lake", "tiny")))
+    assert [line.split("  ")[1] for line in shown.after(AGAIN)] == ["gold 0"]
+    shown.screen.say("batch 1: reading")
+    assert shown.after(AGAIN - 1) == []
+    assert shown.after(1) == [f"… gold: batch 1: reading: {AGAIN:.0f} s"]
+    shown.screen.say("")
+    assert shown.after(AGAIN) == []
 
 
 def test_a_line_of_progress() -> None:

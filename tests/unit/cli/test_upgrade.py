@@ -39,7 +39,7 @@ class Jobs:
     ran: bool = True
     launched: list[list[str]] = field(default_factory=list)
 
-    def launch(self, _: Layout, __: Path, ___: str, options: list[str]) -> int:
+    def launch(self, _: Layout, __: Path, ___: str, options: list[str], *____: object) -> int:
         self.launched.append(options)
         return 1
 
@@ -200,7 +200,7 @@ def test_a_way_back_that_is_refused_names_the_savepoint_and_what_to_type(
 def test_an_old_declaration_that_does_not_start_leaves_the_tables_restored(
     ask: Ask, of_lake: OfLake, lake: Lake, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def launch(_: Layout, __: Path, ___: str, options: list[str]) -> int:
+    def launch(_: Layout, __: Path, ___: str, options: list[str], *____: object) -> int:
         if "--declared-as" in options:
             raise NotAliveError("it ended without a word", remedy="log: run.log")
         return 1

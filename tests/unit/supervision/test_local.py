@@ -125,6 +125,30 @@ def test_a_start_that_fails_says_what_the_job_said(
     assert "run.log" in refused.value.remedy
 
 
+def test_a_start_shows_the_stages_of_its_job_and_they_are_no_error(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    went_on, said = tmp_path / "went on", list[str]()
+    script = f"""
+import os, sys, time
+print("… starting Spark", flush=True)
+while not os.path.exists({str(went_on)!r}):
+    time.sleep(0.05)
+print("… opening tables")
+sys.exit("no such luck")
+"""
+    monkeypatch.setattr(local, "HEADGATE", (sys.executable, "-c", script))
+
+    def say(stage: str) -> None:
+        said.append(stage)
+        went_on.touch()
+
+    with pytest.raises(NotAliveError) as refused:
+        launch(layout, Path("tiny.yml"), "lake", say=say)
+    assert said[0] == "starting Spark"
+    assert refused.value.message == "no such luck"
+
+
 def test_a_driver_is_not_told_what_its_scheduler_knows(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:

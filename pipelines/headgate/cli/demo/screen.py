@@ -15,7 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from headgate.cli.life.screen import Report, Words, screen
+from headgate.cli.life.screen import Report, Say, Words, screen
 from headgate.spec.errors import HeadgateError
 from headgate.supervision.words import words
 
@@ -32,17 +32,19 @@ GOLD = f"""
 
 
 @contextmanager
-def demo_screen(out: Console, declared: Pipeline, layout: Layout, events: int) -> Iterator[Report]:
-    """Yields what the driver reports its progress to."""
+def demo_screen(
+    out: Console, declared: Pipeline, layout: Layout, events: int
+) -> Iterator[tuple[Report, Say]]:
+    """Yields what the driver reports its progress to, and its stages."""
     out.print(f"{events:,} bids go through bronze, silver and gold; Spark starts …")
     if not out.is_terminal:
-        with screen(out) as report:
-            yield report
+        with screen(out) as lines:
+            yield lines.take, lines.say
         return
     shown = _Filling(declared, layout, events)
     with Live(get_renderable=shown.render, console=out, refresh_per_second=4, transient=True):
         threading.Thread(target=shown.look, name="gold", daemon=True).start()
-        yield shown.take
+        yield shown.take, shown.say
         shown.ended.set()
 
 
@@ -54,12 +56,16 @@ class _Filling:
         self._layout = layout
         self._events = events
         self._progress: Progress | None = None
+        self._stage = "starting Spark"
         self._began = time.monotonic()
         self._gold: Table | None = None
         self.ended = threading.Event()
 
     def take(self, progress: Progress) -> None:
         self._progress = progress
+
+    def say(self, stage: str) -> None:
+        self._stage = stage
 
     def look(self) -> None:
         from headgate.cli.answers.query import select
@@ -76,7 +82,7 @@ class _Filling:
 
     def render(self) -> RenderableType:
         if self._progress is None:
-            return Text(f"starting Spark … {time.monotonic() - self._began:.0f} s", style="dim")
+            return Text(f"{self._stage} … {time.monotonic() - self._began:.0f} s", style="dim")
         read = self._progress.totals.get("bronze", {}).get("read", 0)
         table = Table.grid()  # a bar alone ends no line
         table.add_row(ProgressBar(self._events, read, width=60))

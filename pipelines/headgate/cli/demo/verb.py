@@ -105,7 +105,7 @@ def _run(
     first_gold: list[float] = []
     cores = os.cpu_count() or 2
     task = Task(declared, str(folder), close_windows=True, cores=cores, jars=jars)
-    with demo_screen(console(stderr=json), declared, layout, events) as show:
+    with demo_screen(console(stderr=json), declared, layout, events) as (show, say):
 
         def watch(progress: Progress) -> None:
             gold = [t for name, t in progress.totals.items() if name.startswith("gold/")]
@@ -115,7 +115,7 @@ def _run(
                 driver.finish()
             show(progress)
 
-        driver = Driver(task, watch)
+        driver = Driver(task, watch, say)
         feeder.start()
         drive(driver)
     if feeder.failure is not None:

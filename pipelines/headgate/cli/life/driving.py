@@ -44,6 +44,12 @@ def jars_for(pipeline: Pipeline) -> tuple[Path, ...]:
         raise NoJarsError(why, error.remedy) from error
 
 
+def require_machine(pipeline: Pipeline) -> None:
+    """Raises NoJavaError or NoJarsError."""
+    require_java()
+    jars_for(pipeline)
+
+
 def require_java() -> None:
     """Raises NoJavaError before Spark would fail without saying why."""
     from headgate.doctor.machine import java

@@ -11,6 +11,7 @@ import typer
 from headgate.cli import declaration
 from headgate.cli.life.folders import look_at_landing, make_root
 from headgate.cli.life.pausing import look_at_pause
+from headgate.cli.life.screen import Say, waiting
 from headgate.cli.options import (
     DEFAULT_ROOT,
     AcceptGap,
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from headgate.spec.model import Pipeline
     from headgate.supervision.job_state import JobState
 
+STOPPING = "stopping after the current batch"
+
 Now = Annotated[bool, typer.Option("--now", help="Kill it instead of waiting; nothing is lost.")]
 TakeOver = Annotated[bool, typer.Option("--take-over", help="Take it from whoever runs it.")]
 
@@ -40,12 +43,14 @@ def start(
     json: Json = False,
 ) -> None:
     """Start a pipeline in the background. Returns when its tables are open."""
-    declared = declaration.load(pipeline)
-    if from_savepoint is not None:
-        from headgate.cli.life.run import go_back
+    with waiting("checking the declaration") as say:
+        declared = declaration.load(pipeline)
+        if from_savepoint is not None:
+            from headgate.cli.life.run import go_back
 
-        go_back(declared, Layout.of(root, declared.name), from_savepoint)
-    pid = _start(declared, root, take_over=take_over, accept_gap=accept_gap)
+            say(f"restoring savepoint {from_savepoint}")
+            go_back(declared, Layout.of(root, declared.name), from_savepoint)
+        pid = _start(declared, root, say, take_over=take_over, accept_gap=accept_gap)
     _started(declared, root, pid, json)
 
 
@@ -61,8 +66,11 @@ def stop(
     """Stop a pipeline after its current batch. Waits until it has ended."""
     declared = declaration.load(pipeline)
     layout = Layout.of(root, declared.name)
-    ended = _stop(layout, now)
-    taken = _savepoint(declared, layout) if savepoint else None
+    with waiting(STOPPING) as say:
+        ended = _stop(layout, now)
+        if savepoint:
+            say("taking a savepoint")
+        taken = _savepoint(declared, layout) if savepoint else None
     if json:
         pids = [job.owner.pid for job in ended]
         print_json({"pipeline": declared.name, "stopped": pids, "savepoint": taken})
@@ -90,20 +98,20 @@ def restart(
 ) -> None:
     """Stop a pipeline and start it again."""
     declared = declaration.load(pipeline)
-    _stop(Layout.of(root, declared.name), now)
-    pid = _start(declared, root, accept_gap=accept_gap)
+    with waiting(STOPPING) as say:
+        _stop(Layout.of(root, declared.name), now)
+        pid = _start(declared, root, say, accept_gap=accept_gap)
     _started(declared, root, pid, json)
 
 
 def _start(
-    declared: Pipeline, root: str, *, take_over: bool = False, accept_gap: bool = False
+    declared: Pipeline, root: str, say: Say, *, take_over: bool = False, accept_gap: bool = False
 ) -> int:
-    from headgate.cli.life.driving import jars_for, require_java
+    from headgate.cli.life.driving import require_machine
     from headgate.cli.life.run import look_at_gap
     from headgate.supervision.local import launch
 
-    require_java()
-    jars_for(declared)
+    require_machine(declared)
     look_at_gap(declared, accept_gap)
     layout = Layout.of(root, declared.name)
     make_root(layout)
@@ -111,7 +119,8 @@ def _start(
     if remark := look_at_landing(declared):
         print(remark, file=sys.stderr)
     options = ["--take-over"] * take_over + ["--accept-gap"] * accept_gap
-    return launch(layout, declared.file, root, options)
+    say("starting a process")
+    return launch(layout, declared.file, root, options, say)
 
 
 def _stop(layout: Layout, now: bool) -> tuple[JobState, ...]:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from headgate.cli import declaration, exit_codes
+from headgate.cli.life.screen import waiting
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import print_json
 from headgate.spec.errors import HeadgateError
@@ -32,7 +33,8 @@ def pause(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False)
 
     declared = declaration.load(pipeline)
     layout = _known(declared, root)
-    since = local.pause(layout)
+    with waiting("waiting for the current batch to end"):
+        since = local.pause(layout)
     if json:
         print_json({"pipeline": declared.name, "paused": since.isoformat()})
         return

@@ -12,8 +12,10 @@ import typer
 
 from headgate.cli import declaration, exit_codes
 from headgate.cli.answers.ledger import show_ledger
+from headgate.cli.life.driving import require_machine
 from headgate.cli.life.folders import look_at_landing, make_root
 from headgate.cli.life.pausing import look_at_pause
+from headgate.cli.life.screen import screen, waiting
 from headgate.cli.options import (
     DEFAULT_ROOT,
     AcceptGap,
@@ -29,6 +31,7 @@ from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
 if TYPE_CHECKING:
+    from headgate.jobs.task import Task
     from headgate.ledger.account import Ledger
     from headgate.spec.model import Pipeline
 
@@ -59,18 +62,21 @@ def run(
     """Run a pipeline here. Ctrl-C ends it after the current batch, a second one at once."""
     if layer not in (None, *LAYERS):
         raise typer.BadParameter(f"{layer}: one of {', '.join(LAYERS)}", param_hint="--layer")
-    declared = declaration.load(pipeline, kept=(root, declared_as) if declared_as else None)
-    layout = Layout.of(root, declared.name)
-    anew = Anew(refreshed(declared, full_refresh or ()), apply)
-    if layer is None:
-        look_at_gap(declared, accept_gap)
-        make_root(layout)
-        look_at_pause(declared, layout, root, once=once)
-        if remark := look_at_landing(declared):
-            print(remark, file=sys.stderr)
-        if from_savepoint is not None:
-            go_back(declared, layout, from_savepoint)
-    began, before = time.monotonic(), _batches(layout, declared)
+    with waiting("checking the declaration") as say:
+        declared = declaration.load(pipeline, kept=(root, declared_as) if declared_as else None)
+        layout = Layout.of(root, declared.name)
+        anew = Anew(refreshed(declared, full_refresh or ()), apply)
+        if layer is None:
+            look_at_gap(declared, accept_gap)
+            make_root(layout)
+            require_machine(declared)
+            look_at_pause(declared, layout, root, once=once)
+            if remark := look_at_landing(declared):
+                print(remark, file=sys.stderr)
+            if from_savepoint is not None:
+                say(f"restoring savepoint {from_savepoint}")
+                go_back(declared, layout, from_savepoint)
+        began, before = time.monotonic(), _batches(layout, declared)
     if declared.jobs == "per_layer" and layer is None:
         from headgate.cli.life.per_layer import run_layers
 
@@ -134,31 +140,45 @@ def _drive(
     *,
     only_open: bool = False,
 ) -> None:
-    from headgate.cli.life.driving import drive, jars_for, require_java
-    from headgate.cli.life.screen import screen
+    from headgate.cli.life.driving import drive
     from headgate.cli.log_file import divert, hide
     from headgate.spec.secrets import secrets_of
     from headgate.supervision.logs import run_log, spark_log
     from headgate.supervision.rotation import keep_bounded, rotate
 
-    require_java()
-    jars = jars_for(declared)
     hide(secrets_of(declared))
     log = spark_log(layout, "fused" if layers == LAYERS else layers[0])
     rotate(log)
     divert(log)
     # Jobs of a layer each share the other one: one of them looks after it.
     keep_bounded((log, run_log(layout)) if "bronze" in layers else (log,))
-    from headgate.jobs.driver import Driver
+    one = layers == LAYERS
+    with screen(console(stderr=True), live=one, name="" if one else layers[0]) as shown:
+        shown.say("starting Spark")
+        from headgate.jobs.driver import Driver
+
+        task = _task(declared, root, layers, options, anew, only_open=only_open)
+        drive(Driver(task, shown.take, shown.say))
+
+
+def _task(
+    declared: Pipeline,
+    root: str,
+    layers: tuple[str, ...],
+    options: Mapping[str, bool],
+    anew: Anew,
+    *,
+    only_open: bool,
+) -> Task:
+    from headgate.cli.life.driving import jars_for
     from headgate.jobs.task import Task
 
-    cores = os.cpu_count() or 2
-    task = Task(
+    return Task(
         declared,
         root,
         layers=layers,
-        cores=cores,
-        jars=jars,
+        cores=os.cpu_count() or 2,
+        jars=jars_for(declared),
         anew=anew,
         only_open=only_open,
         once=options.get("once", False),
@@ -166,8 +186,6 @@ def _drive(
         take_over=options.get("take_over", False),
         accept_gap=options.get("accept_gap", False),
     )
-    with screen(console(stderr=True), live=layers == LAYERS) as report:
-        drive(Driver(task, report))
 
 
 def _batches(layout: Layout, declared: Pipeline) -> int:

@@ -1,7 +1,10 @@
-"""How a running pipeline looks: a live block on a terminal, a line per batch elsewhere."""
+"""What a verb is doing while one waits: a live block on a terminal, lines elsewhere; on stderr."""
 
 from __future__ import annotations
 
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,46 +12,109 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.live import Live
 from rich.text import Text
 
-from headgate.supervision.words import GAP, line, words
+from headgate.cli.output import console
+from headgate.supervision.words import GAP, STAGE, line, words
 
 if TYPE_CHECKING:
     from headgate.jobs.progress import Progress
 
 Report = Callable[["Progress"], None]
+Say = Callable[[str], None]
+
+AGAIN = 10.0
+"""Seconds after which a line repeats a stage that lasts."""
+_LOOK_EVERY = 1.0  # seconds
 
 
 @contextmanager
-def screen(out: Console, *, live: bool = True) -> Iterator[Report]:
-    """Yields what a driver reports its progress to. Not ``live`` where jobs share a terminal."""
-    if live and out.is_terminal:
-        shown = _Latest()
-        with Live(get_renderable=shown.text, console=out, refresh_per_second=4, transient=True):
-            yield shown.take
-    else:
+def screen(out: Console, *, live: bool = True, name: str = "") -> Iterator[Screen]:
+    """Not ``live`` where jobs share a terminal; ``name`` then tells their stages apart."""
+    shown = Screen(out, live=live and out.is_terminal, name=name)
+    if shown.live:
+        from rich.live import Live
 
-        def report(progress: Progress) -> None:
-            if progress.state == "running":
-                out.print(line(progress, datetime.now(UTC)), soft_wrap=True)
+        # An answer on stdout may go to a file: Live would draw it on the terminal.
+        to_terminal = sys.stdout.isatty()
+        with Live(
+            get_renderable=shown.text, console=out, transient=True, redirect_stdout=to_terminal
+        ):
+            yield shown
+        return
+    ended = threading.Event()
+    threading.Thread(target=shown.keep_telling, args=(ended,), name="screen", daemon=True).start()
+    try:
+        yield shown
+    finally:
+        ended.set()
 
-        yield report
+
+@contextmanager
+def waiting(stage: str) -> Iterator[Say]:
+    """Shows ``stage`` at once, and what is said after it, until the block ends."""
+    with screen(console(stderr=True)) as shown:
+        shown.say(stage)
+        yield shown.say
 
 
-class _Latest:
-    """The driver's progress object changes in place, also while no batch ends."""
+class Screen:
+    """Stages (``say``) and the progress of a driver (``take``), from any thread. As lines: each
+    stage until there is progress; from then on, progress, and a stage only if it lasts."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, out: Console, *, live: bool, name: str = "", clock: Callable[[], float] | None = None
+    ) -> None:
+        self.live = live
+        self._out = out
+        self._name = f"{name}: " if name else ""
+        self._clock = clock or time.monotonic
+        self._lock = threading.Lock()
+        self._stage = ""
+        self._began = self._told = self._clock()
+        # The driver's object changes in place, also while no batch ends.
         self._progress: Progress | None = None
 
+    def say(self, stage: str) -> None:
+        """What is done from now on; nothing worth telling where ``stage`` is empty."""
+        with self._lock:
+            if stage == self._stage:
+                return
+            self._stage, self._began = stage, self._clock()
+            self._told = self._began
+            if stage and not self.live and self._progress is None:
+                self._print(stage)
+
     def take(self, progress: Progress) -> None:
-        self._progress = progress
+        """A batch has ended, or trouble has come or gone."""
+        with self._lock:
+            self._stage, self._progress = "", progress
+            if not self.live and progress.state == "running":
+                self._out.print(line(progress, datetime.now(UTC)), soft_wrap=True)
+
+    def remind(self) -> None:
+        """Tell again a stage that lasts."""
+        with self._lock:
+            now = self._clock()
+            if self._stage and now - self._told >= AGAIN:
+                self._told = now
+                self._print(f"{self._stage}: {now - self._began:.0f} s")
+
+    def keep_telling(self, ended: threading.Event) -> None:
+        while not ended.wait(_LOOK_EVERY):
+            self.remind()
 
     def text(self) -> RenderableType:
-        if self._progress is None:
-            return Text("starting Spark …", style="dim")
-        return Words(words(self._progress, datetime.now(UTC)))
+        with self._lock:
+            lasts = f"{self._clock() - self._began:.0f} s"
+            stage = f"{self._stage} … {lasts}" if self._stage else ""
+            if self._progress is None:
+                return Text(stage, style="dim")
+            told = words(self._progress, datetime.now(UTC))
+            return Words((*told, stage) if stage else told)
+
+    def _print(self, text: str) -> None:
+        self._out.print(f"{STAGE}{self._name}{text}", markup=False, soft_wrap=True)
 
 
 @dataclass(frozen=True)

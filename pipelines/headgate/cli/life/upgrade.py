@@ -12,6 +12,7 @@ import typer
 
 from headgate.cli import declaration, exit_codes
 from headgate.cli.answers.plan import MEANINGS, as_dict, show
+from headgate.cli.life.screen import Say, waiting
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import print_json
 from headgate.spec.errors import HeadgateError
@@ -60,37 +61,49 @@ def upgrade(
     pipeline that did not run before is stopped again afterwards.
     """
     from headgate.savepoints.deployment import deployment
-    from headgate.savepoints.store import create, whole_cut
+    from headgate.savepoints.store import whole_cut
     from headgate.supervision import local
 
-    declared = declaration.load(pipeline)
-    layout = Layout.of(root, declared.name)
-    found = deployment(layout, declared)
-    _require_possible(found, declared, root)
-    whole_cut(layout, declared)  # before anything is stopped: can a way back be kept?
+    with waiting("comparing the declaration with the tables"):
+        declared = declaration.load(pipeline)
+        layout = Layout.of(root, declared.name)
+        found = deployment(layout, declared)
+        _require_possible(found, declared, root)
+        whole_cut(layout, declared)  # before anything is stopped: can a way back be kept?
     if not json:
         show(found, root)
-    ended = local.stop(layout)
-    try:
-        savepoint = create(layout, declared, datetime.now(UTC), "before an upgrade")
-    except HeadgateError as error:
-        stopped = "; the pipeline was stopped for the upgrade" if ended else ""
-        raise UpgradeError(f"{error.message}{stopped}", error.remedy) from error
-    try:
-        local.launch(layout, declared.file, root, ["--apply"])
-        _await_progress(layout, declared, found, patience, had=savepoint.bronze.n)
-    except KeyboardInterrupt:
-        print(f"the new declaration is left at work; before it: {savepoint.id}", file=sys.stderr)
-        raise
-    except HeadgateError as error:
-        runs = _roll_back(layout, declared, found, savepoint, root, error, restart=bool(ended))
-        raise RolledBackError(
-            f"rolled back to savepoint {savepoint.id}: {error.message}",
-            remedy=_told(declared, found, root, runs=runs),
-        ) from error
-    if not ended:
-        local.stop(layout)
+    with waiting("stopping after the current batch") as say:
+        ended = local.stop(layout)
+        say("taking a savepoint")
+        savepoint = _saved(layout, declared, stopped=bool(ended))
+        try:
+            local.launch(layout, declared.file, root, ["--apply"], say)
+            _await_progress(layout, declared, found, patience, say, had=savepoint.bronze.n)
+        except KeyboardInterrupt:
+            said = f"the new declaration is left at work; before it: {savepoint.id}"
+            print(said, file=sys.stderr)
+            raise
+        except HeadgateError as error:
+            say(f"rolling back to savepoint {savepoint.id}")
+            runs = _roll_back(layout, declared, found, savepoint, root, error, restart=bool(ended))
+            raise RolledBackError(
+                f"rolled back to savepoint {savepoint.id}: {error.message}",
+                remedy=_told(declared, found, root, runs=runs),
+            ) from error
+        if not ended:
+            say("stopping again: it did not run before")
+            local.stop(layout)
     _tell(declared, found, savepoint, root, json=json, runs=bool(ended))
+
+
+def _saved(layout: Layout, declared: Pipeline, *, stopped: bool) -> Savepoint:
+    from headgate.savepoints.store import create
+
+    try:
+        return create(layout, declared, datetime.now(UTC), "before an upgrade")
+    except HeadgateError as error:
+        said = "; the pipeline was stopped for the upgrade" if stopped else ""
+        raise UpgradeError(f"{error.message}{said}", error.remedy) from error
 
 
 def _require_possible(found: Deployment, declared: Pipeline, root: str) -> None:
@@ -104,13 +117,14 @@ def _require_possible(found: Deployment, declared: Pipeline, root: str) -> None:
 
 
 def _await_progress(
-    layout: Layout, declared: Pipeline, found: Deployment, patience: float, *, had: int
+    layout: Layout, declared: Pipeline, found: Deployment, patience: float, say: Say, *, had: int
 ) -> None:
     """Until what is built anew has absorbed a batch and no job has ended. ``had`` is the batch at
     which bronze was before. Raises UpgradeError."""
     from headgate.supervision.job_state import overall, probe
 
     deadline = time.monotonic() + patience
+    say(f"waiting for the first batch of {', '.join(found.to_rebuild()) or 'the new one'}")
     while True:
         state = overall(probe(layout, datetime.now(UTC)))
         if state in ("stopped", "dead"):
