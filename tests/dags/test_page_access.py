@@ -71,9 +71,9 @@ class Site:
         )
         assert answer.status_code == 200, answer.text
 
-    def trigger(self, user: str) -> int:
+    def trigger(self, user: str, **conf: str) -> int:
         """What the page's button does."""
-        wanted = {"logical_date": None, "conf": {"action": "stop"}}
+        wanted = {"logical_date": None, "conf": conf}
         path = "/api/v2/dags/shop__control/dagRuns"
         answer = self.client.post(path, json=wanted, headers=self.login(user))
         return int(answer.status_code)
@@ -170,7 +170,7 @@ def test_a_viewer_sees_streams_and_may_not_act(site: Site) -> None:
     stream = site.streams("viewer")["shop__stream", -1]
     assert stream["control"]["may_act"] is False
     assert stream["control"]["why_not"] == "You may not trigger runs of shop__control."
-    assert site.trigger("viewer") == 403
+    assert site.trigger("viewer", action="stop") == 403
 
 
 def test_an_admin_may_act(site: Site) -> None:
@@ -178,7 +178,13 @@ def test_an_admin_may_act(site: Site) -> None:
     stream = site.streams("admin")["shop__stream", -1]
     assert (stream["control"]["may_act"], stream["control"]["why_not"]) == (True, None)
     assert {"stop", "start from savepoint"} <= set(stream["control"]["actions"])
-    assert site.trigger("admin") == 200
+    assert site.trigger("admin", action="stop") == 200
+
+
+def test_a_run_for_which_nobody_chose_an_action_is_refused(site: Site) -> None:
+    assert site.trigger("admin") == 400
+    assert site.trigger("admin", action="explode") == 400
+    assert site.trigger("admin", savepoint="latest") == 400
 
 
 def test_a_control_dag_that_is_paused_is_of_no_use(site: Site) -> None:

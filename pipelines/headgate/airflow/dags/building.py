@@ -11,7 +11,7 @@ from airflow.sdk import DAG, Param, TriggerRule
 from headgate.airflow.dags import docs
 from headgate.airflow.dags.common import SINCE, keywords, tables
 from headgate.airflow.dags.shared_dags import health, maintenance
-from headgate.airflow.operators.control_operator import ACTIONS, ControlOperator
+from headgate.airflow.operators.control_operator import ACTIONS, LABELS, ControlOperator
 from headgate.airflow.operators.final_hours import AwaitFinalHours, TellFinalHours
 from headgate.airflow.operators.preflight import Preflight
 from headgate.airflow.operators.stop_report import StopReport
@@ -99,9 +99,21 @@ def _control(stream: Stream, launcher: str) -> DAG:
         catchup=False,
         max_active_runs=1,
         params={
-            "action": Param(ACTIONS[0], enum=list(ACTIONS), title="What to do"),
+            # None is not valid: Airflow refuses a run for which nobody chose an action.
+            "action": Param(
+                None,
+                type="string",
+                enum=list(ACTIONS),
+                values_display=dict(LABELS),
+                title="What to do",
+            ),
+            # In a section of its own, which the form shows folded.
             "savepoint": Param(
-                "latest", type="string", title="Savepoint", description="to start from"
+                None,
+                type=["null", "string"],
+                title="Savepoint",
+                description="its id, or latest",
+                section="Only for: start from savepoint",
             ),
         },
         tags=["headgate", stream.name],
@@ -109,8 +121,8 @@ def _control(stream: Stream, launcher: str) -> DAG:
     ) as dag:
         ControlOperator(
             task_id="act",
-            action="{{ params.action }}",
-            savepoint="{{ params.savepoint }}",
+            action="{{ params.action or '' }}",
+            savepoint="{{ params.savepoint or '' }}",
             **about,
         )
     return dag

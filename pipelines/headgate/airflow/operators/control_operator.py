@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow.operators.stream_task import StreamTask
 from headgate.spec.load import load
@@ -23,24 +26,43 @@ Action = Literal[
     "take over",
 ]
 ACTIONS: tuple[Action, ...] = get_args(Action)
+LABELS: Mapping[Action, str] = {
+    "restart": "Restart: end after the batch, then start again",
+    "start": "Start",
+    "stop": "Stop: end after the batch, and stay stopped",
+    "savepoint": "Savepoint: take one, beside the running stream",
+    "stop with savepoint": "Stop with savepoint: end after the batch, then take one",
+    "start from savepoint": "Start from savepoint: take the tables back to it first",
+    "take over": "Take over: start here, and shut out any other driver",
+}
+"""What the trigger form shows for each."""
+RESTORE: Action = "start from savepoint"
+_LIST = ["headgate", "savepoint", "list"]
 
 
 class ControlOperator(StreamTask):
     """Does one ``action`` on a stream; ``savepoint`` is the id, or ``latest``, of the one to start
-    from. Returns what was done, in words.
+    from, and empty for every other action. Returns what was done, in words. Fails, before anything
+    is done, where the two do not go together or there is no such savepoint.
 
     A stop holds until somebody starts the stream again: whoever supervises it leaves it at rest.
     """
 
     template_fields: Sequence[str] = (*StreamTask.template_fields, "action", "savepoint")
 
-    def __init__(self, *, action: str, savepoint: str = "latest", **kwargs: Any) -> None:
+    def __init__(self, *, action: str, savepoint: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.action = action
         self.savepoint = savepoint
 
     def execute(self, context: Context) -> str:
         stream, launcher = self._stream, self._launcher
+        if (why := refusal(self.action, self.savepoint)) is not None:
+            told = f"{self.name}: {why}"
+            if self.action == RESTORE:
+                told += "\n" + shlex.join([*_LIST, self.file, "--root", self.root])
+            raise AirflowFailException(told)
+        options = self._options(stream)
         done = []
         if self.action not in ("start", "take over", "savepoint"):
             launcher.stop(stream)
@@ -48,15 +70,30 @@ class ControlOperator(StreamTask):
         if self.action in ("savepoint", "stop with savepoint"):
             done.append(f"savepoint {_take(stream, self.action)}")
         if self.action not in ("stop", "stop with savepoint", "savepoint"):
-            done.append(launcher.launch(stream, self._options()))
+            done.append(launcher.launch(stream, options))
         said = f"{self.name}: {', '.join(done)}"
         self.log.info(said)
         return said
 
-    def _options(self) -> tuple[str, ...]:
-        if self.action == "start from savepoint":
-            return "--from-savepoint", self.savepoint
+    def _options(self, stream: Stream) -> tuple[str, ...]:
+        """Raises SavepointError where there is no such savepoint: the stream runs on then."""
+        if self.action == RESTORE:
+            from headgate.savepoints.store import find
+
+            return "--from-savepoint", find(stream.layout, self.savepoint).id
         return ("--take-over",) if self.action == "take over" else ()
+
+
+def refusal(action: str, savepoint: str) -> str | None:
+    """Why an action cannot be done with this savepoint, or without one; None if it can."""
+    if action not in ACTIONS:
+        said = f"{action!r} is not an action" if action else "no action was chosen"
+        return f"{said}; choose one of: {', '.join(ACTIONS)}"
+    if action == RESTORE and not savepoint:
+        return f"{RESTORE!r} needs a savepoint: its id, or latest. List them:"
+    if savepoint and action != RESTORE:
+        return f"{action!r} takes no savepoint: leave it empty, or choose {RESTORE!r}"
+    return None
 
 
 def _take(stream: Stream, action: str) -> str:
