@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.sources.errors import FileChangedError
+from headgate.supervision.freshness import freshness
 from tests.oracle import judge
 from tests.support.engine import Engine
 from tests.support.events import reading, readings
@@ -36,6 +37,14 @@ def logged(engine: Engine) -> dict[str, tuple[str, str | None]]:
     """What the files log of a new reader says of each path."""
     log = engine.start().files_log
     return {file.path: (file.status, file.reason) for file in log.files}
+
+
+def freshness_of(engine: Engine) -> tuple[datetime, datetime]:
+    """When the last record came, and when gold last changed."""
+    fresh = freshness(engine.layout, engine.pipeline)
+    assert fresh.arrived is not None
+    assert fresh.changed is not None
+    return fresh.arrived, fresh.changed
 
 
 ODD_NAMES = [
@@ -178,9 +187,27 @@ def test_a_cut_gzip_is_set_aside_and_the_stream_goes_on(
     status, reason = log["2.json.gz"]
     assert status == "set_aside"
     assert "EOFError" in (reason or "")
-    landing.write("4.json", lines([reading("g4", NOON)]))
+    landing.write("4.json", lines([reading("g4", NOON, value="1")]))
     engine.run_all()
     assert len(read(engine.root, "silver/clean")) == 3
+    arrived, changed = freshness_of(engine)
+    assert arrived < changed
+    landing.write("5.json.gz", whole[: len(whole) // 2])
+    engine.run_all()
+    assert freshness_of(engine) == (arrived, changed), "a batch without a record"
+    landing.write("6.json", lines([reading("g6", NOON + timedelta(hours=1), value="1")]))
+    landing.write("7.json", lines([reading("g7", NOON, value="1")]))
+    engine.list_new()
+    engine.absorb(6)
+    engine.catch_up()
+    final = freshness_of(engine)[1]
+    assert final > changed
+    engine.absorb(7)
+    engine.catch_up()
+    late_at, unchanged = freshness_of(engine)
+    assert (late_at > final, unchanged) == (True, final), "a batch of late rows"
+    engine.close_windows()
+    assert freshness_of(engine)[1] > late_at, "rows become final"
 
 
 def test_a_bad_parquet_is_set_aside(spark: SparkSession, tmp_path: Path) -> None:

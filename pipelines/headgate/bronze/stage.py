@@ -102,7 +102,7 @@ class BronzeStage:
                 gaps=(*held.gaps, *reached.gaps),
                 clocks=dict(sequenced.clocks),
                 closing=sequenced.closing,
-            ).counting(_counts(ordered, sequenced))
+            ).counting(_counts(ordered, sequenced), changed=ordered.num_rows > 0)
             stamped = self._stamped(rows, sequenced)
             files = stage(self.table, state, stamped, time_column="event_time")
         verify()

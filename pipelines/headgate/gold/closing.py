@@ -40,6 +40,7 @@ def close_windows(gold: GoldStage, operation: int, now: datetime) -> State:
     state = replace(
         state,
         closed_through=max(ends, default=None),
+        changed_at=at,
         total=add_counts(held.total, {"final": sum(f.rows for f in staged)}),
     )
     return table.commit(state, add=staged, remove=opened)

@@ -87,7 +87,8 @@ class GoldStage:
         staged = stage(self.gold, state, rows, time_column="window_start")
         counts = {k: int(v or 0) for k, v in observed.get.items()}
         counts["final"] = sum(f.rows for f in staged if f.is_final)
-        return Prepared(self.gold, state.counting(counts), add=staged, remove=opened)
+        state = state.counting(counts, changed=bool(counts["folded"] or counts["final"]))
+        return Prepared(self.gold, state, add=staged, remove=opened)
 
     def _prepare_late(self, held: State, group: Sequence[Commit], now: datetime) -> Prepared | None:
         late = self.late.refresh()

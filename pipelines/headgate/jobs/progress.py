@@ -12,9 +12,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from headgate.jobs.medallion import Medallion
+from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline
 from headgate.storage.backlog import Backlog
-from headgate.storage.documents import write_document
+from headgate.storage.documents import read_document, write_document
 from headgate.storage.lag import Sample, taken
 from headgate.storage.layout import Layout
 from headgate.tables.state import time_of
@@ -32,7 +33,8 @@ class Progress:
     """``closing`` is the event clock C; ``seconds`` and ``rows`` are those of the last batch;
     ``trouble`` is what keeps the source from answering, in words; ``failure`` why the job ended by
     itself; ``backlog`` is None until the source has answered; ``totals`` are cumulative
-    counts by table; ``updated`` is when the tables were last level with what there was;
+    counts by table; ``changed`` is when gold last changed, as its commits say; ``updated`` is when
+    the tables were last level with what there was, which an earlier driver may have seen;
     ``paused`` since when nothing new is absorbed. ``samples`` are of a backlog in records, as
     ``cores`` took it in. Two threads tell it how things are: the stream's after a batch, the
     supervising one in between."""
@@ -51,6 +53,7 @@ class Progress:
     trouble: str | None = None
     failure: str | None = None
     closing: datetime | None = None
+    changed: datetime | None = None
     updated: datetime = field(default_factory=_now)
     totals: dict[str, dict[str, int]] = field(default_factory=dict)
     paused: datetime | None = None
@@ -60,7 +63,7 @@ class Progress:
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
-        self._written = self.updated
+        self._written = self._worked = self.since
         self._read = 0
 
     @staticmethod
@@ -74,6 +77,7 @@ class Progress:
     ) -> Progress:
         """The progress of a job that is about to go on where the tables stand."""
         progress = Progress(pipeline.name, job, epoch, datetime.now(UTC), layout, **more)
+        progress.updated = _level_before(layout, job) or progress.since
         progress._take(medallion)
         progress._read = progress.totals["bronze"].get("read", 0)
         progress._write()
@@ -86,9 +90,9 @@ class Progress:
             read, now = self.totals["bronze"].get("read", 0), self.clock()
             self.batches += 1
             self.rows, self._read = read - self._read, read
-            self.seconds = (now - self.updated).total_seconds()
+            self.seconds = (now - self._worked).total_seconds()
             self.backlog, self.trouble = backlog, None
-            self.updated = now
+            self.updated = self._worked = now
             self._sample(now)
             self._write()
 
@@ -110,7 +114,7 @@ class Progress:
             self.backlog, self.trouble, self.paused = backlog, trouble, paused
             # While a batch runs its records are read already, and not in gold yet.
             if medallion is not None and not backlog.count and trouble is None:
-                self.updated = now
+                self.updated = self._worked = now
             if now - self._written < IDLE_WRITES and not moved:
                 return False
             if medallion is not None:
@@ -146,8 +150,12 @@ class Progress:
         self.totals = {"bronze": dict(bronze.total)}
         for name, table in medallion.silver.silver.items():
             self.totals[f"silver/{name}"] = dict(table.refresh().total)
+        changes = []
         for name, gold in medallion.gold.items():
-            self.totals[f"gold/{name}"] = dict(gold.gold.refresh().total)
+            state = gold.gold.refresh()
+            self.totals[f"gold/{name}"] = dict(state.total)
+            changes += [state.changed_at] if state.changed_at is not None else []
+        self.changed = time_of(max(changes)) if changes else None
 
     def _sample(self, now: datetime) -> None:
         """Called where backlog and totals are of one moment. What was seen before a pause or an
@@ -168,3 +176,12 @@ class Progress:
         content |= {"pid": os.getpid(), "host": socket.gethostname()}
         content["samples"] = [sample.document() for sample in self.samples]
         return {k: v.isoformat() if isinstance(v, datetime) else v for k, v in content.items()}
+
+
+def _level_before(layout: Layout, job: str) -> datetime | None:
+    """When the job's last driver was level: one that crashes again and again never looks fresh."""
+    try:
+        before = read_document(layout.storage, Layout.document(f"status-{job}"))
+    except HeadgateError:  # a damaged document is replaced, as ever
+        return None
+    return None if before is None else datetime.fromisoformat(before["updated"])

@@ -211,7 +211,8 @@ def _back(table: Table, held: State, target: Target) -> _Back:
         return _Back(State(kind="reset", origin=table.handle.version()))
     now = {file.path: file for file in live_files(table.handle)}
     if target.version is None:
-        state = State(kind="reset", definition=target.definition or held.definition)
+        definition = target.definition or held.definition
+        state = State(kind="reset", definition=definition, changed_at=held.changed_at)
         schema = _changed(table, Schema.from_json(target.schema)) if target.schema else None
         return _Back(state, remove=tuple(now.values()), schema=schema)
     there = DeltaTable(table.storage.uri(), version=target.version)

@@ -28,7 +28,7 @@ from headgate.spec.tokens import canonical
 # Raised when the meaning of a declaration changes without its text changing.
 MEANING_VERSION = 1
 # What does not change which rows a table has: where a source lies, how it is reached, how much is
-# taken at a time, how work is spread.
+# taken at a time, how work is spread, what is expected of a source's health.
 _NOT_MEANT: dict[type, tuple[str, ...]] = {
     FilesSource: ("path", "settle", "max_files_per_batch", "max_bytes_per_batch"),
     KafkaSource: (
@@ -41,6 +41,7 @@ _NOT_MEANT: dict[type, tuple[str, ...]] = {
         "written",
     ),
     GoldTable: ("salt",),
+    Source: ("expect_input_every", "expect_event_time_within"),
 }
 
 

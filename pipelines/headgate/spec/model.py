@@ -134,12 +134,18 @@ class Record:
 
 @dataclass(frozen=True)
 class Source:
-    """Where records come from: exactly one of ``files`` and ``kafka`` is given."""
+    """Where records come from: exactly one of ``files`` and ``kafka`` is given.
+
+    ``expect_input_every`` and ``expect_event_time_within`` are what health checks ask of it; None
+    asks nothing.
+    """
 
     name: str
     record: Record
     files: FilesSource | None = None
     kafka: KafkaSource | None = None
+    expect_input_every: timedelta | None = None
+    expect_event_time_within: timedelta | None = None
 
     @property
     def format(self) -> FileFormat:

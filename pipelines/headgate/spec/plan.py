@@ -68,6 +68,7 @@ def _source(source: Source) -> dict[str, Any]:
     time = record.event_time
     described: dict[str, Any] = {
         **_intake(source),
+        **_expected(source),
         "event_id": list(record.event_id) or "the position in the source",
         "event_time": {"column": time.column, "format": time.format},
         "duplicates": None,
@@ -83,6 +84,14 @@ def _source(source: Source) -> dict[str, Any]:
             "differing": record.duplicates.differing,
         }
     return described
+
+
+def _expected(source: Source) -> dict[str, str]:
+    expected = {
+        "expect_input_every": source.expect_input_every,
+        "expect_event_time_within": source.expect_event_time_within,
+    }
+    return {name: format_duration(span) for name, span in expected.items() if span is not None}
 
 
 def _intake(source: Source) -> dict[str, Any]:
@@ -224,7 +233,15 @@ def _source_lines(source: Mapping[str, Any]) -> list[str]:
         f"  same     {same}",
         f"  future   more than {source['future_after']} ahead",
         f"  unknown  {source['unknown_fields']}",
+        *_expected_lines(source),
     ]
+
+
+def _expected_lines(source: Mapping[str, Any]) -> list[str]:
+    every, within = (source.get(key) for key in ("expect_input_every", "expect_event_time_within"))
+    told = [f"input every {every}"] if every else []
+    told += [f"event time within {within} of now"] if within else []
+    return [f"  expect   {', '.join(told)}"] if told else []
 
 
 def _files_lines(files: Mapping[str, Any]) -> list[str]:

@@ -34,7 +34,8 @@ starts before every mistake in it is mended.
 
 The digest of a pipeline is the SHA-256 of what it means. Comments, layout, defaults written out,
 the order of tables, `jobs`, `publish`, `salt`, where a source lies, how it is reached and how it is
-cut into batches do not change it; which topics are read and where they start does.
+cut into batches, and what is expected of it, do not change it; which topics are read and where they
+start does.
 """
 
 EXPRESSIONS = """## Expressions

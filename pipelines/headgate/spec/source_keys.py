@@ -170,10 +170,30 @@ RECORD = Key(
     ),
 )
 
+_EXPECTATIONS = (
+    Key(
+        "expect_input_every",
+        "duration",
+        "A running pipeline that has read no record for longer than this, and has nothing left to "
+        "read, fails the health check `input`. Without this key there is no such check.",
+        low=timedelta(seconds=1),
+        high=YEAR,
+    ),
+    Key(
+        "expect_event_time_within",
+        "duration",
+        "A running pipeline whose event clock is further behind the present than this fails the "
+        "health check `event_time`. Without this key, as for a backfill of old events, there is no "
+        "such check.",
+        low=timedelta(seconds=1),
+        high=10 * YEAR,
+    ),
+)
+
 SOURCE = Key(
     "SOURCE",
     "section",
     "One source: files or Kafka.",
     one_of=("files", "kafka"),
-    children=(FILES, KAFKA, RECORD),
+    children=(FILES, KAFKA, RECORD, *_EXPECTATIONS),
 )

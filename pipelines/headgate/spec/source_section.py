@@ -30,7 +30,11 @@ def build_source(section: Section, name: str, report: Report, project: Path) -> 
     files = _files(section.section("files"), report, project)
     kafka = build_kafka(section.section("kafka"), report)
     record = _record(section.section("record"), report)
-    return Source(name, record, files, kafka) if (files or kafka) and record else None
+    if record is None or not (files or kafka):
+        return None
+    names = ("expect_input_every", "expect_event_time_within")
+    expected = {name: field.value for name in names if (field := section.get(name))}
+    return Source(name, record, files, kafka, **expected)
 
 
 def scope_of(section: Section) -> dict[str, str | None]:

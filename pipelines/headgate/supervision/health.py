@@ -11,6 +11,7 @@ from headgate.ledger import balance
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import stop_asked
+from headgate.supervision.freshness import freshness
 from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import condition
 from headgate.supervision.limits import Check, Limits
@@ -32,6 +33,11 @@ class Patient:
     def is_meant_to_run(self) -> bool:
         """It has run, and nobody asked it to stop or to pause."""
         return self._condition not in ("absent", "resting", "paused")
+
+    @property
+    def is_running(self) -> bool:
+        """Its tables are open, and it takes in what there is."""
+        return self._condition == "running"
 
     @property
     def is_down(self) -> bool:
@@ -80,6 +86,33 @@ def _backlog(patient: Patient, limits: Limits) -> Iterator[str]:
             yield f"{job.job}: {job.backlog}, the oldest for {_span(age)}"
 
 
+def _input(patient: Patient, limits: Limits) -> Iterator[str]:
+    """What is unread is input, and the source keeps what comes while no driver runs: so silence is
+    told apart from a rest, a pause and a crash."""
+    expected = patient.declared.source.expect_input_every
+    reader = next((job for job in patient.jobs if "bronze" in job.layers), None)
+    if expected is None or reader is None or not patient.is_running:
+        return
+    if reader.backlog is None or reader.backlog.count:
+        return
+    arrived = freshness(patient.layout, patient.declared).arrived
+    silence = patient.now - (arrived or reader.since)
+    if silence > expected:
+        last = f"the last came at {arrived:%F %T}Z" if arrived else "none since the driver began"
+        yield f"no record for {_span(silence)}, expected every {_span(expected)}: {last}"
+
+
+def _event_time(patient: Patient, limits: Limits) -> Iterator[str]:
+    expected = patient.declared.source.expect_event_time_within
+    if expected is None or not patient.is_running:
+        return
+    clock = freshness(patient.layout, patient.declared).clock
+    if clock is not None and patient.now - clock > expected:
+        behind = f"{_span(patient.now - clock)} behind, expected within {_span(expected)}"
+        unread = sum(job.backlog.count for job in patient.jobs if job.backlog)
+        yield f"the event clock is {behind}" + ("; input is unread" if unread else "")
+
+
 def _late(patient: Patient, limits: Limits) -> Iterator[str]:
     for name in patient.declared.gold:
         counted = patient.recently(Layout.gold(name), limits.recent)
@@ -109,6 +142,8 @@ def _ledger(patient: Patient, limits: Limits) -> Iterator[str]:
 _CHECKS: Mapping[Check, Callable[[Patient, Limits], Iterator[str]]] = {
     "freshness": _freshness,
     "backlog": _backlog,
+    "input": _input,
+    "event_time": _event_time,
     "late": _late,
     "quarantine": _quarantine,
     "ledger": _ledger,

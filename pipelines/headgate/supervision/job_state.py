@@ -29,9 +29,11 @@ having let go. Either of these may be started again: tables go on exactly."""
 @dataclass(frozen=True)
 class JobState:
     """One job: ``fused``, or the layer that it runs. What it reports of itself (``n`` and all
-    after it) is None before its tables are open; ``failure`` is why a stopped one ended by
-    itself. ``restarts`` counts the drivers that came after one that failed or was killed.
-    ``operation`` is what the owner does where it is no driver, such as a restore."""
+    after it) is None before its tables are open; but ``updated``, when gold was last level with
+    what there was, lasts from one driver to the next. ``failure`` is why a stopped one ended by
+    itself; ``changed`` is when gold last changed. ``restarts`` counts the drivers that came after
+    one that failed or was killed. ``operation`` is what the owner does where it is no driver, such
+    as a restore."""
 
     job: str
     layers: tuple[str, ...]
@@ -47,6 +49,7 @@ class JobState:
     trouble: str | None = None
     failure: str | None = None
     closing: datetime | None = None
+    changed: datetime | None = None
     updated: datetime | None = None
     totals: dict[str, dict[str, int]] | None = None
     paused: datetime | None = None
@@ -95,18 +98,18 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
     owner = owner_of(lease)
     renewed = datetime.fromisoformat(lease["renewed"])
     status = read_document(layout.storage, Layout.document(f"status-{job}")) or {}
-    reported: dict[str, Any] = {}
+    reported: dict[str, Any] = {"updated": _time(status.get("updated"))}
     # Of a stopped job, what it said last still holds, even if only `files skip` came after it.
     if status and (lease["released"] or status["epoch"] == lease["epoch"]):
-        reported = {k: status[k] for k in ("n", "rows", "seconds", "totals")}
+        reported |= {k: status[k] for k in ("n", "rows", "seconds", "totals")}
         backlog = status["backlog"]
         reported["backlog"] = None if backlog is None else Backlog.from_document(backlog)
         reported["trouble"] = status["trouble"]
         reported["closing"] = _time(status["closing"])
-        reported["updated"] = _time(status["updated"])
         # Not in what a Headgate of before wrote, and a stopped job's document may be old.
         reported["paused"] = _time(status.get("paused"))
         reported["cores"] = status.get("cores")
+        reported["changed"] = _time(status.get("changed"))
         reported["failure"] = status.get("failure") if lease["released"] else None
         reported["samples"] = tuple(map(Sample.from_document, status.get("samples", ())))
     return JobState(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, get_args
 
-Check = Literal["freshness", "backlog", "late", "quarantine", "ledger"]
+Check = Literal["freshness", "backlog", "input", "event_time", "late", "quarantine", "ledger"]
 CHECKS: tuple[Check, ...] = get_args(Check)
 
 
@@ -14,7 +14,8 @@ CHECKS: tuple[Check, ...] = get_args(Check)
 class Limits:
     """``freshness`` is how long ago gold may have been level with the source, ``backlog`` how long
     the oldest unread record of a topic may have been there, ``files`` how many may wait in a
-    landing folder. ``late`` and ``quarantined`` are shares of what came within ``recent``."""
+    landing folder. ``late`` and ``quarantined`` are shares of what came within ``recent``. How
+    often input is expected, and how recent events, differs by source: declarations say so."""
 
     freshness: timedelta = timedelta(minutes=10)
     backlog: timedelta = timedelta(minutes=15)

@@ -41,7 +41,7 @@ _T = TypeVar("_T")
 def life_of(layout: Layout, jobs: Sequence[JobState], now: datetime) -> Life:
     """How the stream of ``jobs`` is. Raises HeadgateError where a document is damaged."""
     # Nobody has to have looked before: a job says itself when it last moved.
-    moved = max((job.updated or job.since for job in jobs), default=now)
+    moved = max((max(job.since, job.updated or job.since) for job in jobs), default=now)
     asked, paused = stop_asked(layout), paused_since(layout)
     bronze = next((job for job in jobs if "bronze" in job.layers), None)
     first = look(jobs, moved, None, stop_asked=asked, stuck_after=STUCK_AFTER)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from headgate.storage.backlog import Backlog
@@ -31,7 +31,7 @@ class Reported(Protocol):
     @property
     def closing(self) -> datetime | None: ...
     @property
-    def updated(self) -> datetime | None: ...
+    def changed(self) -> datetime | None: ...
     @property
     def totals(self) -> Mapping[str, Mapping[str, int]] | None: ...
     @property
@@ -43,11 +43,11 @@ def line(job: Reported, now: datetime) -> str:
 
 
 def words(job: Reported, now: datetime) -> tuple[str, ...]:
-    """Batch, speed, backlog, event clock, late, quarantined, how fresh gold is, and whatever
+    """Batch, speed, backlog, event clock, late, quarantined, when gold last changed, and whatever
     keeps it from going on."""
     speed = (job.rows or 0) / job.seconds if job.seconds else 0.0
     clock = f"{job.closing:%F %T}" if job.closing else "-"
-    age = max(0.0, (now - job.updated).total_seconds()) if job.updated else 0.0
+    changed = f"changed {span(now - job.changed)} ago" if job.changed else "-"
     told = (job.trouble,) if job.trouble else ()
     if job.paused:
         told = (f"paused since {job.paused:%T}", *told)
@@ -60,9 +60,18 @@ def words(job: Reported, now: datetime) -> tuple[str, ...]:
         f"clock {clock}",
         f"late {_total(job, 'gold/', 'late'):,}",
         f"quarantined {_total(job, 'silver/', 'quarantined'):,}",
-        f"gold {age:.0f} s old",
+        f"gold {changed}",
         *told,
     )
+
+
+def span(time: timedelta) -> str:
+    """Roughly how long, in one unit."""
+    seconds = max(0.0, time.total_seconds())
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def _total(job: Reported, tables: str, count: str) -> int:

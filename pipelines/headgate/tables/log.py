@@ -11,11 +11,14 @@ from urllib.parse import unquote
 from headgate.storage.files import Storage
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError
+from headgate.tables.log_folder import last_checkpoint
 from headgate.tables.seal import seal_of
 from headgate.tables.state import State
 
 STATE_KEY = "headgate"
 SEAL_KEY = "headgateSeal"
+FOREIGN_COMMITS = 9
+"""At a log's end: somebody's OPTIMIZE is overlooked, a second writer is not."""
 
 Action = dict[str, Any]
 
@@ -42,6 +45,23 @@ def commit_metadata(
 def has_entry(storage: Storage, version: int) -> bool:
     """Whether the log of the table in ``storage`` reaches ``version``."""
     return storage.exists(entry_path(version))
+
+
+def newest_commit(storage: Storage) -> Commit | None:
+    """The last commit of the table in ``storage`` that Headgate wrote, without opening the table:
+    no more than some hundred looks at files. None where there is no table.
+
+    Raises LogGapError where its entry is damaged.
+    """
+    version = max(last_checkpoint(storage), 0)
+    if not has_entry(storage, version):
+        return None
+    while has_entry(storage, version + 1):
+        version += 1
+    for earlier in range(version, max(version - FOREIGN_COMMITS, 0) - 1, -1):
+        if (commit := read_commit(storage, earlier)) is not None:
+            return commit
+    return None
 
 
 def read_commit(storage: Storage, version: int) -> Commit | None:

@@ -24,6 +24,9 @@ class State:
     ``topics`` are the Kafka topics ever read, as ``name@id`` in the order they were met; ``gaps``
     what was lost of them and accepted by a person (bronze only, as the offsets are).
     ``batch`` counts this commit (empty unless data), ``total`` everything since the table began.
+    ``changed_at`` is the ``at`` of the last commit that brought something new: to bronze a record,
+    to gold a pair that was folded or a row that became final (of these tables only). None where
+    there was none, or where it came before commits said so.
     ``closed_through`` is the window end up to which an operation has closed a gold table,
     ``closings`` (bronze) which operations closed windows, as pairs of their number and their n.
     ``definition`` is the digest of the table's part of the declaration, ``engine`` the versions
@@ -49,6 +52,7 @@ class State:
     gaps: Sequence[Mapping[str, Any]] = ()
     batch: Counts = field(default_factory=dict)
     total: Counts = field(default_factory=dict)
+    changed_at: int | None = None
     closed_through: int | None = None
     closings: Sequence[tuple[int, int]] = ()
     operation: int = 0
@@ -84,9 +88,11 @@ class State:
         more = {"batch": {}, "reset": None, "origin": None, "at": commit_time(at), **more}
         return replace(self, kind="data", from_n=self.n, n=n, **more)
 
-    def counting(self, batch: Counts) -> State:
+    def counting(self, batch: Counts, *, changed: bool = False) -> State:
         """The state with what its commit counts, added to everything before."""
-        return replace(self, batch=batch, total=add_counts(self.total, batch))
+        changed_at = self.at if changed else self.changed_at
+        total = add_counts(self.total, batch)
+        return replace(self, batch=batch, total=total, changed_at=changed_at)
 
 
 def commit_time(now: datetime) -> int:

@@ -22,7 +22,7 @@ from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.engine import engine
 from headgate.tables.errors import CommitRefusedError, FencedError, LogGapError
 from headgate.tables.live_files import live_files
-from headgate.tables.log import commit_metadata, has_entry, read_commit
+from headgate.tables.log import FOREIGN_COMMITS, commit_metadata, has_entry, read_commit
 from headgate.tables.log_folder import last_checkpoint, log_folder
 from headgate.tables.seal import NO_FILES, digest_after, digest_of, shape_of
 from headgate.tables.state import State
@@ -38,7 +38,6 @@ PROPERTIES: Mapping[str, str | None] = {
     "delta.columnMapping.mode": "none",
 }
 REOPEN_EVERY = 20  # commits on one handle: delta-rs slows down with the log it holds in memory
-FOREIGN_COMMITS = 9  # at the log's end: somebody's OPTIMIZE is overlooked, a second writer is not
 
 
 class Table:

@@ -7,6 +7,7 @@ import pytest
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import savepoints
 from headgate.storage.layout import Layout
+from headgate.supervision.limits import CHECKS
 from tests.support.airflow_site import CONTROL, Site
 from tests.support.rounds import in_full
 
@@ -28,7 +29,7 @@ def test_restart_and_savepoint_from_the_form(site: Site) -> None:
 @pytest.mark.parametrize(
     ("dag", "tasks"),
     [
-        ("headgate__health", {"freshness", "backlog", "late", "quarantine", "ledger"}),
+        ("headgate__health", set(CHECKS)),
         ("headgate__maintenance", {"reconcile", "savepoint", "compact", "vacuum", "ledger"}),
     ],
 )

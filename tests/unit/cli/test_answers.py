@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from headgate.storage.ownership import Owner
+from headgate.tables.state import commit_time
+from headgate.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import Lake, fill
+from tests.unit.supervision.conftest import lease
 
 OfLake = tuple[str, str, str]
 
@@ -45,8 +50,36 @@ def test_status_of_what_never_ran(ask: Ask, of_lake: OfLake) -> None:
         "state": "stopped",
         "paused": None,
         "jobs": [],
+        "freshness": {
+            "gold_changed": None,
+            "event_clock": None,
+            "last_record": None,
+            "gold": {"per_minute": None},
+        },
         "reset": None,
     }
+
+
+def test_status_says_how_fresh_gold_is(ask: Ask, empty_lake: Lake, of_lake: OfLake) -> None:
+    """Long after the last commit, whatever drivers did meanwhile."""
+    lease(empty_lake.layout, Owner.here(), released=True)
+    layers = {"bronze/events": 5, "gold/per_minute": 4}
+    for path, hours in layers.items():
+        table = Table(empty_lake.layout.storage, path, pipeline="tiny")
+        at = datetime.now(UTC) - timedelta(hours=hours)
+        state = table.refresh().absorbing(1, at, closing=commit_time(at - timedelta(days=2)))
+        table.commit(state.counting({}, changed=True))
+        table.fence(2)
+    out = ask("status", *of_lake)[1]
+    assert "gold changed 4 h ago; event clock 2 d behind; last record 5 h ago\n" in out
+    told = last_object(ask("status", *of_lake, "--json")[1])["freshness"]
+    assert told["gold"]["per_minute"] == told["gold_changed"]
+    assert 14_400 <= told["gold_changed"]["seconds"] < 14_460
+    entry = "gold/per_minute/_delta_log/00000000000000000002.json"
+    empty_lake.layout.storage.write(entry, b"{")
+    code, out, _ = ask("status", *of_lake)
+    assert (code, "stopped" in out) == (0, True)
+    assert "how fresh gold is cannot be read" in out
 
 
 def test_ledger_that_balances(ask: Ask, lake: Lake, of_lake: OfLake) -> None:

@@ -163,7 +163,7 @@ def test_a_line_of_progress() -> None:
     progress = Progress("tiny", "fused", 1, NOW, Layout.of("/lake", "tiny"))
     progress.n, progress.rows, progress.seconds = 3, 5000, 2.0
     progress.backlog, progress.closing = Backlog("files", 2, 1_500_000), NOW
-    progress.updated = NOW - timedelta(seconds=4)
+    progress.changed = NOW - timedelta(seconds=4)
     progress.totals = {
         "bronze": {"read": 9000},
         "silver/a": {"quarantined": 7},
@@ -173,7 +173,7 @@ def test_a_line_of_progress() -> None:
     }
     assert line(progress, NOW) == (
         "12:00:00  batch 3  read 9,000  2,500 rows/s  backlog 2 files 1.5 MB  "
-        "clock 2026-05-04 12:00:00  late 5  quarantined 7  gold 4 s old"
+        "clock 2026-05-04 12:00:00  late 5  quarantined 7  gold changed 4 s ago"
     )
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headgate.jobs.progress import IDLE_WRITES, Progress
+from headgate.spec.load import load
 from headgate.storage.backlog import Backlog
 from headgate.storage.documents import read_document
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
+from headgate.tables.state import commit_time
 from tests.unit.jobs.conftest import Tables
+from tests.unit.ledger.conftest import DECLARATION
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -153,6 +157,39 @@ def test_a_pause_and_an_outage_begin_the_samples_anew(
         clock.tick(5)
         progress.idle(Backlog("records", 1), tables.medallion, **more)
     assert len(progress.samples) == 1
+
+
+def test_gold_changed_when_its_commits_say(
+    tables: Tables, progress: Progress, clock: Clock
+) -> None:
+    assert seen(tables)["changed"] is None
+    for name, minutes in (("one", 5), ("two", 3)):
+        at = commit_time(NOON - timedelta(minutes=minutes))
+        tables.commit(f"gold/{name}", kind="data", changed_at=at)
+    clock.tick(6)
+    progress.idle(Backlog("files"), tables.medallion)
+    assert seen(tables)["changed"] == (NOON - timedelta(minutes=3)).isoformat()
+
+
+def test_drivers_that_crash_again_and_again_are_not_level(tables: Tables, tmp_path: Path) -> None:
+    """The first one was level at noon. Those after it die in their first batch."""
+    Progress("p", "fused", 1, NOON, tables.layout, updated=NOON).waits("no answer")
+    file = tmp_path / "tiny.yml"
+    file.write_text(DECLARATION)
+    for epoch in (2, 3):
+        began = Progress.begin(load(file), tables.layout, "fused", epoch, tables.medallion)
+        assert began.since > NOON
+        assert (seen(tables)["epoch"], seen(tables)["updated"]) == (epoch, NOON.isoformat())
+
+
+def test_the_first_batch_of_a_driver_took_no_longer_than_it_runs(
+    tables: Tables, clock: Clock
+) -> None:
+    long_ago = NOON - timedelta(hours=1)
+    began = Progress("p", "fused", 2, NOON, tables.layout, updated=long_ago, clock=clock)
+    clock.tick(4)
+    began.batch_done(tables.medallion, Backlog("files"))
+    assert (began.seconds, began.updated) == (4.0, clock.now)
 
 
 def test_files_are_not_sampled(tables: Tables, progress: Progress, clock: Clock) -> None:

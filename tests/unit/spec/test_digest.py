@@ -29,6 +29,8 @@ Read = Callable[[str], Pipeline]
         ("format: json", "format: json, settle: 5 s, max_files_per_batch: 2"),
         ("decimal(18,2)", "decimal(18, 2)"),
         ("customer: bigint", "customer: long"),
+        ("    record:", "    expect_input_every: 1 hour\n    record:"),
+        ("    record:", "    expect_event_time_within: 1 hour\n    record:"),
     ],
 )
 def test_the_same_meaning_has_the_same_digest(old: str, new: str, base: str, read: Read) -> None:

@@ -79,6 +79,18 @@ def test_a_person_can_read_it(base: str, read: Read) -> None:
     assert "fused: one process, bronze + silver + gold" in text
 
 
+def test_what_is_expected_of_a_source_is_shown(base: str, read: Read) -> None:
+    assert "expect  " not in describe(read(base))
+    every, within = "expect_input_every: 600 s", "expect_event_time_within: 1 hour"
+    text = base.replace("    record:", f"    {every}\n    {within}\n    record:")
+    source = plan(read(text))["sources"]["orders"]
+    assert source["expect_input_every"] == "10 minutes"
+    assert source["expect_event_time_within"] == "1 hour"
+    assert "  expect   input every 10 minutes, event time within 1 hour of now" in describe(
+        read(text)
+    )
+
+
 def test_csv_and_zones_are_shown(base: str, read: Read) -> None:
     text = base.replace("format: json", "format: csv")
     text = text.replace("{column: ordered_at}", "{column: order_id, format: yyyy-MM-dd, zone: UTC}")

@@ -15,7 +15,9 @@ from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.stopping import request_stop
 from headgate.supervision.health import Patient, ailments
 from headgate.supervision.job_state import JobState
-from headgate.supervision.limits import CHECKS, Limits
+from headgate.supervision.limits import CHECKS, Check, Limits
+from headgate.tables.state import commit_time
+from headgate.tables.table import Table
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -102,6 +104,90 @@ def test_too_many_rows_beside_the_way(lake: Lake, check: str) -> None:
     assert ailments(check, patient, Limits()) == (SHARES[check],)  # type: ignore[arg-type]
     long_after = replace(patient, now=NOON)
     assert ailments(check, long_after, Limits()) == ()  # type: ignore[arg-type]
+
+
+def expecting(lake: Lake, text: str, tmp_path: Path) -> Lake:
+    """The same lake, its source declared with more."""
+    file = tmp_path / "tiny.yml"
+    file.write_text(DECLARATION.replace("    record:", f"    {text}\n    record:"))
+    lake.pipeline = load(file)
+    return lake
+
+
+def arrive(lake: Lake, at: datetime, event_time: datetime) -> None:
+    bronze = Table(lake.layout.storage, "bronze/events", pipeline="tiny")
+    state = bronze.refresh().absorbing(3, at, closing=commit_time(event_time))
+    bronze.commit(state.counting({"read": 1}, changed=True))
+
+
+def asked(lake: Lake, check: Check, *jobs: JobState) -> tuple[str, ...]:
+    return ailments(check, seen(lake, *jobs), LIMITS)
+
+
+def test_no_input_for_longer_than_expected(lake: Lake, tmp_path: Path) -> None:
+    arrive(lake, NOON - timedelta(minutes=11), NOON)
+    assert asked(lake, "input", JOB) == (), "nothing is expected"
+    expecting(lake, "expect_input_every: 10 minutes", tmp_path)
+    assert asked(lake, "input", JOB) == (
+        "no record for 0:11:00, expected every 0:10:00: the last came at 2026-05-04 11:49:00Z",
+    )
+    expecting(lake, "expect_input_every: 11 minutes", tmp_path)
+    assert asked(lake, "input", JOB) == ()
+
+
+def test_a_stream_that_was_just_started_again_is_as_silent_as_before(
+    lake: Lake, tmp_path: Path
+) -> None:
+    expecting(lake, "expect_input_every: 10 minutes", tmp_path)
+    arrive(lake, NOON - timedelta(hours=1), NOON)
+    assert asked(lake, "input", replace(JOB, epoch=9, since=NOON - timedelta(seconds=5)))
+
+
+def test_where_no_record_ever_came_the_driver_has_waited(lake: Lake, tmp_path: Path) -> None:
+    expecting(lake, "expect_input_every: 10 minutes", tmp_path)
+    job = replace(JOB, since=NOON - timedelta(minutes=11))
+    (told,) = asked(lake, "input", job)
+    assert told.endswith("none since the driver began")
+    assert asked(lake, "input", replace(job, since=NOON - timedelta(minutes=9))) == ()
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        replace(JOB, state="paused"),
+        replace(JOB, state="stopped"),  # at rest, or finished: `run --once`
+        replace(JOB, state="dead"),  # nobody reads, which `freshness` tells
+        replace(JOB, n=None, backlog=None),  # it starts
+        replace(JOB, backlog=None),  # the source has not answered yet
+        replace(JOB, backlog=Backlog("files", 3)),  # what waits has come
+    ],
+)
+def test_silence_is_not_told_where_nobody_listens(
+    lake: Lake, tmp_path: Path, job: JobState
+) -> None:
+    expecting(lake, "expect_input_every: 10 minutes", tmp_path)
+    arrive(lake, NOON - timedelta(days=1), NOON)
+    assert asked(lake, "input", job) == ()
+    assert asked(lake, "input", JOB)
+
+
+def test_an_event_clock_that_is_far_behind(lake: Lake, tmp_path: Path) -> None:
+    arrive(lake, NOON, NOON - timedelta(hours=19))
+    assert asked(lake, "event_time", JOB) == (), "nothing is expected"
+    expecting(lake, "expect_event_time_within: 1 hour", tmp_path)
+    far = "the event clock is 19:00:00 behind, expected within 1:00:00"
+    assert asked(lake, "event_time", JOB) == (far,)
+    behind = replace(JOB, backlog=Backlog("files", 3))
+    assert asked(lake, "event_time", behind) == (f"{far}; input is unread",)
+    assert asked(lake, "event_time", replace(JOB, state="paused")) == ()
+    assert asked(lake, "event_time", replace(JOB, state="stopped")) == ()
+    expecting(lake, "expect_event_time_within: 19 hours", tmp_path)
+    assert asked(lake, "event_time", JOB) == ()
+
+
+def test_an_event_clock_that_has_no_time_yet_is_not_judged(lake: Lake, tmp_path: Path) -> None:
+    expecting(lake, "expect_event_time_within: 1 second", tmp_path)
+    assert asked(lake, "event_time", JOB) == ()
 
 
 def test_a_ledger_that_does_not_balance(tmp_path: Path) -> None:

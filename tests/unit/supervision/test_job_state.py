@@ -29,6 +29,7 @@ def test_one_driver_of_all_layers_is_one_job(layout: Layout) -> None:
     (job,) = probe(layout, NOW)
     assert (job.job, job.layers, job.state, job.epoch) == ("fused", LAYERS, "running", 4)
     assert (job.n, job.backlog, job.closing) == (7, Backlog("files", 2, 1000), NOW)
+    assert job.updated == NOW
 
 
 def test_a_job_per_layer(layout: Layout) -> None:
@@ -43,6 +44,7 @@ def test_what_an_earlier_run_said_is_not_what_this_one_says(layout: Layout) -> N
     (job,) = probe(layout, NOW)
     assert job.n is None
     assert not job.is_open
+    assert job.updated == NOW, "but gold is as old as it is"
 
 
 def test_a_stopped_job_keeps_what_it_said_last(layout: Layout) -> None:

@@ -65,6 +65,8 @@ def test_no_movement_is_seen_by_who_looks_for_the_first_time(layout: Layout) -> 
     assert life_of(layout, [stands], NOW).condition == "running"
     longer = replace(JOB, updated=NOW - timedelta(minutes=16))
     assert life_of(layout, [longer], NOW).condition == "stuck"
+    began = replace(longer, since=NOW - timedelta(seconds=5))
+    assert life_of(layout, [began], NOW).condition == "running"
 
 
 @pytest.mark.parametrize("state", ["dead", "stale", "stopped"])

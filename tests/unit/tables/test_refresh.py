@@ -7,7 +7,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.tables.errors import CommitRefusedError, FencedError
-from headgate.tables.table import FOREIGN_COMMITS
+from headgate.tables.log import FOREIGN_COMMITS
 from tests.unit.tables.conftest import Open, file, next_batch
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +11,7 @@ import typer
 from headgate.cli import declaration, exit_codes
 from headgate.cli.answers.backlogs import advice_for, partitions_table, waiting_for
 from headgate.cli.answers.checkpoints import as_dict, show
+from headgate.cli.answers.freshness import freshness_told
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rows import cells
@@ -50,6 +51,7 @@ def status(
     layout = Layout.of(root, declared.name)
     jobs, paused = probe(layout, now), paused_since(layout)
     state, restored = overall(jobs), last_reset(layout, declared)
+    words, fresh = freshness_told(layout, declared, now)
     found = checkpoints(layout, declared) if checkpoint else None
     if json:
         print_json(
@@ -58,6 +60,7 @@ def status(
                 "state": state,
                 "paused": paused and paused.isoformat(),
                 "jobs": [_as_dict(job, declared) for job in jobs],
+                "freshness": fresh,
                 "reset": restored and restored.document() | {"generation": restored.generation},
                 **({"checkpoint": as_dict(found)} if found else {}),
             }
@@ -65,6 +68,7 @@ def status(
     else:
         if jobs:
             _show(declared.name, jobs, now)
+            console().print(words, markup=False, soft_wrap=True)
             _remark(declared, jobs, paused, root)
             if restored is not None:
                 said = f"generation {restored.generation} since {restored.at:%F %T}Z"
@@ -90,6 +94,8 @@ def last_reset(layout: Layout, declared: Pipeline) -> Intent | None:
 
 
 def _show(name: str, jobs: tuple[JobState, ...], now: datetime) -> None:
+    from headgate.supervision.words import span
+
     table = grid("", name, "state", "process", "batch:", "backlog:", "event clock", "for:", "seen:")
     for job in jobs:
         process = f"{job.owner.pid} on {job.owner.host}"
@@ -102,8 +108,8 @@ def _show(name: str, jobs: tuple[JobState, ...], now: datetime) -> None:
             "-" if job.n is None else f"{job.n:,}",
             backlog,
             clock,
-            _span(now - job.since) if job.is_alive else "-",
-            f"{_span(now - job.renewed)} ago",
+            span(now - job.since) if job.is_alive else "-",
+            f"{span(now - job.renewed)} ago",
         )
     console().print(table)
 
@@ -139,15 +145,6 @@ def _remark(
         said = "takes in nothing new once its batch has ended" if ending else "takes in nothing new"
         resume = command("resume", str(declared.file), root)
         typer.echo(f"paused since {paused:%F %T}Z: it {said}, until:\n{resume}")
-
-
-def _span(span: timedelta) -> str:
-    """Roughly how long, in one unit."""
-    seconds = max(0.0, span.total_seconds())
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:

@@ -1,0 +1,43 @@
+"""How ``headgate status`` tells how fresh a pipeline's tables are."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from headgate.spec.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from headgate.spec.model import Pipeline
+    from headgate.storage.layout import Layout
+    from headgate.supervision.freshness import Freshness
+
+
+def freshness_told(
+    layout: Layout, declared: Pipeline, now: datetime
+) -> tuple[str, dict[str, Any] | None]:
+    """In words, and as plain values. A damaged table keeps nobody from seeing the jobs."""
+    from headgate.supervision.freshness import freshness
+
+    try:
+        fresh = freshness(layout, declared)
+    except HeadgateError as error:
+        return f"how fresh gold is cannot be read: {error}", None
+    return _in_words(fresh, now), fresh.document(now)
+
+
+def _in_words(fresh: Freshness, now: datetime) -> str:
+    """When gold changed, each table of several; the event clock's distance; the last record."""
+    from headgate.supervision.words import span
+
+    def ago(at: datetime | None) -> str:
+        return "not known" if at is None else f"{span(now - at)} ago"
+
+    gold = ago(fresh.changed)
+    if len(fresh.gold) > 1:
+        gold += f" ({', '.join(f'{table} {ago(at)}' for table, at in fresh.gold.items())})"
+    clock = "not known"
+    if fresh.clock is not None:
+        way = "ahead" if fresh.clock > now else "behind"
+        clock = f"{span(abs(now - fresh.clock))} {way}"
+    return f"gold changed {gold}; event clock {clock}; last record {ago(fresh.arrived)}"

@@ -1,0 +1,69 @@
+"""How fresh a pipeline's tables are: moments that its commits say, so a restart changes none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from headgate.spec.model import Pipeline
+from headgate.storage.layout import Layout
+from headgate.tables.log import newest_commit
+from headgate.tables.state import State, time_of
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """``gold`` is when each gold table last changed: folded a row or made one final. ``clock`` is
+    the event clock, ``arrived`` when bronze last read a record. A moment is that at which its batch
+    began. None: there was none, or nobody knows.
+    """
+
+    gold: Mapping[str, datetime | None]
+    clock: datetime | None = None
+    arrived: datetime | None = None
+
+    @property
+    def changed(self) -> datetime | None:
+        """When gold last changed, whichever table it was."""
+        return max((at for at in self.gold.values() if at is not None), default=None)
+
+    def document(self, now: datetime) -> dict[str, Any]:
+        """Plain values: each moment in ISO 8601, with the seconds from then to ``now``."""
+        return {
+            "gold_changed": _since(self.changed, now),
+            "event_clock": _since(self.clock, now),
+            "last_record": _since(self.arrived, now),
+            "gold": {table: _since(at, now) for table, at in self.gold.items()},
+        }
+
+
+def freshness(layout: Layout, declared: Pipeline) -> Freshness:
+    """Read from the last commit of bronze and of each gold table.
+
+    Raises LogGapError where one is damaged.
+    """
+    bronze = _state(layout, Layout.bronze(declared.source.name))
+    return Freshness(
+        gold={
+            name: _moment(_state(layout, Layout.gold(name)).changed_at) for name in declared.gold
+        },
+        clock=_moment(bronze.closing),
+        arrived=_moment(bronze.changed_at),
+    )
+
+
+def _state(layout: Layout, path: str) -> State:
+    commit = newest_commit(layout.storage.at(path))
+    return State() if commit is None else commit.state
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else time_of(micros)
+
+
+def _since(at: datetime | None, now: datetime) -> dict[str, Any] | None:
+    if at is None:
+        return None
+    return {"at": at.isoformat(), "seconds": round((now - at).total_seconds(), 3)}
