@@ -111,11 +111,15 @@ function notes(stream, act) {
 function charts({ tables }) {
   const batches = tables?.history ?? [];
   if (batches.length < 2) return [];
-  const rows = batches.map((batch) => batch.rows);
-  const times = batches.map((batch) => batch.took);
-  const say = (batch, what) => `batch ${number(batch.n)}, ${moment(batch.committed)}: ${what}`;
+  const say = ({ n, committed }, what) => `batch ${number(n)}, ${moment(committed)}: ${what}`;
+  const bars = (value, unit) =>
+    batches.map((batch) => {
+      const time = Date.parse(batch.committed);
+      return { value: value(batch), time, title: say(batch, unit(value(batch))) };
+    });
+  const rows = (value) => plural(value, "row", "rows");
   return [
-    chart("Rows a batch", rows, batches.map((b) => say(b, `${number(b.rows)} rows`)), about(Math.max(...rows))),
-    chart("Time to commit", times, batches.map((b) => say(b, span(b.took))), span(Math.max(...times))),
+    chart("Rows per batch", bars((batch) => batch.rows, rows), about),
+    chart("Time to commit", bars((batch) => batch.took, span), span),
   ];
 }

@@ -28,10 +28,10 @@ export function goldTables(stream, now) {
     gold.table,
     gold.final ? clock(gold.final, now) : "–",
     number(gold.rows),
-    `${number(gold.late)} (${share(gold.late, gold.pairs) || "0 %"})`,
+    `${number(gold.late)} of ${number(gold.pairs)} (${share(gold.late, gold.pairs) || "0 %"})`,
     number(gold.lag),
   ]);
-  const headers = ["gold table", "final up to", "rows", "late", "batches behind"];
+  const headers = ["gold table", "final up to", "rows", "late pairs", "batches behind"];
   return [table(headers, rows, [2, 3, 4])];
 }
 

@@ -27,9 +27,9 @@ export function figures(stream, now) {
   if (account) {
     found.push(
       figure("Read", about(account.read), "events", null, number(account.read)),
-      outcome("Duplicates", account.duplicate, account.read, "of the events read"),
-      outcome("Quarantined", account.quarantined, account.read, "of the events read"),
-      outcome("Late", account.late, account.pairs, "of the rows that windows were given"),
+      outcome("Duplicates", account.duplicate, account.read, "read", "events"),
+      outcome("Quarantined", account.quarantined, account.read, "read", "events"),
+      outcome("Late", account.late, account.pairs, "pairs", "pairs of a silver row and a window"),
       ledger(account),
     );
   }
@@ -66,8 +66,10 @@ function eventClock(life, now) {
   return figure("Event clock", clock(life.clock, now), said, null, moment(life.clock));
 }
 
-function outcome(label, count, of, what) {
-  return figure(label, about(count), share(count, of) || "0 %", null, `${number(count)}: ${share(count, of) || "0 %"} ${what}`);
+/** A part and its whole: the percentage, and what it is a percentage of, in one unit. */
+function outcome(label, count, of, short, unit) {
+  const part = share(count, of) || "0 %";
+  return figure(label, about(count), `${part} of ${about(of)} ${short}`, null, `${number(count)} of ${number(of)} ${unit}: ${part}`);
 }
 
 function ledger(account) {

@@ -1,0 +1,117 @@
+"""What a card says, in a browser: figures, charts, and what needs a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from headgate.storage.backlog import Backlog
+from headgate.storage.ownership import LAYERS, Owner
+from headgate.supervision.job_state import JobState
+from headgate.supervision.report import Account, BatchReport, GoldReport, Life, TablesReport
+from tests.support import browser
+from tests.support.cards import Cards, shown_cards, stream
+
+pytestmark = pytest.mark.skipif(not browser.is_there, reason="needs the package chromium")
+
+NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
+JOB = JobState(
+    "fused", LAYERS, "running", Owner(1, "here", 0.0), epoch=3, since=NOW, renewed=NOW, n=7
+)
+RUNNING = Life(
+    condition="running",
+    since=NOW - timedelta(hours=1),
+    restarts=0,
+    operation=None,
+    n=60,
+    rows=500,
+    seconds=2.0,
+    backlog=Backlog("files"),
+    clock=NOW - timedelta(seconds=20),
+    level=NOW - timedelta(seconds=3),
+    trouble=None,
+    paused=None,
+    jobs=(JOB,),
+)
+GOLD = GoldReport("per_minute", NOW - timedelta(minutes=1), lag=0, rows=9, pairs=2000, late=50)
+ACCOUNT = Account(
+    n=60,
+    generation=0,
+    read=1088,
+    duplicate=27,
+    quarantined=11,
+    filtered=50,
+    pairs=2000,
+    late=50,
+    gaps=0,
+    differences=(),
+    gold=(GOLD,),
+)
+
+
+@pytest.fixture(scope="module")
+def cards(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cards]:
+    with shown_cards(tmp_path_factory.mktemp("cards") / "profile") as shown:
+        yield shown
+        assert shown.page.faults == []
+
+
+def history(rows: Sequence[int], every: timedelta = timedelta(minutes=1)) -> TablesReport:
+    began = NOW - len(rows) * every
+    took = timedelta(seconds=1)
+    batches = (BatchReport(n, began + n * every, took, r) for n, r in enumerate(rows, 1))
+    return TablesReport(ACCOUNT, history=tuple(batches))
+
+
+def test_a_percentage_is_of_what_stands_beside_it(cards: Cards) -> None:
+    cards.show(NOW, stream("shop", RUNNING, TablesReport(ACCOUNT)))
+    shown = dict(zip(cards.text(".figure dt"), cards.text(".figure dd"), strict=True))
+    assert shown["Duplicates"].split("\n") == ["27", "2.5 % of 1,088 read"]
+    assert shown["Quarantined"].split("\n") == ["11", "1 % of 1,088 read"]
+    assert shown["Late"].split("\n") == ["50", "2.5 % of 2,000 pairs"]
+    cards.page.run("document.querySelector('summary').click()")
+    assert "50 of 2,000 (2.5 %)" in "".join(cards.text("tbody"))
+
+
+def test_one_large_batch_flattens_no_other(cards: Cards) -> None:
+    cards.show(NOW, stream("shop", RUNNING, history([120_000, *[10] * 59])))
+    assert cards.text("figcaption")[0].split("\n")[-1] == "1 cut at 20, max 120K"
+    heights = cards.page.run(
+        "[...document.querySelector('.chart').querySelectorAll('.bar')]"
+        ".map((each) => Number(each.getAttribute('height')))"
+    )
+    assert len(heights) == 59
+    assert min(heights) > 15, "of 44"
+    (over,) = cards.text(".chart .over + .gap + .pointed title")
+    assert over == "batch 1, 2026-05-04 11:01:00Z: 120,000 rows"
+
+
+def test_charts_say_when(cards: Cards) -> None:
+    cards.show(NOW, stream("shop", RUNNING, history([5, 6, 7, 8, 9])))
+    axis = cards.text(".chart:first-child .axis span")
+    assert axis == ["11:56:00Z", "11:58:00Z", "12:00:00Z"]
+    assert cards.text(".chart .over") == []
+
+
+def test_a_night_without_batches_is_cut(cards: Cards) -> None:
+    evening, morning = history([5] * 30).history, history([5] * 30).history
+    assert evening is not None
+    assert morning is not None
+    night = timedelta(hours=14)
+    both = (*(replace(each, committed=each.committed - night) for each in evening), *morning)
+    cards.show(NOW, stream("shop", RUNNING, TablesReport(ACCOUNT, history=both)))
+    axis = cards.text(".chart:first-child .axis span")
+    assert axis[0] == "05-03 21:31Z"
+    assert "05-04 11:31Z" in axis
+    assert axis[-1] == "12:00Z"
+    assert len(cards.text(".chart:first-child .cut")) == 1
+
+
+def test_a_restore_is_told_as_one(cards: Cards) -> None:
+    restoring = replace(RUNNING, condition="starting", operation="restore", restarts=2)
+    cards.show(NOW, stream("shop", restoring))
+    assert cards.text(".state") == ["restoring"]
+    assert "restarted 2 times after a failure" in cards.text(".meta")[0]
