@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from headgate.failpoints import failpoint
 from headgate.jobs import session
 from headgate.jobs.errors import StopRequested
-from headgate.jobs.failing import failure_told, named
+from headgate.jobs.failing import named
 from headgate.jobs.feeds.choosing import feed_of
 from headgate.jobs.feeds.feed import Feed
 from headgate.jobs.gate import Gate
@@ -91,6 +91,8 @@ class Driver:
                 self._work(spark, epoch)
             except Exception as error:
                 self._lease.failed = True
+                if self._lease.is_lost and not isinstance(error, FencedError):
+                    raise self._fenced() from error  # whatever broke, the tables are another's
                 if (known := named(error, self._layout)) is not None:
                     raise known from error
                 raise
@@ -123,8 +125,7 @@ class Driver:
             cores=self._task.cores,
             paused=self._gate.at_rest_since,
         )
-        with failure_told(self._progress, self._lease, self._task.pipeline):
-            self._go_on(spark, medallion, epoch)
+        self._go_on(spark, medallion, epoch)
 
     def _go_on(self, spark: SparkSession, medallion: Medallion, epoch: int) -> None:
         self._publications = Publications(medallion.publications, time.monotonic)
@@ -136,9 +137,10 @@ class Driver:
             intend_closing(medallion, _now)
         if not self._stop.is_set():
             self._bring_level(medallion)
-        self._progress.finish(medallion)
+        finished = self._task.once and not self._stop.is_set()
+        self._progress.finish(medallion, finished=finished)
         self._report(self._progress)
-        if self._task.once and not self._stop.is_set():
+        if finished:
             self._publications.require_done(_now())
 
     def _bring_level(self, medallion: Medallion, *, beside: bool = False) -> None:
@@ -176,11 +178,7 @@ class Driver:
         write_document(self._layout.storage, ends_path(self._name), {"ends": ends})
 
     def _start(
-        self,
-        spark: SparkSession,
-        feed: Feed,
-        medallion: Medallion,
-        epoch: int,
+        self, spark: SparkSession, feed: Feed, medallion: Medallion, epoch: int
     ) -> StreamingQuery:
         checkpoint = f"{Layout.checkpoint(self._name, epoch)}/spark"
 
@@ -221,12 +219,13 @@ class Driver:
 
     def _check(self) -> None:
         if self._lease.is_lost:
-            raise FencedError(
-                f"{self._task.pipeline.name}: another driver has taken the lease",
-                remedy="headgate status PIPELINE",
-            )
+            raise self._fenced()
         if self._stop.is_set() or self._turns.is_ending:
             raise StopRequested
+
+    def _fenced(self) -> FencedError:
+        said = f"{self._task.pipeline.name}: another driver has taken the lease"
+        return FencedError(said, remedy="headgate status PIPELINE")
 
     def _waits(self, trouble: str) -> None:
         """For brokers that do not answer, maybe before there is a query to supervise."""

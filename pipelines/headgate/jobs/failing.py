@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.jobs.errors import PlanError
-from headgate.jobs.lease import Lease
-from headgate.jobs.progress import Progress
 from headgate.spec.errors import HeadgateError
-from headgate.spec.model import Pipeline
-from headgate.spec.secrets import secrets_of, without
 from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.damage import damaged_file
-from headgate.tables.errors import CommitRefusedError, FencedError
 
 _PARQUET = re.compile(r"[^\s'\"`\[\](),;]+\.parquet")
 _ROWS = 65_536  # read at once
@@ -74,23 +68,3 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(following))
         yield following
         following = following.__cause__ or following.__context__
-
-
-@contextmanager
-def failure_told(progress: Progress, lease: Lease, pipeline: Pipeline) -> Iterator[None]:
-    """Leaves behind why a job ends by itself, for those who look later. Who was fenced off is
-    silent: the documents are another one's now."""
-    try:
-        yield
-    except Exception as error:
-        if not lease.is_lost and not isinstance(error, FencedError | CommitRefusedError):
-            known = named(error, progress.layout) or error
-            with suppress(OSError, HeadgateError):  # nothing hides the error itself
-                progress.failed(without(secrets_of(pipeline), _said(known)))
-        raise
-
-
-def _said(error: Exception) -> str:
-    if isinstance(error, HeadgateError):
-        return error.message
-    return f"{type(error).__name__}: {error}".splitlines()[0]

@@ -31,8 +31,9 @@ def _now() -> datetime:
 @dataclass
 class Progress:
     """``closing`` is the event clock C; ``seconds`` and ``rows`` are those of the last batch;
-    ``trouble`` is what keeps the source from answering, in words; ``failure`` why the job ended by
-    itself; ``backlog`` is None until the source has answered; ``totals`` are cumulative
+    ``trouble`` is what keeps the source from answering, in words; ``backlog`` is None until the
+    source has answered; ``state`` is ``finished`` after a run with ``--once`` that has absorbed all
+    there was, ``stopped`` after one that was asked to stop; ``totals`` are cumulative
     counts by table; ``changed`` is when gold last changed, as its commits say; ``updated`` is when
     the tables were last level with what there was, which an earlier driver may have seen;
     ``paused`` since when nothing new is absorbed. ``samples`` are of a backlog in records, as
@@ -51,7 +52,6 @@ class Progress:
     seconds: float = 0.0
     backlog: Backlog | None = None
     trouble: str | None = None
-    failure: str | None = None
     closing: datetime | None = None
     changed: datetime | None = None
     updated: datetime = field(default_factory=_now)
@@ -132,15 +132,11 @@ class Progress:
                 self._write()
             return begins
 
-    def finish(self, medallion: Medallion) -> None:
+    def finish(self, medallion: Medallion, *, finished: bool) -> None:
+        """The job ends in good order: all is absorbed, or it was asked to stop."""
         with self._lock:
             self._take(medallion)
-            self.state, self.trouble = "stopped", None
-            self._write()
-
-    def failed(self, failure: str) -> None:
-        with self._lock:
-            self.state, self.failure = "stopped", failure
+            self.state, self.trouble = "finished" if finished else "stopped", None
             self._write()
 
     def _take(self, medallion: Medallion) -> None:

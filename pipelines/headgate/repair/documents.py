@@ -18,6 +18,7 @@ _MEANS = {
     "stop": "a request to stop: it is forgotten, ask again",
     "maintenance": "a request for maintenance: it is forgotten, ask again",
     "maintained": "what a job said of maintenance: the next one says it again",
+    "failure": "why the last start failed: it is forgotten, the next start says it again",
     "pause": "the pause is forgotten: the pipeline takes in what is new, until `headgate pause`",
     "savepoints": "this savepoint is lost, and its name with it; others and the tables stay",
     "declarations": "the text of a declaration that tables or savepoints were made from; that of "

@@ -30,10 +30,10 @@ having let go. Either of these may be started again: tables go on exactly."""
 class JobState:
     """One job: ``fused``, or the layer that it runs. What it reports of itself (``n`` and all
     after it) is None before its tables are open; but ``updated``, when gold was last level with
-    what there was, lasts from one driver to the next. ``failure`` is why a stopped one ended by
-    itself; ``changed`` is when gold last changed. ``restarts`` counts the drivers that came after
-    one that failed or was killed. ``operation`` is what the owner does where it is no driver, such
-    as a restore."""
+    what there was, lasts from one driver to the next. ``finished`` says that a stopped one had
+    absorbed all there was (``--once``); ``changed`` is when gold last changed. ``restarts`` counts
+    the drivers that came after one that failed or was killed. ``operation`` is what the owner does
+    where it is no driver, such as a restore."""
 
     job: str
     layers: tuple[str, ...]
@@ -47,7 +47,7 @@ class JobState:
     seconds: float | None = None
     backlog: Backlog | None = None
     trouble: str | None = None
-    failure: str | None = None
+    finished: bool = False
     closing: datetime | None = None
     changed: datetime | None = None
     updated: datetime | None = None
@@ -110,7 +110,7 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
         reported["paused"] = _time(status.get("paused"))
         reported["cores"] = status.get("cores")
         reported["changed"] = _time(status.get("changed"))
-        reported["failure"] = status.get("failure") if lease["released"] else None
+        reported["finished"] = status.get("state") == "finished"
         reported["samples"] = tuple(map(Sample.from_document, status.get("samples", ())))
     return JobState(
         job=job,

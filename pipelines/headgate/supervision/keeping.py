@@ -10,15 +10,23 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from headgate.storage.failure import Failure
 from headgate.supervision.job_state import JobState, overall
 
-Condition = Literal["absent", "starting", "running", "paused", "resting", "ended", "dead", "stuck"]
+Condition = Literal[
+    "absent", "starting", "running", "paused", "resting", "failed", "ended", "dead", "stuck"
+]
 """``absent``: it never ran; ``resting``: somebody asked it to stop, so it stays as it is until
-somebody starts it; ``ended``: it stopped of its own accord; ``dead``: its process is gone or has
-gone silent; ``stuck``: it lives, and nothing moves."""
+somebody starts it; ``failed``: it ended for a reason that only a person can remove, so it stays as
+it is, too; ``ended``: it stopped of its own accord; ``dead``: its process is gone or has gone
+silent; ``stuck``: it lives, and nothing moves."""
 
 DOWN: tuple[Condition, ...] = ("absent", "ended", "dead", "stuck")
-"""What a supervisor has to do something about."""
+"""What a supervisor has to do something about: start a driver."""
+
+NEEDS_A_PERSON = frozenset({2, 3, 5})
+"""Exit codes of what a restart cannot mend: the declaration or the command line is wrong, the
+source changed or cannot be read, a table or a document is damaged."""
 
 
 @dataclass(frozen=True)
@@ -37,21 +45,30 @@ def look(
     *,
     stop_asked: datetime | None,
     stuck_after: timedelta,
+    failure: Failure | None = None,
 ) -> Look:
-    """``stop_asked`` is when somebody last asked the pipeline to stop."""
+    """``stop_asked`` is when somebody last asked the pipeline to stop, ``failure`` is why its last
+    start failed."""
     mark = "; ".join(f"{j.job} {j.epoch} {j.n} {j.updated}" for j in jobs)
     moved = now if before is None or before.mark != mark else before.moved
-    return Look(_condition(jobs, now - moved > stuck_after, stop_asked), mark, moved)
+    return Look(_condition(jobs, now - moved > stuck_after, stop_asked, failure), mark, moved)
 
 
-def condition(jobs: Sequence[JobState], stop_asked: datetime | None) -> Condition:
+def condition(
+    jobs: Sequence[JobState], stop_asked: datetime | None, failure: Failure | None = None
+) -> Condition:
     """At a single look, which tells nothing of what stands still."""
-    return _condition(jobs, False, stop_asked)
+    return _condition(jobs, False, stop_asked, failure)
 
 
 def _condition(
-    jobs: Sequence[JobState], stands_still: bool, stop_asked: datetime | None
+    jobs: Sequence[JobState],
+    stands_still: bool,
+    stop_asked: datetime | None,
+    failure: Failure | None,
 ) -> Condition:
+    if _needs_a_person(jobs, stop_asked, failure):
+        return "failed"
     if not jobs:
         return "absent"
     state = overall(jobs)
@@ -68,6 +85,15 @@ def _condition(
     if stands_still:
         return "stuck"
     return "running" if all(job.is_open for job in jobs) else "starting"
+
+
+def _needs_a_person(
+    jobs: Sequence[JobState], stop_asked: datetime | None, failure: Failure | None
+) -> bool:
+    if failure is None or failure.code not in NEEDS_A_PERSON:
+        return False
+    was_stopped_since = stop_asked is not None and stop_asked > failure.at
+    return not was_stopped_since and not any(job.is_alive for job in jobs)
 
 
 @dataclass(frozen=True)

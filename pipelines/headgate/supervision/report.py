@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from headgate.storage.backlog import Backlog
+from headgate.storage.failure import Failure
+from headgate.supervision.ending import Ended
 from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import Condition
 
@@ -19,7 +21,8 @@ class Life:
     or was killed; ``operation`` is what its owner does where that is no driver, such as a restore.
     ``n`` is bronze's batch; ``rows`` and ``seconds`` are the last batch's; ``clock`` is the event
     clock, ``level`` when gold was last level with what there was. ``paused``: since when nothing
-    new is to be absorbed."""
+    new is to be absorbed. ``ended`` is None while it is alive, where it never ran, and where its
+    process died without a word; ``failure`` is there where ``ended`` is ``failed``."""
 
     condition: Condition
     since: datetime | None
@@ -34,6 +37,8 @@ class Life:
     trouble: str | None
     paused: datetime | None
     jobs: tuple[JobState, ...]
+    ended: Ended | None = None
+    failure: Failure | None = None
 
     @property
     def is_alive(self) -> bool:

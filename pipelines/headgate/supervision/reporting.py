@@ -12,12 +12,14 @@ from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import savepoints
 from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline
+from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since
 from headgate.storage.stopping import stop_asked
+from headgate.supervision.ending import how_ended
 from headgate.supervision.finality import final_up_to
 from headgate.supervision.job_state import JobState
-from headgate.supervision.keeping import look
+from headgate.supervision.keeping import Condition, look
 from headgate.supervision.report import (
     Account,
     BatchReport,
@@ -44,11 +46,13 @@ def life_of(layout: Layout, jobs: Sequence[JobState], now: datetime) -> Life:
     moved = max((max(job.since, job.updated or job.since) for job in jobs), default=now)
     asked, paused = stop_asked(layout), paused_since(layout)
     bronze = next((job for job in jobs if "bronze" in job.layers), None)
+    failure = None if any(job.is_alive for job in jobs) else last_failure(layout)
     first = look(jobs, moved, None, stop_asked=asked, stuck_after=STUCK_AFTER)
-    seen = look(jobs, now, first, stop_asked=asked, stuck_after=STUCK_AFTER)
+    seen = look(jobs, now, first, stop_asked=asked, stuck_after=STUCK_AFTER, failure=failure)
+    ended = how_ended(jobs, asked, failure)
     return Life(
         condition=seen.condition,
-        since=paused if seen.condition == "paused" else _since(jobs),
+        since=_since(seen.condition, jobs, paused, failure),
         restarts=max((job.restarts for job in jobs), default=0),
         operation=next((job.operation for job in jobs if job.operation), None),
         n=bronze.n if bronze else None,
@@ -60,10 +64,21 @@ def life_of(layout: Layout, jobs: Sequence[JobState], now: datetime) -> Life:
         trouble=next((job.trouble for job in jobs if job.trouble and job.is_alive), None),
         paused=paused,
         jobs=tuple(jobs),
+        ended=ended,
+        failure=failure if ended == "failed" else None,
     )
 
 
-def _since(jobs: Sequence[JobState]) -> datetime | None:
+def _since(
+    condition: Condition,
+    jobs: Sequence[JobState],
+    paused: datetime | None,
+    failure: Failure | None,
+) -> datetime | None:
+    if condition == "paused":
+        return paused
+    if condition == "failed" and failure is not None:
+        return failure.at
     if all(job.state in ("running", "paused") for job in jobs):
         return min((job.since for job in jobs), default=None)
     return min(job.renewed for job in jobs if job.state not in ("running", "paused"))

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from headgate.storage.failure import Failure, record_failure
 from headgate.storage.ownership import Owner
 from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import Lake, fill
-from tests.unit.supervision.conftest import lease
+from tests.unit.supervision.conftest import NOW, lease, report
 
 OfLake = tuple[str, str, str]
 
@@ -48,6 +49,8 @@ def test_status_of_what_never_ran(ask: Ask, of_lake: OfLake) -> None:
         "schema": 1,
         "pipeline": "tiny",
         "state": "stopped",
+        "ended": None,
+        "failure": None,
         "paused": None,
         "jobs": [],
         "freshness": {
@@ -80,6 +83,29 @@ def test_status_says_how_fresh_gold_is(ask: Ask, empty_lake: Lake, of_lake: OfLa
     code, out, _ = ask("status", *of_lake)
     assert (code, "stopped" in out) == (0, True)
     assert "how fresh gold is cannot be read" in out
+
+
+def test_a_failure_is_told_with_what_to_type(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
+    """Exit code 3 needs a person, 7 a restart: for whoever restarts on 7."""
+    for failed, code in ((3, 3), (70, 7)):
+        why = Failure(failed, "a file is gone", "headgate files skip tiny 3", NOW)
+        record_failure(lake.layout, why)
+        said = ask("status", *of_lake)
+        assert said[0] == code
+        assert f"exit code {failed}: a file is gone\nheadgate files skip tiny 3\n" in said[1]
+    document = last_object(ask("status", *of_lake, "--json")[1])
+    assert (document["ended"], document["failure"]["code"]) == ("failed", 70)
+
+
+def test_list_tells_a_finished_run_from_a_failed_one(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
+    _, root_option, root = of_lake
+    lease(lake.layout, Owner(1, "here", 0.0), released=True)
+    report(lake.layout, "fused", epoch=1, n=2, state="finished")
+    assert "finished" in ask("list", root_option, root)[1]
+    record_failure(lake.layout, Failure(3, "a file is gone", "skip it", NOW))
+    listed = ask("list", root_option, root)[1]
+    assert "failed" in listed
+    assert "a file is gone" in listed
 
 
 def test_ledger_that_balances(ask: Ask, lake: Lake, of_lake: OfLake) -> None:

@@ -210,15 +210,10 @@ def test_brokers_that_never_answered_are_seen_at_once(tables: Tables, clock: Clo
     assert seen(tables)["trouble"] == "no answer for 6 s"
 
 
-def test_why_a_job_ended_by_itself_stays_to_be_read(tables: Tables, progress: Progress) -> None:
-    progress.failed("no answer from the brokers")
-    assert (seen(tables)["state"], seen(tables)["failure"]) == (
-        "stopped",
-        "no answer from the brokers",
-    )
-
-
-def test_a_stop_in_good_order_leaves_no_trouble(tables: Tables, progress: Progress) -> None:
+@pytest.mark.parametrize(("finished", "state"), [(True, "finished"), (False, "stopped")])
+def test_an_end_in_good_order_leaves_no_trouble(
+    tables: Tables, progress: Progress, finished: bool, state: str
+) -> None:
     progress.waits("no answer for 3 s")
-    progress.finish(tables.medallion)
-    assert (seen(tables)["trouble"], seen(tables)["failure"]) == (None, None)
+    progress.finish(tables.medallion, finished=finished)
+    assert (seen(tables)["state"], seen(tables)["trouble"]) == (state, None)

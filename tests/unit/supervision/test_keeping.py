@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from headgate.storage.failure import Failure
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.supervision.job_state import JobState, State
 from headgate.supervision.keeping import DOWN, Budget, Condition, Look, look
@@ -23,8 +24,10 @@ def seen(
     after: timedelta = timedelta(),
     before: Look | None = None,
     stop_asked: datetime | None = None,
+    failure: Failure | None = None,
 ) -> Look:
-    return look(jobs, NOON + after, before, stop_asked=stop_asked, stuck_after=STUCK)
+    now = NOON + after
+    return look(jobs, now, before, stop_asked=stop_asked, stuck_after=STUCK, failure=failure)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +79,30 @@ def test_a_batch_or_a_level_look_is_progress(news: dict[str, object]) -> None:
 def test_a_paused_stream_is_not_stuck() -> None:
     paused = replace(JOB, state="paused")
     assert seen(paused, after=2 * STUCK, before=seen(paused)).condition == "paused"
+
+
+def failure(code: int) -> Failure:
+    return Failure(code, "why", "what to type", NOON)
+
+
+@pytest.mark.parametrize("state", ["stopped", "dead", None])
+@pytest.mark.parametrize("code", [2, 3, 5])
+def test_what_needs_a_person_is_not_restarted(state: State | None, code: int) -> None:
+    jobs = [] if state is None else [replace(JOB, state=state)]
+    failed = seen(*jobs, failure=failure(code))
+    assert failed.condition == "failed"
+    assert failed.condition not in DOWN
+
+
+@pytest.mark.parametrize("code", [1, 7, 8, 70])
+def test_what_a_restart_may_mend_is_restarted(code: int) -> None:
+    assert seen(replace(JOB, state="stopped"), failure=failure(code)).condition in DOWN
+
+
+def test_a_failure_is_over_when_somebody_starts_or_stops_the_stream() -> None:
+    assert seen(JOB, failure=failure(3)).condition == "running"
+    stopped, later = replace(JOB, state="stopped"), NOON + timedelta(seconds=1)
+    assert seen(stopped, failure=failure(3), stop_asked=later).condition == "resting"
 
 
 BUDGET = Budget(crashes=3, within=timedelta(hours=1), first=timedelta(seconds=5))

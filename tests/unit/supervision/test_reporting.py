@@ -12,6 +12,7 @@ from headgate.savepoints.store import create
 from headgate.spec.errors import HeadgateError
 from headgate.spec.load import load
 from headgate.storage.backlog import Backlog, PartitionBacklog
+from headgate.storage.failure import Failure, record_failure
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.pausing import pause
@@ -82,6 +83,26 @@ def test_rest_and_pause(layout: Layout) -> None:
     assert life_of(layout, [replace(JOB, state="paused")], NOW).since == since
     request_stop(layout)
     assert life_of(layout, [replace(JOB, state="stopped")], NOW).condition == "resting"
+
+
+def test_a_failure_is_told_until_it_runs_again(layout: Layout) -> None:
+    at = NOW - timedelta(minutes=1)
+    record_failure(layout, Failure(3, "a file is gone", "headgate files skip", at))
+    life = life_document(life_of(layout, [replace(JOB, state="stopped")], NOW))
+    assert (life["condition"], life["ended"], life["since"]) == ("failed", "failed", at.isoformat())
+    assert life["failure"] == {
+        "code": 3,
+        "reason": "a file is gone",
+        "remedy": "headgate files skip",
+        "at": at.isoformat(),
+    }
+    running = life_of(layout, [JOB], NOW)
+    assert (running.condition, running.ended, running.failure) == ("running", None, None)
+
+
+def test_a_finished_run_is_no_failure(layout: Layout) -> None:
+    life = life_of(layout, [replace(JOB, state="stopped", finished=True)], NOW)
+    assert (life.ended, life.failure) == ("finished", None)
 
 
 def test_of_three_jobs_bronze_tells_what_comes_in_and_the_slowest_how_old_gold_is(

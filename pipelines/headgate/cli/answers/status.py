@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,12 +17,15 @@ from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rows import cells
 from headgate.spec.errors import DeclarationError
+from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since
+from headgate.storage.stopping import stop_asked
 
 if TYPE_CHECKING:
     from headgate.savepoints.resets import Intent
     from headgate.spec.model import Pipeline
+    from headgate.supervision.ending import Ended
     from headgate.supervision.job_state import JobState
 
 COLOUR = {
@@ -42,9 +46,14 @@ def status(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Say how a pipeline's jobs are. Exit code 7 when one died, or ended by itself."""
+    """Say how a pipeline's jobs are.
+
+    Exit code 7 when one died or failed: start it again. Exit code 2, 3 or 5 when it failed with
+    that, which needs a person first.
+    """
     from headgate.savepoints.checkpoints import checkpoints
     from headgate.supervision.job_state import overall, probe
+    from headgate.supervision.keeping import NEEDS_A_PERSON
 
     declared = declaration.load(pipeline)
     now = datetime.now(UTC)
@@ -52,12 +61,15 @@ def status(
     jobs, paused = probe(layout, now), paused_since(layout)
     state, restored = overall(jobs), last_reset(layout, declared)
     words, fresh = freshness_told(layout, declared, now)
+    ended, failure = _end(layout, jobs)
     found = checkpoints(layout, declared) if checkpoint else None
     if json:
         print_json(
             {
                 "pipeline": declared.name,
                 "state": state,
+                "ended": ended,
+                "failure": failure and asdict(failure) | {"at": failure.at.isoformat()},
                 "paused": paused and paused.isoformat(),
                 "jobs": [_as_dict(job, declared) for job in jobs],
                 "freshness": fresh,
@@ -67,7 +79,7 @@ def status(
         )
     else:
         if jobs:
-            _show(declared.name, jobs, now)
+            _show(declared.name, jobs, now, ended)
             console().print(words, markup=False, soft_wrap=True)
             _remark(declared, jobs, paused, root)
             if restored is not None:
@@ -75,12 +87,16 @@ def status(
                 console().print(f"{said}: {restored.why}", markup=False, soft_wrap=True)
             if found is not None:
                 show(found, str(declared.file), root)
-        else:
+        elif failure is None:
             typer.echo(
                 f"it has never run under {root}: "
                 f"{command('run', str(declared.file), root, '--once')}"
             )
-    if state in ("dead", "stale") or any(job.failure for job in jobs):
+        if failure is not None:
+            _show_failure(failure, command("start", str(declared.file), root))
+    if failure is not None and failure.code in NEEDS_A_PERSON:
+        raise typer.Exit(failure.code)
+    if state in ("dead", "stale") or failure is not None:
         raise typer.Exit(exit_codes.NOT_ALIVE)
 
 
@@ -93,7 +109,23 @@ def last_reset(layout: Layout, declared: Pipeline) -> Intent | None:
     return Resets(bronze).intent if bronze.exists else None
 
 
-def _show(name: str, jobs: tuple[JobState, ...], now: datetime) -> None:
+def _end(layout: Layout, jobs: tuple[JobState, ...]) -> tuple[Ended | None, Failure | None]:
+    """How the last run ended, and why it failed if it did."""
+    from headgate.supervision.ending import how_ended
+
+    failure = last_failure(layout)
+    ended = how_ended(jobs, stop_asked(layout), failure)
+    return ended, failure if ended == "failed" else None
+
+
+def _show_failure(failure: Failure, start: str) -> None:
+    told = f"it failed at {failure.at:%F %T}Z, exit code {failure.code}: {failure.reason}"
+    console().print(told, style="red", markup=False, soft_wrap=True)
+    # What is wrong comes first: started again, it may end for the same reason.
+    typer.echo(f"{failure.remedy}\n{start}")
+
+
+def _show(name: str, jobs: tuple[JobState, ...], now: datetime, ended: Ended | None) -> None:
     from headgate.supervision.words import span
 
     table = grid("", name, "state", "process", "batch:", "backlog:", "event clock", "for:", "seen:")
@@ -103,7 +135,7 @@ def _show(name: str, jobs: tuple[JobState, ...], now: datetime) -> None:
         clock = f"{job.closing:%F %T}Z" if job.closing else "-"
         table.add_row(
             job.job,
-            f"[{COLOUR[job.state]}]{job.state}[/]",
+            _state(job, ended),
             process,
             "-" if job.n is None else f"{job.n:,}",
             backlog,
@@ -112,6 +144,13 @@ def _show(name: str, jobs: tuple[JobState, ...], now: datetime) -> None:
             f"{span(now - job.renewed)} ago",
         )
     console().print(table)
+
+
+def _state(job: JobState, ended: Ended | None) -> str:
+    if job.state == "stopped" and ended == "failed":
+        return "[red]failed[/]"
+    said = "finished" if job.state == "stopped" and job.finished else job.state
+    return f"[{COLOUR[job.state]}]{said}[/]"
 
 
 def _as_dict(job: JobState, declared: Pipeline) -> dict[str, object]:
@@ -133,10 +172,7 @@ def _remark(
             console().print(f"{job.job}: {job.trouble}", style="red", markup=False)
         if (advice := advice_for(job, declared)) is not None:
             console().print(str(advice), markup=False)
-        if job.failure:
-            told = f"{job.job} ended by itself at {job.renewed:%F %T}Z: {job.failure}"
-            console().print(told, style="red", markup=False, soft_wrap=True)
-    if any(job.failure or job.state in ("dead", "stale") for job in jobs):
+    if any(job.state in ("dead", "stale") for job in jobs):
         # What it said comes first: started again, it may end for the same reason.
         file = str(declared.file)
         typer.echo(f"{command('logs', file, root)}\n{command('start', file, root)}")
@@ -164,7 +200,9 @@ def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
         else:
             layout = Layout.of(root, declared.name)
             jobs, paused = probe(layout, datetime.now(UTC)), paused_since(layout)
+            ended, failure = _end(layout, jobs)
             entry = {"pipeline": declared.name, "state": overall(jobs), "has_run": bool(jobs)}
+            entry |= {"ended": ended, "failure": failure and failure.reason}
             entry["paused"] = paused and paused.isoformat()
         found[file.stem] = {"name": file.stem, "file": str(file), **entry}
     if json:
@@ -173,15 +211,17 @@ def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     table = grid("", "name", "state", "file")
     for shown in found.values():
         table.add_row(*cells(shown["name"], _in_words(shown), shown["file"]))
-        if "problem" in shown:
-            table.add_row(*cells("", "", shown["problem"]))
+        if told := shown.get("problem") or shown.get("failure"):
+            table.add_row(*cells("", "", told))
     console().print(table)
 
 
 def _in_words(entry: Mapping[str, object]) -> str:
     """A pipeline's state, and since when it is paused."""
     state, since = str(entry["state"]), entry.get("paused")
-    if not entry.get("has_run", True):
+    if entry.get("ended") in ("finished", "failed"):
+        state = str(entry["ended"])
+    elif not entry.get("has_run", True):
         state = "never run"
     if not since:
         return state

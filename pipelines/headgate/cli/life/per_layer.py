@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headgate.cli.life.driving import on_signals
-from headgate.spec.errors import HeadgateError
+from headgate.cli.life.recording import ToldAlreadyError
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 from headgate.supervision.local import HEADGATE
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LOOK_EVERY = 0.2  # seconds
 
 
-class LayerFailedError(HeadgateError):
+class LayerFailedError(ToldAlreadyError):
     """A layer's process ended with an error, which it has printed itself."""
 
     def __init__(self, layer: str, code: int) -> None:

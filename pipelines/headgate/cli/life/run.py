@@ -15,6 +15,7 @@ from headgate.cli.answers.ledger import show_ledger
 from headgate.cli.life.driving import require_machine
 from headgate.cli.life.folders import look_at_landing, make_root
 from headgate.cli.life.pausing import look_at_pause
+from headgate.cli.life.recording import failure_recorded
 from headgate.cli.life.screen import screen, waiting
 from headgate.cli.options import (
     DEFAULT_ROOT,
@@ -62,43 +63,39 @@ def run(
     """Run a pipeline here. Ctrl-C ends it after the current batch, a second one at once."""
     if layer not in (None, *LAYERS):
         raise typer.BadParameter(f"{layer}: one of {', '.join(LAYERS)}", param_hint="--layer")
-    with waiting("checking the declaration") as say:
+    with waiting("checking the declaration"):
         declared = declaration.load(pipeline, kept=(root, declared_as) if declared_as else None)
         layout = Layout.of(root, declared.name)
         anew = Anew(refreshed(declared, full_refresh or ()), apply)
         if layer is None:
             look_at_gap(declared, accept_gap)
             make_root(layout)
-            require_machine(declared)
-            look_at_pause(declared, layout, root, once=once)
-            if remark := look_at_landing(declared):
-                print(remark, file=sys.stderr)
-            if from_savepoint is not None:
-                say(f"restoring savepoint {from_savepoint}")
-                go_back(declared, layout, from_savepoint)
+    with failure_recorded(declared, root, forgets=layer is None):
+        if layer is None:
+            _prepare(declared, layout, root, once, from_savepoint)
         began, before = time.monotonic(), _batches(layout, declared)
-    if declared.jobs == "per_layer" and layer is None:
-        from headgate.cli.life.per_layer import run_layers
-
-        if anew != NOTHING:
-            _drive(declared, layout, root, LAYERS, {"take_over": take_over}, anew, only_open=True)
-        run_layers(
-            declared,
-            layout,
-            root,
-            once=once,
-            close_windows=close_windows,
-            take_over=take_over,
-            accept_gap=accept_gap,
-            declared_as=declared_as,
-        )
-    else:
-        layers = (layer,) if layer else LAYERS
         options = {"once": once, "take_over": take_over, "accept_gap": accept_gap}
-        options["close_windows"] = close_windows and "bronze" in layers
-        _drive(declared, layout, root, layers, options, anew)
+        options["close_windows"] = close_windows
+        if declared.jobs == "per_layer" and layer is None:
+            _drive_layers(declared, layout, root, options, anew, declared_as)
+        else:
+            _drive(declared, layout, root, (layer,) if layer else LAYERS, options, anew)
     if layer is None:
         _conclude(declared, layout, root, json, began, before)
+
+
+def _prepare(
+    declared: Pipeline, layout: Layout, root: str, once: bool, from_savepoint: str | None
+) -> None:
+    """What comes before the first driver. Raises HeadgateError where none may start."""
+    with waiting("looking at machine and source") as say:
+        require_machine(declared)
+        look_at_pause(declared, layout, root, once=once)
+        if remark := look_at_landing(declared):
+            print(remark, file=sys.stderr)
+        if from_savepoint is not None:
+            say(f"restoring savepoint {from_savepoint}")
+            go_back(declared, layout, from_savepoint)
 
 
 def refreshed(declared: Pipeline, names: Sequence[str]) -> tuple[str, ...]:
@@ -128,6 +125,22 @@ def look_at_gap(declared: Pipeline, accept_gap: bool) -> None:
     if accept_gap and declared.source.kafka is None:
         said = f"{declared.name} reads files; one that is gone is passed over with: files skip"
         raise typer.BadParameter(said, param_hint="--accept-gap")
+
+
+def _drive_layers(
+    declared: Pipeline,
+    layout: Layout,
+    root: str,
+    options: Mapping[str, bool],
+    anew: Anew,
+    declared_as: str | None,
+) -> None:
+    from headgate.cli.life.per_layer import run_layers
+
+    if anew != NOTHING:
+        taking = {"take_over": options["take_over"]}
+        _drive(declared, layout, root, LAYERS, taking, anew, only_open=True)
+    run_layers(declared, layout, root, declared_as=declared_as, **options)
 
 
 def _drive(
@@ -182,7 +195,7 @@ def _task(
         anew=anew,
         only_open=only_open,
         once=options.get("once", False),
-        close_windows=options.get("close_windows", False),
+        close_windows=options.get("close_windows", False) and "bronze" in layers,
         take_over=options.get("take_over", False),
         accept_gap=options.get("accept_gap", False),
     )

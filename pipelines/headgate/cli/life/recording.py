@@ -1,0 +1,58 @@
+"""Leaves behind why a run failed, for those who look later: a supervisor, a page, `status`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+
+from headgate.cli import exit_codes
+from headgate.cli.machine_faults import machine_fault
+from headgate.spec.errors import HeadgateError
+from headgate.spec.model import Pipeline
+from headgate.spec.secrets import secrets_of, without
+from headgate.storage.failure import Failure, forget_failure, last_failure, record_failure
+from headgate.storage.layout import Layout
+
+_OF_ANOTHER = (exit_codes.TAKEN_OVER, exit_codes.LEASE_HELD, exit_codes.PAUSED)
+"""Exit codes of a run that did nothing, because the pipeline is another's or is to rest."""
+
+
+class ToldAlreadyError(HeadgateError):
+    """A failure of another process, which has recorded it."""
+
+
+@contextmanager
+def failure_recorded(pipeline: Pipeline, root: str, *, forgets: bool) -> Iterator[None]:
+    """Records what is raised, and raises it. A failure from before is forgotten first where the run
+    ``forgets``: one layer of several does not."""
+    layout, before = Layout.of(root, pipeline.name), None
+    if forgets:
+        with suppress(OSError, HeadgateError):  # damaged: its place is taken anyway
+            before = last_failure(layout)
+        forget_failure(layout)
+    try:
+        yield
+    except Exception as error:
+        failure = failure_of(error, pipeline, root, datetime.now(UTC))
+        told = before if failure.code in _OF_ANOTHER else failure
+        if told is not None and not isinstance(error, ToldAlreadyError):
+            with suppress(OSError, HeadgateError):  # nothing hides the error itself
+                record_failure(layout, told)
+        raise
+
+
+def failure_of(error: Exception, pipeline: Pipeline, root: str, at: datetime) -> Failure:
+    """Without secrets. The remedy can be typed anywhere: it names the file and the root."""
+    known = error if isinstance(error, HeadgateError) else machine_fault(error)
+    words = shlex.join([str(pipeline.file.absolute()), "--root", root])
+    secrets = secrets_of(pipeline)
+    if known is None:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        code, remedy = exit_codes.UNEXPECTED, f"headgate logs {words}"
+    else:
+        reason, code = known.message, known.exit_code
+        remedy = re.sub(r"\bPIPELINE\b", lambda _: words, known.remedy)
+    return Failure(code, without(secrets, reason), without(secrets, remedy), at)

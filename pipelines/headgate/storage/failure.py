@@ -1,0 +1,40 @@
+"""Why the last start of a pipeline failed: a document that stays until the next start."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from headgate.storage.documents import read_document, write_document
+from headgate.storage.layout import Layout
+
+_PATH = Layout.document("failure")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """``code`` is the exit code (docs/operations.md), ``remedy`` the command to type next, as it
+    can be typed. ``at`` tells one failure from another."""
+
+    code: int
+    reason: str
+    remedy: str
+    at: datetime
+
+
+def record_failure(layout: Layout, failure: Failure) -> None:
+    write_document(layout.storage, _PATH, asdict(failure) | {"at": failure.at.isoformat()})
+
+
+def last_failure(layout: Layout) -> Failure | None:
+    """None where the last start has not failed."""
+    document = read_document(layout.storage, _PATH)
+    if document is None:
+        return None
+    at = datetime.fromisoformat(document["at"])
+    return Failure(document["code"], document["reason"], document["remedy"], at)
+
+
+def forget_failure(layout: Layout) -> None:
+    """A new start: whatever failed before is tried again."""
+    layout.storage.remove(_PATH)

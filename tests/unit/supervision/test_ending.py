@@ -1,0 +1,38 @@
+"""How the last run of a pipeline ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from headgate.storage.failure import Failure
+from headgate.storage.ownership import LAYERS, Owner
+from headgate.supervision.ending import Ended, how_ended
+from headgate.supervision.job_state import JobState, State
+from tests.unit.supervision.conftest import NOW
+
+STOPPED = JobState("fused", LAYERS, "stopped", Owner(1, "here", 0.0), 3, since=NOW, renewed=NOW)
+FAILURE = Failure(3, "a file is gone", "headgate files skip", NOW)
+
+
+@pytest.mark.parametrize(("finished", "ended"), [(True, "finished"), (False, "stopped")])
+def test_a_finished_run_is_told_from_a_stopped_one(finished: bool, ended: Ended) -> None:
+    assert how_ended([replace(STOPPED, finished=finished)], None, None) == ended
+
+
+def test_a_failure_unless_somebody_stopped_it_since() -> None:
+    assert how_ended([STOPPED], None, FAILURE) == "failed"
+    assert how_ended([STOPPED], NOW - timedelta(seconds=1), FAILURE) == "failed"
+    assert how_ended([STOPPED], NOW + timedelta(seconds=1), FAILURE) == "stopped"
+
+
+def test_a_first_start_that_fails_has_no_job() -> None:
+    assert how_ended([], None, FAILURE) == "failed"
+    assert how_ended([], None, None) is None
+
+
+@pytest.mark.parametrize("state", ["running", "paused", "stale", "dead"])
+def test_what_lives_or_died_without_a_word_has_not_ended(state: State) -> None:
+    assert how_ended([replace(STOPPED, state=state)], None, None) is None
