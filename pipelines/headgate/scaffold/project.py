@@ -1,12 +1,14 @@
-"""Copies the shop template that ships with Headgate into a folder."""
+"""Copies the shop template that ships with Headgate into a folder, with the schema for editors."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from headgate.spec.errors import HeadgateError
+from headgate.spec.schema import json_text
 
+# Editors complete and check declarations by it: the first line of each says so.
+_SCHEMA = Path("pipelines", "headgate.schema.json")
 _TEMPLATE = Path(__file__).resolve().parents[1] / "templates" / "shop"
 
 # Named otherwise in the template: there, git would obey the one and ignore the other.
@@ -19,7 +21,8 @@ def create_project(folder: Path) -> list[Path]:
     The folder may exist and hold other files. Nothing is ever overwritten: raises HeadgateError,
     before the first write, where one of the files is there already.
     """
-    files = {folder / _place(source): source for source in _template_files()}
+    files = {folder / _place(source): source.read_bytes() for source in _template_files()}
+    files[folder / _SCHEMA] = json_text().encode()
     taken = sorted(target for target in files if target.exists())
     if taken or (folder.exists() and not folder.is_dir()):
         listed = "\n".join(f"  {path}" for path in taken or [folder])
@@ -28,9 +31,9 @@ def create_project(folder: Path) -> list[Path]:
             "Choose another folder: headgate init <folder>",
         )
     try:
-        for target, source in files.items():
+        for target, content in files.items():
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
+            target.write_bytes(content)
     except OSError as error:
         raise HeadgateError(
             f"{error.filename or folder} cannot be written: {error.strerror}",

@@ -54,24 +54,26 @@ def _negative(node: exp.Expression, type_of: TypeOf) -> Typed:
     if isinstance(node.this, exp.Literal) and not node.this.is_string:
         text = str(node.this.this)
         return Typed("double" if "e" in text.lower() else _number_type(f"-{text}"))
-    return _number(node.this, "-", type_of)
+    typed = type_of(node.this)
+    _check_number(node.this, typed, "-")
+    return typed
 
 
 def _arithmetic(node: exp.Expression, type_of: TypeOf) -> Typed:
     operator = _OPERATORS[type(node)]
     if isinstance(node.expression, exp.Interval) and operator in "+-":
         return _shifted(node, type_of)
-    left = _number(node.this, operator, type_of)
-    right = _number(node.expression, operator, type_of)
+    left, right = type_of(node.this), type_of(node.expression)
+    _check_number(node.this, left, operator)
+    _check_number(node.expression, right, operator)
     types = (_operand_type(node.this, left, right), _operand_type(node.expression, right, left))
     type_ = datatypes.arithmetic_type(operator, *types)
     return Typed(type_)
 
 
-def _number(node: exp.Expression, operator: str, type_of: TypeOf) -> Typed:
-    typed = type_of(node)
+def _check_number(node: exp.Expression, typed: Typed, operator: str) -> None:
     if datatypes.is_number(typed.type):
-        return typed
+        return
     if typed.type == datatypes.VOID:
         raise Unfit(f"{operator} with null is always null")
     remedy = "write cast(... as double)"

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from headgate.spec.errors import Problem, Unfit
+
+Value = TypeVar("Value")
 
 
 @dataclass
@@ -21,19 +23,16 @@ class Report:
     def add(self, line: int, key: str, message: str, nearest: str | None = None) -> None:
         self.problems.append(Problem(self.file, line, key, message, nearest))
 
-    def concerns(self, key: str) -> bool:
-        """Whether something was already said of this key or of one under it."""
-        return any(f"{problem.key}.".startswith(f"{key}.") for problem in self.problems)
-
     def unfit(self, at: Field, error: Unfit) -> None:
-        self.add(at.line, at.path, error.message, error.nearest)
+        for each in (error, *error.others):
+            self.add(at.line, at.path, each.message, each.nearest)
 
 
 @dataclass(frozen=True)
 class Field:
     """A checked value: text, int, bool, timedelta, datetime, a tuple of Fields, a dict of Fields or
-    of offsets, depending on its key's kind. ``written`` is the text with placeholders, where the
-    value came of some."""
+    of offsets, depending on its key's kind; None where it was wrong or missing, and is reported.
+    ``written`` is the text with placeholders, where the value came of some."""
 
     path: str
     line: int
@@ -54,17 +53,41 @@ class Field:
         return self.value if isinstance(self.value, tuple) else ()
 
 
+class Partial(dict[str, Value]):
+    """A map of which a part could not be read, which is reported: whatever is not in it may be
+    in that part, so nobody says that it does not exist."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> Any:
+        return None
+
+
+def partial(known: Mapping[str, Value], *, missing: bool) -> dict[str, Value]:
+    """``known``, of which a part is ``missing`` or was already."""
+    return Partial(known) if missing or isinstance(known, Partial) else dict(known)
+
+
 @dataclass(frozen=True)
 class Section:
-    """A map of checked values. What was missing or wrong is absent, and already reported."""
+    """A map of checked values. What was missing or wrong is absent and already reported."""
 
     path: str
     line: int
     fields: Mapping[str, Field]
+    wrong: frozenset[str] | None = frozenset()
 
     @classmethod
     def of(cls, at: Field) -> Section:
-        return cls(at.path, at.line, at.value if isinstance(at.value, dict) else {})
+        if at.value is None:
+            return cls(at.path, at.line, {}, None)
+        known = {name: field for name, field in at.value.items() if field.value is not None}
+        return cls(at.path, at.line, known, frozenset(at.value.keys() - known.keys()))
+
+    def reported(self, name: str) -> bool:
+        """Whether a key is absent because it, or the whole section, was wrong."""
+        return self.wrong is None or name in self.wrong
 
     def get(self, name: str) -> Field | None:
         return self.fields.get(name)

@@ -3,7 +3,7 @@ missing, and whether each value is of its kind. What names mean is checked after
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -66,43 +66,54 @@ class Checker:
         return None
 
     def _section(self, node: Mapping, key: Key, path: str, line: int) -> dict[str, Field]:
+        """The fields by name; those that are wrong or missing have no value."""
         fields: dict[str, Field] = {}
-        replaced = False
+        replaced: dict[str, Field] = {}
+        given = {entry.key for entry in node.entries}
         for entry in node.entries:
             where = _join(path, entry.key)
             child = key.child(entry.key)
+            if child is not None and child.comes_next:
+                self._comes_next(entry, child, where)
+                replaced |= {name: Field(where, entry.line, None) for name in child.replaces}
+                continue
             if child is None:
-                self._unknown(entry, key, where)
-            elif child.comes_next:
-                replaced = True
-                self._report.add(entry.line, where, "comes next; remove the key for now")
-            else:
-                field = self.check(entry.node, child, where, entry.line)
-                if field is not None:
-                    fields[entry.key] = field
-        self._missing(node, key, path, line, replaced)
-        return fields
+                child = self._meant(entry, key, where)
+                if child is None or child.name in given:
+                    continue
+                given.add(child.name)
+            wrong = Field(where, entry.line, None)
+            fields[child.name] = self.check(entry.node, child, where, entry.line) or wrong
+        for name in self._missing(key, fields, replaced, path, line):
+            replaced[name] = Field(_join(path, name), line, None)
+        return replaced | fields
 
-    def _unknown(self, entry: Entry, key: Key, where: str) -> None:
+    def _comes_next(self, entry: Entry, child: Key, where: str) -> None:
+        today = f"; today, {child.today}" if child.today else ""
+        self._report.add(entry.line, where, f"comes next; remove the key for now{today}")
+
+    def _meant(self, entry: Entry, key: Key, where: str) -> Key | None:
+        """The key that a misspelt one was probably meant to be: its value is checked as that
+        one's, and that one is not missing."""
         valid = [child.name for child in key.children if not child.comes_next]
         guess = nearest(entry.key, valid)
         known = "" if guess else f"; the keys here are {', '.join(valid)}"
         self._report.add(entry.line, where, f"unknown key{known}", guess)
+        return key.child(guess) if guess else None
 
-    def _missing(self, node: Mapping, key: Key, path: str, line: int, replaced: bool) -> None:
-        """A key that comes next, or a misspelt one, is already reported: it may stand for the
-        missing one, so that is not reported a second time."""
-        if replaced:
-            return
-        given = {entry.key for entry in node.entries}
-        misspelt = {nearest(name, [c.name for c in key.children]) for name in given}
+    def _missing(
+        self, key: Key, given: Collection[str], replaced: Collection[str], path: str, line: int
+    ) -> Iterator[str]:
+        """Reports, and yields the names of, keys that are neither given nor replaced."""
         for child in key.children:
-            if child.required and child.name not in given | misspelt:
+            if child.required and child.name not in {*given, *replaced}:
                 self._report.add(line, path, f"the key {child.name!r} is missing")
-        one_of = set(key.one_of)
-        if one_of and len(given & one_of) != 1 and not (misspelt - given) & one_of:
+                yield child.name
+        one = set(key.one_of).intersection(given)
+        if len(one) > 1 or (key.one_of and not one | set(key.one_of).intersection(replaced)):
             names = ", ".join(key.one_of)
             self._report.add(line, path, f"needs exactly one of the keys {names}")
+            yield from key.one_of
 
     def _table(self, node: Mapping, key: Key, path: str, line: int) -> Field | None:
         if key.entry is None:
@@ -128,7 +139,7 @@ class Checker:
             fields[entry.key] = field or Field(where, entry.line, None)
         return fields
 
-    def _names(self, node: Sequence, path: str, line: int) -> Field:
+    def _names(self, node: Sequence, path: str, line: int) -> Field | None:
         names: list[Field] = []
         for item in node.items:
             field = self.check(item, Key("", "column"), path, item.line)
@@ -138,7 +149,7 @@ class Checker:
                 self._report.add(item.line, path, f"{field.text!r} is given twice")
             else:
                 names.append(field)
-        return Field(path, line, tuple(names))
+        return Field(path, line, tuple(names)) if names or not node.items else None
 
     def _scalar(self, node: Scalar, key: Key, path: str, line: int) -> Field | None:
         secret = has_placeholder(node.text)

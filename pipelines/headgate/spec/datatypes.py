@@ -45,7 +45,10 @@ def parse_type(text: str) -> str:
             raise Unfit(f"{lower} is out of range: 1 <= precision <= 38, 0 <= scale <= precision")
         return decimal(precision, scale)
     if re.match(r"(array|map|struct|variant|object)\b", lower):
-        raise Unfit(f"the type {text} comes next: nested fields cannot be declared yet")
+        raise Unfit(
+            f"the type {text} comes next; today, leave the field out and write unknown_fields: "
+            "rescue: its JSON text is then in the column _rescued of silver"
+        )
     base = lower.split("(")[0].strip()
     if base == "decimal":
         raise Unfit(f"{text!r} needs a precision and a scale", _LIKELY[base])

@@ -23,6 +23,9 @@ _FALSE = re.compile(r"false|False|FALSE")
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 # A piece of the file in a parser's message: not a token's name, nor one character.
 _TEXT = re.compile(r" '[^'<\\][^']+'")
+_ENTRY = re.compile(r"( *)[\w.-]+: +")
+# Stands for a value that is no YAML; nobody types it.
+_MARK = "\ue000"
 _QUOTE = "quote this value, or write it on a line of its own"
 
 
@@ -75,6 +78,44 @@ class Fault:
 
 def read(text: str) -> tuple[Node | None, tuple[Fault, ...]]:
     """Parse one document. Returns None for the node where nothing could be read."""
+    faults: list[Fault] = []
+    while True:
+        node, found = _parse(text)
+        if not isinstance(found, Fault):
+            return node, (*faults, *found)
+        without = _without_value(text, found.line)
+        if without is None or any(fault.line == found.line for fault in faults):
+            # Later ones may come of the first.
+            return None, tuple(faults[:1]) or (found,)
+        faults.append(found)
+        text = without
+
+
+def _without_value(text: str, line: int) -> str | None:
+    """The text with nothing but a mark for the value of the key on ``line``, so that the rest can
+    be read; None where that line is no key and its value."""
+    # As YAML counts them; splitlines() ends a line at other characters too.
+    lines = re.split(r"(?<=\n)", text)
+    if lines[line - 1].startswith("---"):
+        return "".join(lines[: line - 1])
+    entry = _ENTRY.match(lines[line - 1])
+    if entry is None:
+        return None
+    end = line
+    while end < len(lines) and _belongs(lines[end], len(entry[1])):
+        end += 1
+    blank = ["\n"] * (end - line)
+    return "".join([*lines[: line - 1], f"{entry[0]}{_MARK}\n", *blank, *lines[end:]])
+
+
+def _belongs(line: str, indentation: int) -> bool:
+    """Whether a line goes on with the value of a key that stands so far to the right."""
+    text = line.strip()
+    return not text or len(line) - len(line.lstrip()) > indentation or text[0] in "]}"
+
+
+def _parse(text: str) -> tuple[Node | None, tuple[Fault, ...] | Fault]:
+    """The document and what is wrong with it, or one fault of syntax that hides the rest."""
     try:
         with warnings.catch_warnings():
             # It would show the name, which may be a secret that nobody quoted.
@@ -87,7 +128,7 @@ def read(text: str) -> tuple[Node | None, tuple[Fault, ...]]:
     except RecursionError:
         return None, (Fault(1, "", "is nested too deeply to be a declaration"),)
     except MarkedYAMLError as error:
-        return None, (_syntax_fault(error),)
+        return None, _syntax_fault(error)
     except (YAMLError, ValueError) as error:
         line = text[: getattr(error, "position", 0) or 0].count("\n") + 1
         return None, (Fault(line, "", f"is not YAML: {str(error).splitlines()[0]}"),)
@@ -123,6 +164,8 @@ class _Reader:
             return self._fault(
                 line, path, "has a YAML tag; tags are not supported; quote text that begins with !"
             )
+        if isinstance(raw, ScalarNode) and raw.value == _MARK:
+            return Broken(line)
         if isinstance(raw, ScalarNode):
             return Scalar(line, raw.value, _core(raw))
         if raw.flow_style and any(_unbalanced(child) for child in _plain_children(raw)):
@@ -134,6 +177,7 @@ class _Reader:
 
     def _entries(self, raw: MappingNode, path: str) -> Iterator[Entry]:
         first: dict[str, int] = {}
+        _join_maps(raw)
         for raw_key, raw_value in raw.value:
             line = _line(raw_key)
             if not isinstance(raw_key, ScalarNode):
@@ -150,6 +194,16 @@ class _Reader:
     def _fault(self, line: int, path: str, message: str) -> Broken:
         self.faults.append(Fault(line, path, message))
         return Broken(line)
+
+
+def _join_maps(raw: MappingNode) -> None:
+    """What a map has that is given twice is looked at too: as if the first had it."""
+    first: dict[str, MappingNode] = {}
+    for key, value in raw.value:
+        if isinstance(key, ScalarNode) and isinstance(value, MappingNode):
+            known = first.setdefault(key.value, value)
+            names = {str(k.value) for k, _ in known.value}
+            known.value += [pair for pair in value.value if str(pair[0].value) not in names]
 
 
 def _line(raw: object) -> int:

@@ -58,7 +58,11 @@ class Unfit(Exception):
     """A value that does not fit where it stands. Never leaves this package: the loader gives it
     a file, a line and a key, and so makes a :class:`Problem` of it."""
 
-    def __init__(self, message: str, nearest: str | None = None) -> None:
+    def __init__(
+        self, message: str, nearest: str | None = None, others: tuple[Unfit, ...] = ()
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.nearest = nearest
+        self.others = others
+        """What else is wrong with the same value."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
-from headgate.spec.checked import Field, Report, Section
+from headgate.spec.checked import Field, Report, Section, partial
 from headgate.spec.errors import Unfit
 from headgate.spec.expressions import parse_column, parse_measure
 from headgate.spec.inference import Scope
@@ -19,12 +19,11 @@ MAX_WINDOWS_PER_ROW = 1_000
 
 
 def build_gold(
-    section: Section, name: str, scopes: Mapping[str, Scope | None], report: Report
+    section: Section, name: str, scopes: Mapping[str, Scope], report: Report
 ) -> GoldTable:
     """The table. ``scopes`` are the columns of each silver table. Problems are reported; the
     table is then never used."""
-    silver = reference(section, scopes, "silver table", report)
-    scope = scopes.get(silver) if silver else None
+    silver, scope = reference(section, scopes, "silver table", report)
     window = _window(section.section("window"), report)
     groups, salt = section.get("by"), section.get("salt")
     by = _groups(groups, scope, report)
@@ -35,14 +34,15 @@ def build_gold(
     own: dict[str, str | None] = {n: None for part in names[:2] for n in part}
     own |= {group.name: group.type for group in by}
     own |= {measure.name: measure.type for measure in measures}
+    unknown = section.reported("by") or section.reported("measures")
     return GoldTable(
         name=name,
-        silver=silver or "",
+        silver=silver,
         window=window or Window(timedelta(seconds=1), timedelta(seconds=1)),
         where=condition(section.get("where"), scope, report),
         by=by,
         measures=measures,
-        columns=derive(entries, own, report),
+        columns=derive(entries, partial(own, missing=unknown), report),
         allowed_lateness=section.duration("allowed_lateness", timedelta(0)),
         salt=salt.value if salt else None,
     )
@@ -68,7 +68,7 @@ def _window(section: Section | None, report: Report) -> Window | None:
     return Window(size.value, every.value)
 
 
-def _groups(field: Field | None, scope: Scope | None, report: Report) -> tuple[Derived, ...]:
+def _groups(field: Field | None, scope: Scope, report: Report) -> tuple[Derived, ...]:
     if field is None:
         return ()
     if isinstance(field.value, dict):
@@ -81,9 +81,7 @@ def _groups(field: Field | None, scope: Scope | None, report: Report) -> tuple[D
     return tuple(groups)
 
 
-def _measures(
-    entries: Mapping[str, Field], scope: Scope | None, report: Report
-) -> tuple[Measure, ...]:
+def _measures(entries: Mapping[str, Field], scope: Scope, report: Report) -> tuple[Measure, ...]:
     measures = []
     for name, field in entries.items():
         found = checked(field, scope, parse_measure, report)

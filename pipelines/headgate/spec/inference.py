@@ -13,10 +13,11 @@ from sqlglot import exp
 from headgate.spec import calls
 from headgate.spec.arithmetic import ARITHMETIC
 from headgate.spec.conditions import CONDITIONS
+from headgate.spec.datatypes import VOID
 from headgate.spec.errors import Unfit
 from headgate.spec.forms import FORMS
 from headgate.spec.nearest import nearest
-from headgate.spec.typed import Typed, sql
+from headgate.spec.typed import Typed, TypeOf, sql
 
 Scope = Mapping[str, str | None]
 
@@ -42,19 +43,39 @@ class Unresolved(Exception):
 
 
 def infer(node: exp.Expression, scope: Scope) -> Typed:
-    """The type of ``node`` over the columns of ``scope``. Raises Unfit, or Unresolved where it
-    needs a column whose type is None."""
+    """The type of ``node`` over the columns of ``scope``. Raises Unfit with all that is wrong, or
+    Unresolved where it needs a column whose type is None."""
+    faults: list[Unfit | Unresolved] = []
 
     def type_of(part: exp.Expression) -> Typed:
-        if isinstance(part, exp.Column):
-            return _column(part, scope)
-        handler = _HANDLERS.get(type(part))
-        if handler is None:
-            name = _NAMES.get(type(part), type(part).__name__)
-            raise Unfit(f"{name} is not supported in an expression")
-        return handler(part, type_of)
+        before = len(faults)
+        try:
+            return _type(part, scope, type_of)
+        except (Unfit, Unresolved) as fault:
+            # What holds a faulty part may seem wrong because of that part alone.
+            if len(faults) == before:
+                faults.append(fault)
+        # Null fits everywhere, so the rest is looked at too.
+        return Typed(VOID)
 
-    return type_of(node)
+    typed = type_of(node)
+    wrong = {fault.message: fault for fault in faults if isinstance(fault, Unfit)}
+    if wrong:
+        first, *others = wrong.values()
+        raise Unfit(first.message, first.nearest, tuple(others))
+    if faults:
+        raise faults[0]
+    return typed
+
+
+def _type(part: exp.Expression, scope: Scope, type_of: TypeOf) -> Typed:
+    if isinstance(part, exp.Column):
+        return _column(part, scope)
+    handler = _HANDLERS.get(type(part))
+    if handler is None:
+        name = _NAMES.get(type(part), type(part).__name__)
+        raise Unfit(f"{name} is not supported in an expression")
+    return handler(part, type_of)
 
 
 def _column(node: exp.Column, scope: Scope) -> Typed:

@@ -38,7 +38,8 @@ class Key:
     """``low`` and ``high`` bound a quantity, both inclusive (an int or a timedelta). ``default``
     is as one would write it. A key of the ``deployment`` may hold ``${env:NAME}`` and
     ``${file:PATH}`` (what of it counts in a pipeline's digest is said there). A key that
-    ``comes_next`` is known, and refused. Of the keys ``one_of`` a section, exactly one is given.
+    ``comes_next`` is known, and refused: ``today`` says what does its work today, ``replaces``
+    which keys it would stand for. Of the keys ``one_of`` a section, exactly one is given.
     A table ``of_columns`` has names that are those of fields, in letters of both cases. Options
     say which properties are ``refused``, and why."""
 
@@ -56,12 +57,14 @@ class Key:
     of_columns: bool = False
     deployment: bool = False
     comes_next: bool = False
+    today: str = ""
+    replaces: tuple[str, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
 
     def child(self, name: str) -> Key | None:
         return next((key for key in self.children if key.name == name), None)
 
 
-def comes_next(*names: str) -> tuple[Key, ...]:
-    """Keys reserved for what comes next."""
-    return tuple(Key(name, doc="Comes next; refused today.", comes_next=True) for name in names)
+def comes_next(name: str, today: str = "", replaces: tuple[str, ...] = ()) -> Key:
+    """A key reserved for what comes next."""
+    return Key(name, comes_next=True, today=today, replaces=replaces)

@@ -37,6 +37,9 @@ PIPELINE = Key(
             choices=("fused", "per_layer"),
         ),
         SAVEPOINTS,
-        *comes_next("functions", "partition_by", "retain", "airflow"),
+        comes_next("functions", "write the expressions out in columns"),
+        comes_next("partition_by"),
+        comes_next("retain"),
+        comes_next("airflow", "give build_dags its arguments in the DAGs file"),
     ),
 )

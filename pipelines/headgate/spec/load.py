@@ -6,11 +6,11 @@ declaration is found here, before anything starts, and raised as one Declaration
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from pathlib import Path
 
-from headgate.spec.checked import Field, Report, Section
+from headgate.spec.checked import Field, Report, Section, partial
 from headgate.spec.checker import Checker
 from headgate.spec.digest import digest, meaning, table_digests
 from headgate.spec.document import read
@@ -31,10 +31,14 @@ from headgate.spec.names import RESERVED_TABLES, check_not_taken
 from headgate.spec.publish_section import build_publication
 from headgate.spec.quantities import format_size
 from headgate.spec.silver_section import build_silver
-from headgate.spec.source_section import build_source, project_folder, scope_of
+from headgate.spec.source_section import build_source, project_folder, scope_of, time_column
 
 # Parsing YAML is slow; something this large was taken for a declaration by mistake.
 _MOST_BYTES = 1 << 20
+_ONE_SOURCE = (
+    "several sources come next; keep one; today, give each a pipeline of its own, and join their "
+    "tables in headgate query"
+)
 
 
 def load(path: Path | str) -> Pipeline:
@@ -88,11 +92,11 @@ def _build(root: Section, report: Report, text: str) -> Pipeline | None:
         source = build_source(section, name, report, project)
         if source is not None:
             sources[name] = source
-    silver, scopes = _build_silver(silver_sections, source_sections, sources, report)
+    silver, scopes = _build_silver(root, silver_sections, source_sections, report)
     gold: dict[str, GoldTable] = {
         name: build_gold(section, name, scopes, report) for name, section in gold_sections.items()
     }
-    publish = _build_publications(root, sources, report)
+    publish = _build_publications(root, source_sections, report)
     pipeline = root.text("pipeline")
     if report.problems or pipeline is None:
         return None
@@ -123,33 +127,33 @@ def _build_schedule(section: Section | None) -> SavepointSchedule | None:
 
 
 def _build_publications(
-    root: Section, sources: Mapping[str, Source], report: Report
+    root: Section, sources: Mapping[str, Section], report: Report
 ) -> dict[str, Publication]:
-    gold = root.entries("gold")
-    tables: dict[PublishedLayer, Iterable[str]] = {
+    gold = partial(root.entries("gold"), missing=root.reported("gold"))
+    tables: dict[PublishedLayer, Collection[str]] = {
         "gold": gold,
         "late": gold,
-        "quarantine": root.entries("sources"),
+        "quarantine": partial(sources, missing=root.reported("sources")),
     }
-    read = {name: source.kafka for name, source in sources.items() if source.kafka}
     publish: dict[str, Publication] = {}
     for name, section in _sections(root.entries("publish")).items():
-        publication = build_publication(section, name, tables, read, report)
+        publication = build_publication(section, name, tables, sources, report)
         if publication is not None:
             publish[name] = publication
     return publish
 
 
 def _build_silver(
+    root: Section,
     sections: Mapping[str, Section],
-    source_sections: Mapping[str, Section],
-    sources: Mapping[str, Source],
+    sources: Mapping[str, Section],
     report: Report,
-) -> tuple[dict[str, SilverTable], dict[str, Scope | None]]:
-    fields: dict[str, Scope] = {name: scope_of(s) for name, s in source_sections.items()}
-    times = {name: source.record.event_time.column for name, source in sources.items()}
+) -> tuple[dict[str, SilverTable], dict[str, Scope]]:
+    known: dict[str, Scope] = {name: scope_of(section) for name, section in sources.items()}
+    fields = partial(known, missing=root.reported("sources"))
+    times = {name: time_column(section) for name, section in sources.items()}
     tables: dict[str, SilverTable] = {}
-    scopes: dict[str, Scope | None] = {}
+    scopes: dict[str, Scope] = partial({}, missing=root.reported("silver"))
     for name, section in sections.items():
         tables[name], scopes[name] = build_silver(section, name, fields, times, report)
     return tables, scopes
@@ -163,7 +167,7 @@ def _check_tables(root: Section, report: Report) -> None:
     """One source, and no name for two things: every table is queried by its name alone."""
     sources = list(root.entries("sources").values())
     for another in sources[1:]:
-        report.add(another.line, another.path, "several sources come next; keep one")
+        report.add(another.line, another.path, _ONE_SOURCE)
     taken = dict.fromkeys(RESERVED_TABLES, "a table of every pipeline")
     for layer, owner in (("sources", "a source"), ("silver", "a silver table"), ("gold", "")):
         for name, field in root.entries(layer).items():

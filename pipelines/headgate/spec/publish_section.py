@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from headgate.spec.checked import Field, Report, Section
 from headgate.spec.kafka_section import options_of, written_of
-from headgate.spec.model import KafkaSink, KafkaSource, Publication, PublishedLayer
+from headgate.spec.model import KafkaSink, Publication, PublishedLayer
 from headgate.spec.nearest import nearest
 
 _OWNERS: dict[PublishedLayer, str] = {
@@ -20,12 +20,12 @@ _OWNERS: dict[PublishedLayer, str] = {
 def build_publication(
     section: Section,
     name: str,
-    tables: Mapping[PublishedLayer, Iterable[str]],
-    sources: Mapping[str, KafkaSource],
+    tables: Mapping[PublishedLayer, Collection[str]],
+    sources: Mapping[str, Section],
     report: Report,
 ) -> Publication | None:
     """The publication, or None after reporting what is wrong with it. ``tables`` are the names
-    that may follow each layer, ``sources`` what the pipeline reads of Kafka."""
+    that may follow each layer, ``sources`` where the pipeline reads."""
     found = _table(section.get("from"), tables, report)
     when = section.get("when")
     if found and when and found[0] != "gold":
@@ -42,17 +42,17 @@ def build_publication(
 
 
 def _table(
-    at: Field | None, tables: Mapping[PublishedLayer, Iterable[str]], report: Report
+    at: Field | None, tables: Mapping[PublishedLayer, Collection[str]], report: Report
 ) -> tuple[PublishedLayer, str] | None:
     if at is None:
         return None
-    valid = {f"{layer}.{name}": (layer, name) for layer, names in tables.items() for name in names}
-    if at.text in valid:
-        return valid[at.text]
+    valid = [f"{layer}.{name}" for layer, names in tables.items() for name in names]
     prefix, _, name = at.text.partition(".")
     message = f"{at.text!r} is not gold.TABLE, late.TABLE or quarantine.SOURCE"
     for layer, owner in _OWNERS.items():
         if prefix == layer and name:
+            if name in tables[layer]:
+                return layer, name
             message = f"there is no {owner} {name!r}"
     report.add(at.line, at.path, message, nearest(at.text, valid))
     return None
@@ -68,19 +68,22 @@ def _sink(section: Section | None) -> KafkaSink | None:
 
 
 def _check_no_loop(
-    section: Section, sink: KafkaSink, sources: Mapping[str, KafkaSource], report: Report
+    section: Section, sink: KafkaSink, sources: Mapping[str, Section], report: Report
 ) -> None:
     at = section.section("kafka")
     topic = at.get("topic") if at else None
-    for name, source in sources.items():
+    for name, of in sources.items():
+        source = of.section("kafka")
         # Lists that share a broker are of one cluster.
-        same = set(source.servers.split(",")) & set(sink.servers.split(","))
-        if topic and same and _reads(source, sink.topic):
+        servers = (source.text("servers") if source else None) or ""
+        same = set(servers.split(",")) & set(sink.servers.split(","))
+        if topic and source and same and _reads(source, sink.topic):
             message = f"is a topic that the source {name!r} reads: what is published would return"
             report.add(topic.line, topic.path, message)
 
 
-def _reads(source: KafkaSource, topic: str) -> bool:
-    if source.pattern is not None:
-        return re.fullmatch(source.pattern, topic) is not None
-    return source.topic == topic
+def _reads(source: Section, topic: str) -> bool:
+    pattern = source.text("pattern")
+    if pattern is not None:
+        return re.fullmatch(pattern, topic) is not None
+    return source.text("topic") == topic

@@ -111,9 +111,14 @@ def _sections(key: Key, path: str) -> Iterator[str]:
     for child in key.children:
         if not child.comes_next:
             yield f"| `{child.name}` | {_value(child)} | {_default(child, key)} | {child.doc} |"
-    reserved = [f"`{child.name}`" for child in key.children if child.comes_next]
+    reserved = [child for child in key.children if child.comes_next]
     if reserved:
-        yield f"\nComes next, and is refused today: {', '.join(reserved)}."
+        names = ", ".join(f"`{child.name}`" for child in reserved)
+        yield f"\nComes next, and is refused today: {names}."
+        today = [
+            f"- Instead of `{child.name}`: {child.today}." for child in reserved if child.today
+        ]
+        yield "\n".join(["", *today] if today else [])
     for child in key.children:
         if child.refused:
             yield f"\nIn `{child.name}`, Headgate sets these itself:\n"

@@ -30,7 +30,8 @@ starts before every mistake in it is mended.
   and of Kafka in no plan. The digest is made of what `topic`, `pattern` and `start` stand for, and
   of no other. What is in `options` is shown nowhere: a secret belongs there, as a placeholder.
 - An editor that knows JSON Schema completes and checks while you type. Put this line on top:
-  `# yaml-language-server: $schema=headgate.schema.json` (the schema lies beside the examples).
+  `# yaml-language-server: $schema=headgate.schema.json`. `headgate init` does so, and puts the
+  schema beside the declaration.
 
 The digest of a pipeline is the SHA-256 of what it means. Comments, layout, defaults written out,
 the order of tables, `jobs`, `publish`, `salt`, where a source lies, how it is reached and how it is
@@ -50,7 +51,8 @@ listed here is allowed.
   silver sees the results of `columns`, gold sees silver's columns, `columns` of gold see `by` and
   `measures`. Columns made side by side do not see each other.
 - **Types**: {types} and
-  `decimal(p,s)`. Nested types come next.
+  `decimal(p,s)`. Nested types come next; today, `unknown_fields: rescue` keeps a field that is
+  left out of `schema` as JSON text.
 - **Literals**: `1`, `1L`, `1.5`, `1.5BD`, `1e3`, `'text'`, `r'raw text'`, `true`, `null`,
   `date '2026-01-31'`, `timestamp '2026-01-31 12:00:00'`. In `'text'` a backslash is written twice.
 - **Operators**: `+ - * / % div`, `= == <> != < <= > >= <=>`, `and or not`, `||`, `& | ^ ~`,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from headgate.spec.checked import Field, Report, Section
+from headgate.spec.checked import Field, Partial, Report, Section, partial
 from headgate.spec.errors import Unfit
 from headgate.spec.expressions import parse_condition, parse_expression
 from headgate.spec.inference import Scope, Unresolved
@@ -20,50 +20,49 @@ def build_silver(
     section: Section,
     name: str,
     scopes: Mapping[str, Scope],
-    times: Mapping[str, str],
+    times: Mapping[str, str | None],
     report: Report,
-) -> tuple[SilverTable, Scope | None]:
-    """The table, and the scope it gives to gold (None where its source is not known).
+) -> tuple[SilverTable, Scope]:
+    """The table, and the scope it gives to gold.
 
     ``scopes`` are the fields of each source, ``times`` the columns event times are read from.
     Problems are reported; the table is then never used.
     """
-    source = reference(section, scopes, "source", report)
-    fields = scopes[source] if source else None
+    source, fields = reference(section, scopes, "source", report)
     columns = section.entries("columns")
     derived = derive(columns, fields, report)
-    changed = columns.get(times.get(source or "", ""))
+    changed = columns.get(times.get(source) or "")
     if changed is not None:
         report.add(changed.line, changed.path, "would change the event time, which windows use")
     types = {item.name: item.type for item in derived}
-    scope: dict[str, str | None] = {**(fields or {}), **{n: types.get(n) for n in columns}}
-    where = condition(section.get("where"), scope if source else None, report)
-    dropped = _dropped(section, scope if source else None, report)
-    kept = {n: type_ for n, type_ in scope.items() if n not in dropped}
-    if source:
-        _check_kept(kept, section, columns, report)
+    unknown = isinstance(fields, Partial) or section.reported("columns")
+    scope = partial({**fields, **{n: types.get(n) for n in columns}}, missing=unknown)
+    where = condition(section.get("where"), scope, report)
+    dropped = _dropped(section, scope, report)
+    kept = partial({n: t for n, t in scope.items() if n not in dropped}, missing=unknown)
+    _check_kept(kept, section, columns, report)
     schema = tuple(Column(n, type_) for n, type_ in kept.items() if type_ is not None)
-    table = SilverTable(name, source or "", derived, dropped, where, schema)
-    return table, kept if source else None
+    return SilverTable(name, source, derived, dropped, where, schema), kept
 
 
 def reference(
-    section: Section, valid: Mapping[str, object], what: str, report: Report
-) -> str | None:
-    """The table or source that ``from`` names, or None after reporting that there is none."""
+    section: Section, scopes: Mapping[str, Scope], what: str, report: Report
+) -> tuple[str, Scope]:
+    """The table or source that ``from`` names, and its columns. A wrong one is reported, and the
+    one probably meant taken for it, so that expressions over it are checked all the same."""
     field = section.get("from")
-    if field is None:
-        return None
-    if field.text not in valid:
-        message = f"there is no {what} {field.text!r}"
-        report.add(field.line, field.path, message, nearest(field.text, valid))
-        return None
-    return field.text
+    name = field.text if field else ""
+    if field and name not in scopes:
+        guess = nearest(name, scopes)
+        report.add(field.line, field.path, f"there is no {what} {name!r}", guess)
+        name = guess or ""
+    elif field is None and len(scopes) == 1:
+        (name,) = scopes
+    scope = scopes.get(name)
+    return name, Partial() if scope is None else scope
 
 
-def derive(
-    entries: Mapping[str, Field], scope: Scope | None, report: Report
-) -> tuple[Derived, ...]:
+def derive(entries: Mapping[str, Field], scope: Scope, report: Report) -> tuple[Derived, ...]:
     """The expressions of a map of columns; those that are wrong are reported and left out."""
     derived = []
     for name, field in entries.items():
@@ -73,7 +72,7 @@ def derive(
     return tuple(derived)
 
 
-def condition(field: Field | None, scope: Scope | None, report: Report) -> str | None:
+def condition(field: Field | None, scope: Scope, report: Report) -> str | None:
     """The text of a `where`, or None where there is none."""
     found = checked(field, scope, parse_condition, report)
     return found.text if found else None
@@ -81,13 +80,12 @@ def condition(field: Field | None, scope: Scope | None, report: Report) -> str |
 
 def checked(
     field: Field | None,
-    scope: Scope | None,
+    scope: Scope,
     parse: Callable[[str, Scope], Parsed],
     report: Report,
 ) -> Parsed | None:
-    """``parse`` the text of ``field``, reporting what does not fit. A scope of None is one whose
-    own declaration is wrong: nothing can be said of expressions over it."""
-    if field is None or field.value is None or scope is None:
+    """``parse`` the text of ``field``, reporting what does not fit."""
+    if field is None or field.value is None:
         return None
     try:
         return parse(field.text, scope)
@@ -98,11 +96,11 @@ def checked(
     return None
 
 
-def _dropped(section: Section, scope: Scope | None, report: Report) -> tuple[str, ...]:
+def _dropped(section: Section, scope: Scope, report: Report) -> tuple[str, ...]:
     field = section.get("drop")
     items = field.items if field else ()
     for item in items:
-        if scope is not None and item.text not in scope:
+        if item.text not in scope:
             message = f"there is no column {item.text!r} to drop"
             report.add(item.line, item.path, message, nearest(item.text, scope))
     return tuple(item.text for item in items)
@@ -111,7 +109,7 @@ def _dropped(section: Section, scope: Scope | None, report: Report) -> tuple[str
 def _check_kept(
     kept: Scope, section: Section, columns: Mapping[str, Field], report: Report
 ) -> None:
-    if not kept:
+    if not kept and not isinstance(kept, Partial):
         report.add(section.line, section.path, "drops every column")
     for name in kept:
         at = columns.get(name)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate.spec import datatypes
-from headgate.spec.checked import Field, Report, Section
+from headgate.spec.checked import Field, Report, Section, partial
 from headgate.spec.errors import Unfit
 from headgate.spec.kafka_section import build_kafka
 from headgate.spec.literals import check_zone
@@ -40,8 +40,19 @@ def build_source(section: Section, name: str, report: Report, project: Path) -> 
 def scope_of(section: Section) -> dict[str, str | None]:
     """The declared fields of a source's record; None as the type of one that is wrong."""
     record = section.section("record")
-    fields = record.entries("schema") if record else {}
-    return {name: field.value for name, field in fields.items()}
+    return _types(record) if record else partial({}, missing=True)
+
+
+def _types(record: Section) -> dict[str, str | None]:
+    types = {name: field.value for name, field in record.entries("schema").items()}
+    return partial(types, missing=record.reported("schema"))
+
+
+def time_column(section: Section) -> str | None:
+    """The column that event times of a source are read from, as far as it is known."""
+    record = section.section("record")
+    event_time = record.section("event_time") if record else None
+    return event_time.text("column") if event_time else None
 
 
 def project_folder(declaration: Path) -> Path:
@@ -84,14 +95,13 @@ def _located(path: str, project: Path) -> str:
 def _record(section: Section | None, report: Report) -> Record | None:
     if section is None:
         return None
-    schema = section.entries("schema")
-    _check_cases(schema, report)
-    types = {name: field.value for name, field in schema.items()}
+    _check_cases(section.entries("schema"), report)
+    types = _types(section)
     columns = tuple(Column(name, type_) for name, type_ in types.items() if type_ is not None)
     event_id = _event_id(section.get("event_id"), types, report)
     event_time = _event_time(section.section("event_time"), types, report)
     duplicates = section.section("duplicates")
-    if duplicates and section.get("event_id") is None and not report.concerns(section.path):
+    if duplicates and section.get("event_id") is None and not section.reported("event_id"):
         report.add(duplicates.line, duplicates.path, "needs event_id: duplicates share their id")
     if event_time is None or not columns:
         return None
@@ -139,29 +149,36 @@ def _duplicates(section: Section | None) -> Duplicates | None:
 def _event_time(
     section: Section | None, types: dict[str, str | None], report: Report
 ) -> EventTime | None:
-    column = section.get("column") if section else None
-    if section is None or column is None or not types:
+    if section is None:
+        return None
+    column, zone = section.get("column"), section.get("zone")
+    format_ = _format(section, zone, report)
+    if zone and not section.reported("format"):
+        _check_zone(zone, section.get("format"), report)
+    if column is None:
         return None
     if column.text not in types:
         message = f"the schema has no column {column.text!r}"
         report.add(column.line, column.path, message, nearest(column.text, types))
-        return None
-    format_, zone = section.get("format"), section.get("zone")
-    pattern = format_ and format_.text not in NAMED_FORMATS
+    elif format_:
+        _check_column(column, format_, types[column.text], report)
+    return EventTime(column.text, format_ or "iso", zone.text if zone else None)
+
+
+def _format(section: Section, zone: Field | None, report: Report) -> str | None:
+    """The format of event times, or None where it is wrong."""
+    at = section.get("format")
+    if at is None or at.text in NAMED_FORMATS:
+        return at.text if at else None if section.reported("format") else "iso"
     try:
-        if format_ and pattern:
-            _check_pattern(format_.text, zone)
+        _check_pattern(at.text, zone, needs_zone=not section.reported("zone"))
     except Unfit as error:
-        report.unfit(format_ or column, error)
+        report.unfit(at, error)
         return None
-    if zone:
-        _check_zone(zone, format_, report)
-    text = format_.text if format_ else "iso"
-    _check_column(column, text, types[column.text], report)
-    return EventTime(column.text, text, zone.text if zone else None)
+    return at.text
 
 
-def _check_pattern(pattern: str, zone: Field | None) -> None:
+def _check_pattern(pattern: str, zone: Field | None, *, needs_zone: bool) -> None:
     guess = nearest(pattern, NAMED_FORMATS)
     try:
         check_read_pattern(pattern)
@@ -170,7 +187,7 @@ def _check_pattern(pattern: str, zone: Field | None) -> None:
         raise Unfit(f"{error.message}; a format is {names} or a date pattern", guess) from None
     if has_offset(pattern) and zone:
         raise Unfit(f"the pattern {pattern!r} reads an offset, so a zone cannot apply")
-    if not has_offset(pattern) and not zone:
+    if not has_offset(pattern) and not zone and needs_zone:
         raise Unfit(f"the pattern {pattern!r} reads no offset; add the key zone, such as zone: UTC")
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from headgate.spec.key import INSTANT, YEAR, Key, comes_next
 
 _EXPRESSIONS = Key("NAME", "expression", "A Spark SQL expression.")
+_COMPUTED = "write expressions in columns, and a condition in where"
 
 SILVER = Key(
     "TABLE",
@@ -29,9 +30,13 @@ SILVER = Key(
             "A condition over the results of `columns`. A record for which it is false or null is "
             "filtered: counted, and not kept.",
         ),
-        *comes_next(
-            "explode", "lookup", "sql", "transform", "expectations", "partition_by", "retain"
-        ),
+        comes_next("explode"),
+        comes_next("lookup", "write case ... end in columns, or join in headgate query"),
+        comes_next("sql", _COMPUTED, replaces=("from",)),
+        comes_next("transform", _COMPUTED, replaces=("from",)),
+        comes_next("expectations", "write a condition in where; what it filters is counted"),
+        comes_next("partition_by"),
+        comes_next("retain"),
     ),
 )
 
@@ -73,7 +78,17 @@ _WINDOW = Key(
                 ),
             ),
         ),
-        *comes_next("session", "calendar"),
+        comes_next(
+            "session",
+            "write a tumbling window, or ask silver for sessions with lag() over (...) in "
+            "headgate query",
+            replaces=("tumbling",),
+        ),
+        comes_next(
+            "calendar",
+            "write {tumbling: 1 day}, a day in UTC, and add up months in headgate query",
+            replaces=("tumbling",),
+        ),
     ),
 )
 
@@ -124,6 +139,19 @@ GOLD = Key(
             low=2,
             high=1024,
         ),
-        *comes_next("latest", "join", "process", "publish", "partition_by", "retain"),
+        comes_next(
+            "latest",
+            "write last(column) in measures, the latest of each window",
+            replaces=("window", "measures", "allowed_lateness"),
+        ),
+        comes_next(
+            "join",
+            "join the tables in headgate query",
+            replaces=("from", "window", "measures", "allowed_lateness"),
+        ),
+        comes_next("process", "write measures and columns", replaces=("window", "measures")),
+        comes_next("publish", "write the section publish, beside gold"),
+        comes_next("partition_by"),
+        comes_next("retain"),
     ),
 )

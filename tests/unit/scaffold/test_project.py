@@ -6,7 +6,9 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import jsonschema
 import pytest
+from ruamel.yaml import YAML
 
 from headgate.scaffold import create_project
 from headgate.spec.errors import HeadgateError
@@ -57,6 +59,7 @@ def test_a_project_has_its_folders_and_sample_data(tmp_path: Path) -> None:
         "landing/orders/2026-05-04T09.json",
         "landing/orders/2026-05-04T10.json",
         "landing/orders/2026-05-04T11.json",
+        "pipelines/headgate.schema.json",
         "pipelines/shop.yml",
         "tests/test_shop.py",
     }
@@ -79,6 +82,17 @@ def test_the_sample_has_the_faults_that_the_readme_names(tmp_path: Path) -> None
         clock = max(clock, order["ordered_at"])
         late += clock[:13] > order["ordered_at"][:13] and clock[14:16] >= "15"
     assert late == 1
+
+
+def test_an_editor_finds_the_schema_of_the_declaration(tmp_path: Path) -> None:
+    create_project(tmp_path)
+    file = tmp_path / "pipelines" / "shop.yml"
+    first, *_ = file.read_text().splitlines()
+    schema = file.parent / first.removeprefix("# yaml-language-server: $schema=")
+    validator = jsonschema.Draft202012Validator(json.loads(schema.read_text()))
+    declared = YAML(typ="safe", pure=True).load(file)
+    validator.validate(declared)
+    assert not validator.is_valid(declared | {"jobs": "both"})
 
 
 def test_a_folder_with_other_files_is_fine(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ from typing import NamedTuple
 import pytest
 
 from headgate.spec.errors import Problem
+from headgate.spec.model import Pipeline
 
 Refuse = Callable[[str], tuple[Problem, ...]]
+Read = Callable[[str], Pipeline]
 
 
 class Wrong(NamedTuple):
@@ -194,6 +196,8 @@ EXPRESSIONS = [
     Wrong("lower(note)", "${env:HOME}", 23, "silver.clean.columns.note", None, "only in a"),
 ]  # fmt: skip
 
+WORK_TODAY = {"functions", "airflow", "lookup", "sql", "transform", "expectations"}
+WORK_TODAY |= {"latest", "join", "process", "session", "calendar"}
 NEXT = [
     Wrong(WINDOW, "latest: {}", 29, "gold.sales.latest", None, "comes next"),
     Wrong(WINDOW, "join: {}", 29, "gold.sales.join", None, "comes next"),
@@ -208,6 +212,14 @@ NEXT = [
         Wrong("jobs: fused", f"{key}: x", 37, key, None, "comes next")
         for key in ("functions", "partition_by", "retain", "airflow")
     ),
+]
+
+# What refusals of what comes next name instead.
+TODAY = [
+    ("lower(note)", "case note when 'a' then 'b' end"),
+    (WINDOW, "window: {tumbling: 1 day}"),
+    (SUM, "revenue: last(price)"),
+    ("duplicates:", "unknown_fields: rescue\n      duplicates:"),
 ]
 
 YAML = [
@@ -235,6 +247,12 @@ def test_a_mistake_is_reported_where_it_is(wrong: Wrong, base: str, refuse: Refu
     problem = problems[0]
     assert (problem.line, problem.key, problem.nearest) == (wrong.line, wrong.key, wrong.nearest)
     assert wrong.says in problem.message
+    assert "today" in problem.message or not WORK_TODAY & {wrong.key.rpartition(".")[2]}
+
+
+@pytest.mark.parametrize(("old", "new"), TODAY)
+def test_what_is_named_instead_works(old: str, new: str, base: str, read: Read) -> None:
+    assert read(base.replace(old, new, 1)).name == "shop"
 
 
 def test_all_mistakes_are_reported_together_in_the_order_of_lines(
@@ -257,5 +275,6 @@ def test_several_sources_come_next(base: str, refuse: Refuse) -> None:
     (problem,) = refuse(text)
     assert (problem.key, problem.message) == (
         "sources.returns",
-        "several sources come next; keep one",
+        "several sources come next; keep one; today, give each a pipeline of its own, and join "
+        "their tables in headgate query",
     )
