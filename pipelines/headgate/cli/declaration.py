@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from headgate.spec.errors import HeadgateError
 from headgate.spec.files import SUFFIXES, declarations_in
-from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
     from headgate.spec.model import Pipeline
@@ -77,6 +76,7 @@ def load(pipeline: str, *, kept: tuple[str, str] | None = None) -> Pipeline:
     if kept is None:
         return load_file(file)
     from headgate.savepoints.declarations import kept as load_kept
+    from headgate.storage.layout import Layout
 
     root, digest = kept
     return load_kept(Layout.of(root, load_file(file).name), digest, beside=file)

@@ -8,7 +8,7 @@ import re
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
@@ -16,31 +16,15 @@ from typing import NoReturn
 import typer
 
 from headgate.cli import declaration, exit_codes
-from headgate.cli.answers.ledger import ledger
-from headgate.cli.answers.logs import logs
-from headgate.cli.answers.plan import plan
-from headgate.cli.answers.query import query
-from headgate.cli.answers.status import list_pipelines, status
-from headgate.cli.demo.verb import demo
-from headgate.cli.kafka.verbs import app as kafka
-from headgate.cli.life.lifecycle import restart, start, stop
-from headgate.cli.life.pausing import pause, resume
-from headgate.cli.life.run import run
-from headgate.cli.life.upgrade import upgrade
 from headgate.cli.log_file import record_crash, shown
-from headgate.cli.machine.doctor import doctor
-from headgate.cli.machine.init import init
-from headgate.cli.machine.up import down, up
 from headgate.cli.machine_faults import machine_fault
 from headgate.cli.output import print_json
-from headgate.cli.upkeep.files import app as files
-from headgate.cli.upkeep.maintenance import compact, vacuum
-from headgate.cli.upkeep.repair import repair
-from headgate.cli.upkeep.savepoint import app as savepoint
+from headgate.cli.verbs import Verbs
 from headgate.spec.errors import HeadgateError
 
 app = typer.Typer(
     name="headgate",
+    cls=Verbs,
     help="A medallion pipeline on Spark and Delta Lake: every event accounted for, by id.",
     epilog=exit_codes.epilog(),
     no_args_is_help=True,
@@ -49,24 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-LIFE_CYCLE: tuple[Callable[..., None], ...] = (
-    *(run, start, stop, restart, upgrade),
-    *(pause, resume, status, logs, repair),
-)
-ANSWERS: tuple[Callable[..., None], ...] = (plan, ledger, query)
-UPKEEP: tuple[Callable[..., None], ...] = (compact, vacuum)
-MACHINE: tuple[Callable[..., None], ...] = (demo, up, down, doctor, init)
-
-for verb in LIFE_CYCLE:
-    app.command()(verb)
-app.command("list")(list_pipelines)
-for verb in (*ANSWERS, *UPKEEP):
-    app.command()(verb)
-app.add_typer(savepoint, name="savepoint")
-app.add_typer(files, name="files")
-app.add_typer(kafka, name="kafka")
-for verb in MACHINE:
-    app.command()(verb)
+app.callback()(lambda: None)
 
 
 def main() -> NoReturn:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 SCHEMA = 1
 """Of every JSON answer; it rises when a key changes its meaning or goes."""
@@ -19,6 +20,8 @@ WIDE = 10_000  # columns of a table that is written to a file or a pipe: no line
 
 def console(*, stderr: bool = False) -> Console:
     """A console on today's stdout or stderr; never guesses colours, nor makes pictures of text."""
+    from rich.console import Console
+
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else WIDE
     return Console(file=stream, highlight=False, emoji=False, width=width, soft_wrap=False)
@@ -41,6 +44,8 @@ def size_of(size: int) -> str:
 
 def grid(title: str, *headers: str) -> Table:
     """An empty table; a header that ends in a colon heads numbers."""
+    from rich.table import Table
+
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for header in headers:
         right = header.endswith(":")

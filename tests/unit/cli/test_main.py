@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from headgate.cli import declaration, exit_codes, log_file
+from headgate.cli.verbs import VERBS, command_of
 from headgate.spec.errors import HeadgateError
 from tests.unit.cli.conftest import Ask, last_object
+from tests.unit.ledger.conftest import Lake
 
 
 def test_help_explains_every_exit_code_and_names_every_verb(ask: Ask) -> None:
@@ -88,15 +90,49 @@ def test_no_secret_is_in_an_answer_or_a_log(
     assert not any("sesame" in text for text in [out, err, *logs])
 
 
-def test_start_up_loads_nothing_heavy() -> None:
+HEAVY = {
+    *("pyspark", "py4j", "pandas", "numpy", "pyarrow", "deltalake", "duckdb", "sqlglot"),
+    *("jsonschema", "ruamel", "pydantic", "rich", "psutil", "confluent_kafka", "airflow"),
+}
+DECLARED = {"numpy", "pyarrow", "sqlglot", "ruamel", "pydantic", "psutil", "rich"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "may_load"),
+    [
+        ((), set()),
+        (("--help",), set()),
+        (("list", "--json"), DECLARED),
+        (("status", "PIPELINE"), DECLARED | {"deltalake"}),
+        (("ledger", "PIPELINE"), DECLARED | {"deltalake"}),
+        (("query", "PIPELINE", "SELECT * FROM per_minute"), DECLARED | {"deltalake", "duckdb"}),
+    ],
+)
+def test_an_answer_loads_only_what_it_needs(
+    arguments: tuple[str, ...], may_load: set[str], lake: Lake, of_lake: tuple[str, str, str]
+) -> None:
+    """Imports are nearly all of its time."""
+    typed = [
+        word
+        for argument in arguments
+        for word in (of_lake if argument == "PIPELINE" else (argument,))
+    ]
     code = (
-        "import sys, headgate.cli.main\n"
-        "heavy = {'pyspark', 'duckdb', 'deltalake', 'sqlglot', 'rich.live'} & set(sys.modules)\n"
-        "sys.exit(','.join(heavy) or 0)"
+        "import sys\n"
+        "from headgate.cli.main import answer\n"
+        f"code = answer({typed!r})\n"
+        "sys.exit(' '.join({name.partition('.')[0] for name in sys.modules}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    loaded = HEAVY & set(done.stderr.splitlines()[-1].split())
+    assert loaded <= may_load
+
+
+def test_the_help_of_a_verb_begins_as_the_list_says() -> None:
+    for name, (_, says) in VERBS.items():
+        told = " ".join(str(command_of(name).help).split())
+        assert told.startswith(says), name
 
 
 def test_the_process_ends_with_the_code_and_flushed_streams() -> None:

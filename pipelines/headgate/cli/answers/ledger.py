@@ -10,6 +10,7 @@ from headgate.cli import declaration, exit_codes
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rows import cells, shown
+from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,7 +31,6 @@ def ledger(
 ) -> None:
     """Account for every event. Exit code 1 and the missing ids when it does not balance."""
     from headgate.ledger import balance
-    from headgate.storage.layout import Layout
 
     declared = declaration.load(pipeline)
     layout = Layout.of(root, declared.name)

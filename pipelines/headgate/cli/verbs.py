@@ -1,0 +1,70 @@
+"""Every verb by name. What a verb needs is imported when that one is typed, and no other's."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from headgate.cli.without_pandas import leave_pandas_out
+
+VERBS = {
+    "run": ("life.run:run", "Run a pipeline here."),
+    "start": ("life.lifecycle:start", "Start a pipeline in the background."),
+    "stop": ("life.lifecycle:stop", "Stop a pipeline after its current batch."),
+    "restart": ("life.lifecycle:restart", "Stop a pipeline and start it again."),
+    "upgrade": ("life.upgrade:upgrade", "Put a changed declaration to work, with a way back."),
+    "pause": ("life.pausing:pause", "Take in nothing new until `resume`."),
+    "resume": ("life.pausing:resume", "Go on where `pause` stopped it."),
+    "status": ("answers.status:status", "Say how a pipeline's jobs are."),
+    "logs": ("answers.logs:logs", "Show the log of a pipeline that `headgate start` has started."),
+    "repair": ("upkeep.repair:repair", "Find what is damaged and mend it."),
+    "list": (
+        "answers.status:list_pipelines",
+        "List the pipelines that a name can find here, and how they are.",
+    ),
+    "plan": ("answers.plan:plan", "Check a declaration; say what would run and what changes."),
+    "ledger": ("answers.ledger:ledger", "Account for every event."),
+    "query": ("answers.query:query", "Ask the tables with SQL."),
+    "compact": ("upkeep.maintenance:compact", "Merge the small files of a pipeline's tables."),
+    "vacuum": ("upkeep.maintenance:vacuum", "Remove what nobody needs: files and log entries."),
+    "demo": ("demo.verb:demo", "Watch a stream of bids, with all their faults, become gold."),
+    "up": ("machine.up:up", "Run Airflow on this machine, until Ctrl-C."),
+    "down": ("machine.up:down", "End the Airflow that `up` started."),
+    "doctor": ("machine.doctor:doctor", "Say what this machine lacks, and what mends it."),
+    "init": ("machine.init:init", "Make a project: declarations, sample data, tests."),
+    "savepoint": (
+        "upkeep.savepoint:app",
+        "Savepoints of a pipeline: take one, go back to one.",
+    ),
+    "files": ("upkeep.files:app", "The landing files of a pipeline."),
+    "kafka": ("kafka.verbs:app", "A Kafka broker to develop with, and its topics."),
+}
+"""Where each is, and the first sentence of its help, in the order of the help."""
+
+
+class Verbs(TyperGroup):
+    """A group that knows its verbs by name and first sentence until one of them is resolved."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = {name: TyperCommand(name, help=says) for name, (_, says) in VERBS.items()}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, known, rest = super().resolve_command(ctx, args)
+        return name, known and command_of(str(name)), rest
+
+
+def command_of(name: str) -> Any:
+    """The command behind a name, imported now."""
+    module, _, attribute = VERBS[name][0].partition(":")
+    verb = getattr(import_module(f"headgate.cli.{module}"), attribute)
+    leave_pandas_out()
+    app = typer.Typer(callback=lambda: None, add_completion=False, rich_markup_mode=None)
+    if isinstance(verb, typer.Typer):
+        app.add_typer(verb, name=name)
+    else:
+        app.command(name)(verb)
+    return typer.main.get_group(app).commands[name]

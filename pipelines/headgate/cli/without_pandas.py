@@ -1,0 +1,29 @@
+"""Keeps pandas out of a process that does not need it."""
+
+from __future__ import annotations
+
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+
+
+class _NoPandas(MetaPathFinder):
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if name == "pandas":
+            raise ModuleNotFoundError("left out while pyarrow looks for it", name=name)
+        return None
+
+
+def leave_pandas_out() -> None:
+    """With its first value pyarrow imports pandas, to recognise its objects: that was half of the
+    time of a query, which has none. Whoever imports pandas later gets it."""
+    if "pandas" in sys.modules or "pyarrow" not in sys.modules:
+        return
+    finder = _NoPandas()
+    sys.meta_path.insert(0, finder)
+    try:
+        import pyarrow as pa
+
+        pa.scalar(True)
+    finally:
+        sys.meta_path.remove(finder)
