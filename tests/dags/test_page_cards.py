@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headgate.storage.backlog import Backlog
+from headgate.storage.failure import Failure
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.supervision.job_state import JobState
 from headgate.supervision.report import Account, BatchReport, GoldReport, Life, TablesReport
@@ -115,3 +116,54 @@ def test_a_restore_is_told_as_one(cards: Cards) -> None:
     cards.show(NOW, stream("shop", restoring))
     assert cards.text(".state") == ["restoring"]
     assert "restarted 2 times after a failure" in cards.text(".meta")[0]
+
+
+DOWN = replace(RUNNING, condition="ended", jobs=(replace(JOB, state="stopped"),))
+REWRITTEN = Failure(
+    3,
+    "file 7 <b>07.json</b> was rewritten after it had been read",
+    "leave it out: headgate files skip '/a b/shop.yml' 7 --root /lake",
+    NOW - timedelta(minutes=3),
+)
+
+IS_RED = """
+(() => {
+  const shown = document.querySelector(".card .note.bad strong");
+  const red = getComputedStyle(document.querySelector(".state.failed")).color;
+  return shown.checkVisibility() && getComputedStyle(shown).color === red;
+})()
+"""
+
+
+def test_what_needs_a_person_stands_on_the_face_of_its_card(cards: Cards) -> None:
+    failed = replace(
+        DOWN, condition="failed", since=REWRITTEN.at, ended="failed", failure=REWRITTEN
+    )
+    finished = replace(DOWN, ended="finished")
+    cards.show(NOW, stream("a", finished), stream("b", RUNNING), stream("c", failed))
+    assert cards.text(".card h2")[0] == "c", "what needs somebody comes first"
+    assert cards.text(".state") == ["failed", "running", "finished"]
+    assert cards.text(".card[data-tone=bad] h2") == ["c"]
+    (note,) = cards.text(".card > .notes > .note.bad")
+    assert note.split("\n") == [
+        "file 7 <b>07.json</b> was rewritten after it had been read",
+        "leave it out: headgate files skip '/a b/shop.yml' 7 --root /lake Copy",
+        "Then press Start.",
+    ]
+    assert cards.page.run(IS_RED), "and not folded away"
+    assert cards.text(".note code") == ["headgate files skip '/a b/shop.yml' 7 --root /lake"]
+
+
+def test_what_supervision_mends_by_itself_is_told_with_its_reason(cards: Cards) -> None:
+    crash = Failure(8, "no space left on device", "make some", NOW)
+    crashed = stream("shop", replace(DOWN, ended="failed", failure=crash))
+    cards.show(NOW, crashed, stream("b", replace(DOWN, condition="failed", failure=REWRITTEN)))
+    assert cards.text(".state") == ["failed", "failed"]
+    assert cards.text("#summary .count") == ["2 failed"]
+    assert cards.text(".card .note.bad")[1].split("\n") == ["no space left on device", "make some"]
+
+
+def test_a_stream_that_finished_needs_nobody(cards: Cards) -> None:
+    cards.show(NOW, stream("shop", replace(DOWN, ended="finished"), is_paused=True))
+    assert cards.text(".state.good") == ["finished"]
+    assert cards.text(".card .note") == []

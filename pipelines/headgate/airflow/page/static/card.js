@@ -2,8 +2,8 @@
 
 import { actions } from "./actions.js";
 import { chart } from "./chart.js";
-import { condition, isWrong } from "./conditions.js";
-import { drawer, driver, goldTables, lastLines, partitions } from "./details.js";
+import { condition, isWrong, nameOf } from "./conditions.js";
+import { commands, drawer, driver, goldTables, lastLines, partitions } from "./details.js";
 import { make } from "./elements.js";
 import { figures } from "./figures.js";
 import { place } from "./shell.js";
@@ -47,7 +47,7 @@ export function card(identity) {
       const { word, tone, means } = condition(stream, now);
       element.dataset.tone = isWrong(stream) ? "bad" : tone;
       title.textContent = stream.name;
-      parts.state.className = `state ${tone}`;
+      parts.state.className = `state ${tone} ${nameOf(stream)}`;
       parts.state.replaceChildren(make("i", { ariaHidden: "true" }), word);
       parts.meta.replaceChildren(...meta(stream, means));
       replace(links, linksOf(stream), `${stream.run} ${stream.dag_id}`);
@@ -93,11 +93,12 @@ function notes(stream, act) {
   const { life, tables, error, age } = stream;
   const found = [];
   const say = (tone, ...text) => found.push(make("p", { class: `note ${tone}` }, ...text));
+  if (life?.failure) say("bad", ...failure(stream));
   if (error) say("bad", error);
   if (life?.trouble) say("bad", life.trouble);
   if (stream.is_paused && life?.is_alive) {
     say("warn", "Its DAG is paused, and the stream runs on: nobody restarts it when it dies. ", act.another("stop"));
-  } else if (stream.is_paused && life && life.condition !== "resting") {
+  } else if (stream.is_paused && life && !["resting", "finished"].includes(nameOf(stream))) {
     const start = stream.control.may_act ? ", or press Start" : "";
     say("warn", `Its DAG is paused: nobody starts the stream. Switch the DAG on${start}.`);
   }
@@ -106,6 +107,13 @@ function notes(stream, act) {
   for (const [part, why] of Object.entries(tables?.problems ?? {})) say("bad", `${part}: ${why}`);
   if (age > OLD) say("warn", `As of ${span(Math.round(age / 5) * 5)} ago: its tables do not answer.`);
   return found;
+}
+
+/** Why it failed, what to type, and what then. */
+function failure({ life, control }) {
+  const { reason, remedy } = life.failure;
+  const start = life.condition === "failed" && control.may_act ? ["Then press Start."] : [];
+  return [make("strong", {}, reason), ...commands(remedy), ...start];
 }
 
 function charts({ tables }) {

@@ -7,21 +7,29 @@ const ago = (life, now) => (life.since ? `${span(since(life.since, now))} ago` :
 const lasting = (life, now) => (life.since ? `for ${span(since(life.since, now))}` : "");
 
 const KNOWN = {
+  failed: ["failed", "bad", (l, n) => `exit code ${l.failure?.code}, ${ago(l, n)}; it stays down until somebody acts`],
   dead: ["dead", "bad", (l, n) => `its process is gone or silent; last heard of ${ago(l, n)}`],
   stuck: ["stuck", "bad", (l, n) => `it lives, and nothing has moved for ${span(since(l.level ?? l.since, n))}`],
+  crashed: ["failed", "bad", (l, n) => `exit code ${l.failure?.code}, ${ago(l, n)}`],
   unknown: ["unknown", "bad", () => "how it is cannot be told"],
   ended: ["ended", "warn", (l, n) => `it ended by itself ${ago(l, n)}`],
   absent: ["never ran", "still", () => "it has no tables yet"],
   starting: ["starting", "busy", (l, n) => `it opens its tables, ${lasting(l, n)}`],
   paused: ["paused", "warn", (l, n) => `it takes in nothing new, ${lasting(l, n)}`],
   running: ["running", "good", (l, n) => lasting(l, n)],
+  finished: ["finished", "good", (l, n) => `it has taken in all there was; it ended ${ago(l, n)}`],
   resting: ["at rest", "still", (l, n) => `somebody asked it to stop; it ended ${ago(l, n)}`],
 };
 const OPERATIONS = { restore: "restoring" };
 const ORDER = Object.keys(KNOWN);
 const WRONG = ORDER.indexOf("unknown");
 
-export const nameOf = (stream) => (stream.life ? stream.life.condition : "unknown");
+const ENDS = { failed: "crashed", finished: "finished" };
+
+export function nameOf({ life }) {
+  if (!life) return "unknown";
+  return (life.condition === "ended" && ENDS[life.ended]) || life.condition;
+}
 
 export function condition(stream, now) {
   const [word, tone, means] = KNOWN[nameOf(stream)];
@@ -43,9 +51,9 @@ export function byNeed(one, other) {
 
 /** How many there are of each, as elements. */
 export function counted(streams) {
-  const count = (name) => streams.filter((stream) => nameOf(stream) === name).length;
-  return ORDER.filter(count).map((name) => {
-    const [word, tone] = KNOWN[name];
-    return make("span", { class: `count ${tone}` }, `${count(name)} ${word}`);
+  const words = new Map(ORDER.map((name) => KNOWN[name]).map(([word, tone]) => [word, tone]));
+  const count = (word) => streams.filter((stream) => KNOWN[nameOf(stream)][0] === word).length;
+  return [...words].filter(([word]) => count(word)).map(([word, tone]) => {
+    return make("span", { class: `count ${tone}` }, `${count(word)} ${word}`);
   });
 }

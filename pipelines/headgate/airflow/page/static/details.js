@@ -66,13 +66,27 @@ export function driver(stream, now) {
 }
 
 function path(what, where) {
+  const button = copies(where, `the path of ${what}`);
+  return make("p", { class: "path" }, make("span", { class: "faint" }, what), make("code", {}, where), button);
+}
+
+function copies(text, what) {
   const button = make("button", { type: "button", class: "small" }, "Copy");
-  button.setAttribute("aria-label", `Copy the path of ${what}`);
+  button.setAttribute("aria-label", `Copy ${what}`);
   button.addEventListener("click", async () => {
-    button.textContent = (await copy(where)) ? "Copied" : "Select it";
+    button.textContent = (await copy(text)) ? "Copied" : "Select it";
     setTimeout(() => (button.textContent = "Copy"), 1500);
   });
-  return make("p", { class: "path" }, make("span", { class: "faint" }, what), make("code", {}, where), button);
+  return button;
+}
+
+/** What to do, line by line; a line that is a command, or ends with one, can be copied. */
+export function commands(text) {
+  return text.split("\n").map((line) => {
+    const [, before, command] = /^(.*: |)(headgate [^,;]+)$/.exec(line) ?? [null, line, null];
+    const typed = command ? [make("code", {}, command), " ", copies(command, "the command")] : [];
+    return make("span", { class: "command" }, before, ...typed);
+  });
 }
 
 /** The driver's last lines: read when it is opened, and again on demand. */
