@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,13 +15,14 @@ from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 from headgate.airflow import StreamOperator
 from headgate.airflow.operators import stream_operator
 from headgate.spec.errors import HeadgateError
+from headgate.storage.failure import Failure, record_failure
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.stopping import request_stop, stop_asked
 from headgate.supervision.claim import Claim, claim, claimed
-from headgate.supervision.job_state import JobState
+from headgate.supervision.job_state import JobState, State
 from headgate.supervision.keeping import Budget
-from headgate.supervision.launcher import Stream
+from headgate.supervision.launcher import LogOf, Stream
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 JOB = JobState(
@@ -35,9 +36,10 @@ class Told:
     done: ClassVar[list[str]] = []
     fails: ClassVar[HeadgateError | None] = None
     epoch: ClassVar[int] = 3
+    state: ClassVar[State] = "running"
 
     def probe(self, stream: Stream, now: datetime) -> tuple[JobState, ...]:
-        return (replace(JOB, epoch=Told.epoch),)
+        return (replace(JOB, epoch=Told.epoch, state=Told.state),)
 
     def launch(self, stream: Stream, options: Sequence[str] = ()) -> str:
         Told.done.append("launch")
@@ -48,11 +50,14 @@ class Told:
     def kill(self, stream: Stream) -> None:
         Told.done.append("kill")
 
+    def logs(self, stream: Stream, lines: int, of: LogOf = "driver") -> list[str]:
+        return ["its last words"]
+
 
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
     Told.done.clear()
-    Told.fails, Told.epoch = None, 3
+    Told.fails, Told.epoch, Told.state = None, 3, "running"
 
 
 @pytest.fixture
@@ -97,6 +102,63 @@ def test_it_claims_the_stream_and_watches(tmp_path: Path, layout: Layout) -> Non
     assert held is not None
     assert held.by == ("shop__stream", "run 1", "supervise")
     assert deferred.trigger.serialize()[1]["token"] == held.token
+    assert Told.done == []
+
+
+def test_a_first_start_is_made_before_the_task_defers(tmp_path: Path) -> None:
+    """Or it would be back on a worker before the scheduler has heard that it deferred."""
+    Told.state = "dead"
+    deferred = executed(tmp_path)
+    assert Told.done == ["kill", "launch"]
+    assert len(deferred.kwargs["crashes"]) == 1  # type: ignore[index]
+
+
+GONE = Failure(3, "a file is gone", "headgate files skip shop.yml 3 --root lake", NOON)
+
+
+def fails(root: Path, run_id: str, how: str) -> str:
+    """What the task fails with, for good."""
+    kept: dict[str, Any] = {"token": "t", "until": NOON.isoformat(), "crashes": []}
+    act = operator(root)
+    acts: dict[str, Callable[[], None]] = {
+        "at its start": lambda: act.execute(run(run_id)),
+        "while it is watched": lambda: act.resume(run(run_id), {"event": "failed"}, **kept),
+    }
+    with pytest.raises(AirflowFailException) as failed:
+        acts[how]()
+    return str(failed.value)
+
+
+@pytest.mark.parametrize("how", ["at its start", "while it is watched"])
+def test_what_needs_a_person_fails_once_and_is_not_restarted(
+    tmp_path: Path, layout: Layout, how: str
+) -> None:
+    claim(layout, Claim("t", ("a", "b", "c"), NOON, is_over=True))
+    record_failure(layout, GONE)
+    Told.state = "stopped"
+    Told.fails = HeadgateError(GONE.reason, GONE.remedy)
+    Told.fails.exit_code = 3  # type: ignore[misc]
+    said = fails(tmp_path, "run 1", how)
+    assert "exit code 3: a file is gone" in said
+    assert GONE.remedy in said
+    assert "shop__control" in said
+    Told.done.clear()
+    waits = executed(tmp_path, "run 2")
+    assert Told.done == []
+    assert waits.trigger.serialize()[1]["reported"] == NOON.isoformat()
+
+
+def test_a_failure_that_no_supervisor_saw_is_tried_again(tmp_path: Path, layout: Layout) -> None:
+    record_failure(layout, GONE)
+    Told.state = "stopped"
+    assert executed(tmp_path).kwargs["crashes"] == []  # type: ignore[index]
+    assert Told.done == ["launch"]
+
+
+def test_a_failure_that_was_mended_meanwhile_is_watched(tmp_path: Path) -> None:
+    kept: dict[str, Any] = {"token": "t", "until": NOON.isoformat(), "crashes": []}
+    with pytest.raises(TaskDeferred):
+        operator(tmp_path).resume(run("run 1"), {"event": "failed"}, **kept)
     assert Told.done == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from headgate.airflow.triggers.stream_trigger import StreamTrigger
+from headgate.storage.failure import Failure, record_failure
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.stopping import request_stop, stop_asked
@@ -43,8 +45,9 @@ class Scripted:
 
 
 @pytest.fixture(autouse=True)
-def _fresh() -> None:
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     Scripted.asked = 0
+    monkeypatch.setattr(StreamTrigger, "SETTLES", 0.0)
 
 
 def trigger(root: Path, *looks: tuple[JobState, ...] | Exception, **changed: Any) -> StreamTrigger:
@@ -107,6 +110,26 @@ def test_rest_is_left_alone(tmp_path: Path) -> None:
     later = replace(JOB, state="dead", since=FAR)
     assert fired(trigger(tmp_path, (rests,), (rests,), (later,)))["condition"] == "dead"
     assert Scripted.asked == 3
+
+
+def test_a_failure_is_reported_once_and_then_waited_with(tmp_path: Path) -> None:
+    gone = Failure(3, "a file is gone", "headgate files skip", NOON)
+    record_failure(Layout.of(str(tmp_path), "shop"), gone)
+    stopped = (replace(JOB, state="stopped"),)
+    assert fired(trigger(tmp_path, stopped)) == {"event": "failed"}
+    past = (datetime.now(UTC) + timedelta(seconds=0.1)).isoformat()
+    waits = trigger(tmp_path, stopped, until=past, reported=NOON.isoformat())
+    assert fired(waits) == {"event": "rotated"}
+    assert Scripted.asked > 2
+
+
+def test_no_event_before_the_scheduler_has_heard_of_the_deferral(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StreamTrigger, "SETTLES", 0.3)
+    began = time.monotonic()
+    assert fired(trigger(tmp_path, ()))["condition"] == "absent"
+    assert time.monotonic() - began >= 0.3
 
 
 def test_it_can_be_made_again_elsewhere(tmp_path: Path) -> None:

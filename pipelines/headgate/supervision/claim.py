@@ -20,16 +20,20 @@ _DOCUMENT = Layout.document("supervisor")
 @dataclass(frozen=True)
 class Claim:
     """``token`` is unlike any other claim's, ``by`` names the supervisor (a task of a DAG run);
-    ``is_over`` says that it gave the stream up in good order."""
+    ``is_over`` says that it gave the stream up in good order. ``reported`` is the time of the last
+    failure that a supervisor has reported: it is a person's now, and no news to the next one."""
 
     token: str
     by: tuple[str, ...]
     since: datetime
     is_over: bool = False
+    reported: datetime | None = None
 
 
 def claim(layout: Layout, wanted: Claim) -> None:
-    content: dict[str, Any] = asdict(wanted) | {"since": wanted.since.isoformat()}
+    reported = wanted.reported and wanted.reported.isoformat()
+    times = {"since": wanted.since.isoformat(), "reported": reported}
+    content: dict[str, Any] = asdict(wanted) | times
     write_document(layout.storage, _DOCUMENT, content)
 
 
@@ -39,7 +43,14 @@ def claimed(layout: Layout) -> Claim | None:
     if document is None:
         return None
     since = datetime.fromisoformat(document["since"])
-    return Claim(document["token"], tuple(document["by"]), since, document["is_over"])
+    reported = document.get("reported")
+    return Claim(
+        token=document["token"],
+        by=tuple(document["by"]),
+        since=since,
+        is_over=document["is_over"],
+        reported=datetime.fromisoformat(reported) if reported else None,
+    )
 
 
 def is_claimed_by(layout: Layout, token: str) -> bool:
@@ -47,11 +58,11 @@ def is_claimed_by(layout: Layout, token: str) -> bool:
     return held is not None and held.token == token
 
 
-def give_up(layout: Layout, token: str) -> None:
-    """Of one's own claim; a newer one stays."""
+def give_up(layout: Layout, token: str, reported: datetime | None = None) -> None:
+    """Of one's own claim; a newer one stays. ``reported`` is the failure that it ends with."""
     held = claimed(layout)
     if held is not None and held.token == token:
-        claim(layout, replace(held, is_over=True))
+        claim(layout, replace(held, is_over=True, reported=reported or held.reported))
 
 
 def was_left(held: Claim | None, by: tuple[str, ...], stop_asked: datetime | None) -> bool:

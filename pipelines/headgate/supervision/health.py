@@ -9,6 +9,7 @@ from itertools import takewhile
 
 from headgate.ledger import balance
 from headgate.spec.model import Pipeline
+from headgate.storage.failure import last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import stop_asked
 from headgate.supervision.freshness import freshness
@@ -68,7 +69,8 @@ def _freshness(patient: Patient, limits: Limits) -> Iterator[str]:
     if not patient.is_meant_to_run:
         return
     if patient.is_down:
-        yield "no driver runs"
+        failure = last_failure(patient.layout)
+        yield f"no driver runs: {failure.reason}" if failure else "no driver runs"
     for job in patient.jobs:
         age = patient.now - (job.updated or job.since)
         if age > limits.freshness:

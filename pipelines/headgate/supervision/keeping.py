@@ -87,6 +87,18 @@ def _condition(
     return "running" if all(job.is_open for job in jobs) else "starting"
 
 
+Step = Literal["watch", "start", "report"]
+
+
+def step(found: Condition, failure: Failure | None, reported: datetime | None) -> Step:
+    """What a supervisor does: start a driver in the place of one that is down, report a failure
+    that needs a person, once, and else go on watching. ``reported`` is when the failure happened
+    that was reported last."""
+    if found == "failed" and failure is not None:
+        return "watch" if failure.at == reported else "report"
+    return "start" if found in DOWN else "watch"
+
+
 def _needs_a_person(
     jobs: Sequence[JobState], stop_asked: datetime | None, failure: Failure | None
 ) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -15,11 +16,13 @@ from typing import ClassVar
 import psutil
 
 from headgate.spec.errors import HeadgateError
+from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 from headgate.storage.pausing import pause as request_pause
 from headgate.storage.stopping import request_stop
 from headgate.supervision.job_state import JobState, probe
+from headgate.supervision.keeping import NEEDS_A_PERSON
 from headgate.supervision.logs import run_log, tail
 from headgate.supervision.rotation import rotate
 from headgate.supervision.words import STAGE
@@ -72,7 +75,7 @@ def launch(
         if _is_open(layout, began):
             return process.pid
         if (code := process.poll()) is not None:
-            raise _ended(layout, log, code)
+            raise _ended(layout, log, code, (file, root), began)
         read = _relay(log, read, say)
         time.sleep(LOOK_EVERY)
     # It may hold no lease yet, so nobody else would find it: it must not come up after all.
@@ -107,17 +110,32 @@ def _is_open(layout: Layout, began: datetime) -> bool:
     return {layer for job in ours for layer in job.layers} == set(LAYERS)
 
 
-def _ended(layout: Layout, log: Path, code: int) -> NotAliveError:
+def _ended(
+    layout: Layout, log: Path, code: int, about: tuple[Path, str], began: datetime
+) -> NotAliveError:
+    """Why the process ended, as it has recorded it. One that ended before it knew its pipeline has
+    not: what it said is recorded here."""
+    told = last_failure(layout)
+    if told is None or told.at < began:
+        words = shlex.join([str(about[0].absolute()), "--root", about[1]])
+        told = Failure(code, _said(log), f"headgate logs {words}", datetime.now(UTC))
+        if code in NEEDS_A_PERSON:
+            record_failure(layout, told)
+    error = NotAliveError(told.reason, told.remedy)
+    if code > 0:
+        error.exit_code = code  # type: ignore[misc]
+    return error
+
+
+def _said(log: Path) -> str:
+    """What was written since the last start."""
     said: list[str] = []
     for line in reversed(tail(log, 40)):
         if line.startswith("---"):
             break
         if not line.startswith(STAGE):
             said.insert(0, line)
-    error = NotAliveError("\n".join(said) or "it ended without a word", remedy=f"log: {log}")
-    if code > 0:
-        error.exit_code = code  # type: ignore[misc]
-    return error
+    return "\n".join(said) or "it ended without a word"
 
 
 def stop(

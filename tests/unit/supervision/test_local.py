@@ -5,12 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psutil
 import pytest
 
+from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner, started
 from headgate.storage.pausing import paused_since
@@ -122,7 +123,37 @@ def test_a_start_that_fails_says_what_the_job_said(
     with pytest.raises(NotAliveError, match="no such luck") as refused:
         launch(layout, Path("tiny.yml"), "lake")
     assert refused.value.exit_code == 6
-    assert "run.log" in refused.value.remedy
+    file = Path("tiny.yml").absolute()
+    assert refused.value.remedy == f"headgate logs {file} --root lake"
+    assert last_failure(layout) is None
+
+
+def test_a_start_that_needs_a_person_is_told_to_those_who_look_later(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A declaration that cannot be read: the process does not even know its pipeline."""
+    record_failure(layout, Failure(3, "of another start", "skip it", now()))
+    script = "import sys; print('tiny.yml:2: sorces', file=sys.stderr); sys.exit(2)"
+    monkeypatch.setattr(local, "HEADGATE", (sys.executable, "-c", script))
+    with pytest.raises(NotAliveError, match="sorces"):
+        launch(layout, Path("tiny.yml"), "lake")
+    told = last_failure(layout)
+    assert told is not None
+    assert (told.code, told.reason) == (2, "tiny.yml:2: sorces")
+
+
+def test_a_start_that_fails_says_what_the_job_has_recorded(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = now() + timedelta(minutes=1)
+    record_failure(layout, Failure(3, "a file is gone", "headgate files skip", later))
+    monkeypatch.setattr(local, "HEADGATE", (sys.executable, "-c", "import sys; sys.exit(3)"))
+    with pytest.raises(NotAliveError) as refused:
+        launch(layout, Path("tiny.yml"), "lake")
+    assert (refused.value.message, refused.value.remedy) == (
+        "a file is gone",
+        "headgate files skip",
+    )
 
 
 def test_a_start_shows_the_stages_of_its_job_and_they_are_no_error(
@@ -180,7 +211,7 @@ def test_a_job_that_lets_go_again_has_not_started(
     lease(layout, Owner.here(), released=True)
     script = f"""
 import sys, time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.files import Storage
 from headgate.storage.ownership import LAYERS, lease_path

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import OVER, state_of
-from headgate.airflow.triggers.stream_trigger import StreamTrigger
+from headgate.airflow.triggers.stream_trigger import SAID, START_AGAIN, StreamTrigger
 from headgate.spec.errors import HeadgateError
+from headgate.storage.failure import Failure, last_failure
 from headgate.storage.stopping import request_stop, stop_asked
 from headgate.supervision.claim import Claim, claim, claimed, give_up, was_left
-from headgate.supervision.keeping import Budget, Condition
+from headgate.supervision.keeping import NEEDS_A_PERSON, Budget, Condition, condition, step
 from headgate.supervision.launcher import Launcher
 
 if TYPE_CHECKING:
@@ -42,7 +43,10 @@ class StreamOperator(StreamTask):
     Exactly one driver runs whatever happens to tasks: the lease decides that, not Airflow. One that
     dies, ends by itself or makes no progress for ``stuck_after`` is replaced, each time after a
     longer pause; ``budget`` says how many of these are borne with before the task fails, with what
-    the driver said last. The task ends after ``rotate_after``; the next run adopts the driver.
+    the driver said last. One that ends for a reason that only a person can remove is not replaced:
+    the task fails at once, with the reason and the command to type, and the next run waits until
+    somebody starts the stream. The task ends after ``rotate_after``; the next run adopts the
+    driver.
     """
 
     def __init__(
@@ -75,9 +79,17 @@ class StreamOperator(StreamTask):
                 # By hand, while no triggerer was there to stop the stream.
                 self.log.info("the run %s is %s: its stream is stopped", before.by[1], state)
                 request_stop(layout)
+        reported = None if before is None else before.reported
         watch = _Watch(uuid.uuid4().hex, now + self.rotate_after)
-        claim(layout, Claim(watch.token, by, now))
-        self._watch(watch)
+        claim(layout, Claim(watch.token, by, now, reported=reported))
+        # Not by way of the triggerer: the task would be back within a second or two, and that is
+        # what a busy scheduler takes for a failure (PlainTrigger.SETTLES).
+        launcher, failure = self._launcher, last_failure(layout)
+        found = condition(launcher.probe(self._stream, now), stop_asked(layout), failure)
+        # A failure that no supervisor saw is no reason not to try.
+        if step(found, failure, reported) != "watch":
+            watch = self._start(launcher, watch, found, launcher.logs(self._stream, SAID))
+        self._watch(watch, reported)
 
     def resume(
         self, context: Context, event: dict[str, Any], token: str, until: str, crashes: list[str]
@@ -89,23 +101,26 @@ class StreamOperator(StreamTask):
             give_up(self._stream.layout, token)
             self.log.info("%s runs on; the next run looks after it", self.name)
             return
+        if event["event"] == "failed" and (failure := last_failure(self._stream.layout)):
+            self._report(token, failure)
         launcher = self._launcher
         now_there = [job.epoch for job in launcher.probe(self._stream, datetime.now(UTC))]
-        if now_there == event["epochs"]:
+        if event["event"] == "down" and now_there == event["epochs"]:
             watch = self._start(launcher, watch, event["condition"], event["said"])
         else:
             self.log.info("%s was started by somebody else meanwhile", self.name)
-        self._watch(watch)
+        held = claimed(self._stream.layout)
+        self._watch(watch, None if held is None else held.reported)
 
     def _start(
-        self, launcher: Launcher, watch: _Watch, condition: Condition, said: Sequence[str]
+        self, launcher: Launcher, watch: _Watch, found: Condition, said: Sequence[str]
     ) -> _Watch:
         """A driver in the place of one that is down; what that costs of the budget is in the
         result."""
-        if condition != "absent":
-            self.log.warning("%s: its driver is %s", self.name, condition)
+        if found not in ("absent", "failed"):
+            self.log.warning("%s: its driver is %s", self.name, found)
             watch = self._counted(watch, said)
-        if condition in ("dead", "stuck"):
+        if found in ("dead", "stuck"):
             # What is left of it is fenced anyway: it must not go on eating memory.
             with suppress(HeadgateError):
                 launcher.kill(self._stream)
@@ -113,10 +128,23 @@ class StreamOperator(StreamTask):
             self.log.info("starting %s", self.name)
             self.log.info("%s runs as %s", self.name, launcher.launch(self._stream))
         except HeadgateError as error:
+            if error.exit_code in NEEDS_A_PERSON:
+                now = datetime.now(UTC)
+                told = Failure(error.exit_code, error.message, error.remedy, now)
+                self._report(watch.token, last_failure(self._stream.layout) or told)
             if error.exit_code != _LEASE_HELD:
                 return self._counted(watch, [str(error)])
             self.log.info("%s was started by somebody else", self.name)
         return watch
+
+    def _report(self, token: str, failure: Failure) -> NoReturn:
+        """Ends with what a person has to do. The next run waits until somebody starts the stream.
+        Raises AirflowFailException: another attempt would end in the same way."""
+        give_up(self._stream.layout, token, reported=failure.at)
+        raise AirflowFailException(
+            f"{self.name} failed with exit code {failure.code}: {failure.reason}\n"
+            f"{failure.remedy}\n{START_AGAIN % self.name}"
+        )
 
     def _counted(self, watch: _Watch, said: Sequence[str]) -> _Watch:
         """With one crash more; raises AirflowFailException when it is one too many."""
@@ -132,7 +160,7 @@ class StreamOperator(StreamTask):
         self.log.warning("it said:\n%s", text)
         return replace(watch, crashes=crashes)
 
-    def _watch(self, watch: _Watch) -> None:
+    def _watch(self, watch: _Watch, reported: datetime | None) -> None:
         now = datetime.now(UTC)
         self.defer(
             trigger=StreamTrigger(
@@ -145,6 +173,7 @@ class StreamOperator(StreamTask):
                 wait=self.budget.pause(watch.crashes, now).total_seconds(),
                 interval=self.interval.total_seconds(),
                 stuck_after=self.stuck_after.total_seconds(),
+                reported=None if reported is None else reported.isoformat(),
             ),
             method_name="resume",
             kwargs={

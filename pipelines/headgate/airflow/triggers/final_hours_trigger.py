@@ -33,6 +33,7 @@ class FinalHoursTrigger(PlainTrigger):
         while True:
             try:
                 if found := await asyncio.to_thread(self.news):
+                    await self.settled()
                     yield event(dict(found))
                     return
             except (HeadgateError, OSError) as error:

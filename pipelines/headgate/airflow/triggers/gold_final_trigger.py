@@ -28,6 +28,7 @@ class GoldFinalTrigger(PlainTrigger):
         while True:
             try:
                 if await asyncio.to_thread(self.is_final):
+                    await self.settled()
                     yield event({"final_up_to": self._up_to.isoformat()})
                     return
             except (HeadgateError, OSError) as error:

@@ -13,22 +13,24 @@ from airflow.triggers.base import TriggerEvent
 from headgate.airflow.task_state import OVER, state_of
 from headgate.airflow.triggers.plain_trigger import PlainTrigger, event
 from headgate.spec.errors import HeadgateError
+from headgate.storage.failure import Failure, last_failure
 from headgate.storage.stopping import request_stop, stop_asked
 from headgate.supervision.claim import give_up, is_claimed_by
 from headgate.supervision.job_state import JobState
-from headgate.supervision.keeping import DOWN, Look, look
+from headgate.supervision.keeping import Look, look, step
 from headgate.supervision.launcher import Stream, launcher_of
 from headgate.supervision.words import line
 
 START_AGAIN = "Start it again: the DAG %s__control, or headgate start"
-_SAID = 20  # lines of the driver's log that a crash is reported with
+SAID = 20  # lines of the driver's log that a crash is reported with
 _QUIET = timedelta(minutes=1)
 
 
 class StreamTrigger(PlainTrigger):
     """Fires once: ``{"event": "down", "condition", "epochs", "said"}`` where a driver has to be
-    started (``epochs`` are those of the jobs that were seen), ``{"event": "rotated"}`` when its
-    time is over and the next run is to adopt the stream.
+    started (``epochs`` are those of the jobs that were seen), ``{"event": "failed"}`` where a
+    person has to do something first, ``{"event": "rotated"}`` when its time is over and the next
+    run is to adopt the stream. A failure of the time ``reported`` is no news.
 
     ``wait`` seconds are let pass before the first look, so that crashes do not follow each other
     at once. All times in seconds, ``until`` in ISO 8601.
@@ -46,6 +48,7 @@ class StreamTrigger(PlainTrigger):
         wait: float,
         interval: float,
         stuck_after: float,
+        reported: str | None = None,
     ) -> None:
         super().__init__(
             file=file,
@@ -57,6 +60,7 @@ class StreamTrigger(PlainTrigger):
             wait=wait,
             interval=interval,
             stuck_after=stuck_after,
+            reported=reported,
         )
         self._stream = Stream(Path(file), name, root)
         self._launcher = launcher_of(launcher)
@@ -65,6 +69,7 @@ class StreamTrigger(PlainTrigger):
         self._wait = wait
         self._interval = interval
         self._stuck_after = timedelta(seconds=stuck_after)
+        self._reported = datetime.fromisoformat(reported) if reported else None
         self._told = datetime.min.replace(tzinfo=UTC)
         self._news: object = None
 
@@ -74,15 +79,17 @@ class StreamTrigger(PlainTrigger):
         while True:
             now = datetime.now(UTC)
             try:
-                jobs, found = await asyncio.to_thread(self._look, now, seen)
+                jobs, found, failure = await asyncio.to_thread(self._look, now, seen)
             except (HeadgateError, OSError) as error:
                 # A full disk, a damaged document: nothing is known until that passes.
                 self.log.warning("cannot tell how %s is: %s", self._stream.name, error)
             else:
-                if found.condition in DOWN:
-                    yield event(await asyncio.to_thread(self._down, found, jobs))
+                if (next_ := step(found.condition, failure, self._reported)) != "watch":
+                    await self.settled()
+                    down = await asyncio.to_thread(self._down, found, jobs)
+                    yield event(down if next_ == "start" else {"event": "failed"})
                     return
-                self._tell(found, jobs, now)
+                self._tell(found, jobs, now, failure)
                 seen = found
             if now >= self._until:
                 yield event({"event": "rotated"})
@@ -112,27 +119,38 @@ class StreamTrigger(PlainTrigger):
         assert task is not None
         return state_of(task.dag_id, task.run_id, task.task_id)
 
-    def _look(self, now: datetime, before: Look | None) -> tuple[tuple[JobState, ...], Look]:
+    def _look(
+        self, now: datetime, before: Look | None
+    ) -> tuple[tuple[JobState, ...], Look, Failure | None]:
         jobs = self._launcher.probe(self._stream, now)
-        asked = stop_asked(self._stream.layout)
-        return jobs, look(jobs, now, before, stop_asked=asked, stuck_after=self._stuck_after)
+        layout = self._stream.layout
+        asked, failure = stop_asked(layout), last_failure(layout)
+        found = look(
+            jobs, now, before, stop_asked=asked, stuck_after=self._stuck_after, failure=failure
+        )
+        return jobs, found, failure
 
     def _down(self, seen: Look, jobs: tuple[JobState, ...]) -> dict[str, Any]:
         return {
             "event": "down",
             "condition": seen.condition,
             "epochs": [job.epoch for job in jobs],
-            "said": self._launcher.logs(self._stream, _SAID),
+            "said": self._launcher.logs(self._stream, SAID),
         }
 
-    def _tell(self, seen: Look, jobs: tuple[JobState, ...], now: datetime) -> None:
+    def _tell(
+        self, seen: Look, jobs: tuple[JobState, ...], now: datetime, failure: Failure | None
+    ) -> None:
         """A line for a new batch or another condition, and where nothing happens one a minute."""
         news = seen.condition, [job.n for job in jobs]
         if news == self._news and now - self._told < _QUIET:
             return
         self._news, self._told = news, now
+        name = self._stream.name
+        if seen.condition == "failed" and failure is not None:
+            told = f"{failure.reason}\n{failure.remedy}"
+            self.log.warning("%s waits for a person: %s\n%s", name, told, START_AGAIN % name)
         if seen.condition == "resting":
-            name = self._stream.name
             self.log.info("%s rests: somebody asked it to stop. %s", name, START_AGAIN % name)
         for job in jobs:
             if job.is_alive and job.is_open:
