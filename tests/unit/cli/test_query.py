@@ -11,8 +11,9 @@ import pytest
 from rich.console import Console
 
 from headgate.cli.rows import MOST, print_rows, shown
+from headgate.spec.load import load
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import Lake
+from tests.unit.ledger.conftest import DECLARATION, NOON, Lake
 
 OfLake = tuple[str, str, str]
 
@@ -96,6 +97,75 @@ def test_a_name_of_this_program_is_no_table(ask: Ask, lake: Lake, of_lake: OfLak
     code, _, err = ask("query", pipeline, "SELECT * FROM pipeline", *root)
     assert code == 2
     assert "does not exist" in err
+
+
+@pytest.fixture
+def two(lake: Lake, tmp_path: Path) -> None:
+    """Another pipeline under the same root, with one gold row that counts 5."""
+    file = tmp_path / "other.yml"
+    file.write_text(DECLARATION.replace("pipeline: tiny", "pipeline: other"))
+    other = Lake(tmp_path / "lake", load(file))
+    other.commit("gold/per_minute", 1, [{"window_start": NOON, "events": 5}], {"final": 1})
+
+
+SUMS = "SELECT t.events, u.events FROM {} t JOIN {} u USING (window_start)"
+
+
+@pytest.mark.parametrize(
+    ("pipelines", "one", "another"),
+    [
+        ([], "tiny.gold.per_minute", "other.gold.per_minute"),
+        ([], '"tiny".gold."per_minute"', "Other . GOLD . per_minute"),
+        (["tiny", "other"], "tiny.gold.per_minute", "other.gold.per_minute"),
+        (["./tiny.yml", "other"], "tiny.gold.per_minute", "other.gold.per_minute"),
+        (["tiny"], "per_minute", "other.gold.per_minute"),
+        (["tiny"], "tiny.gold.per_minute", "other.gold.per_minute"),
+    ],
+)
+def test_tables_of_several_pipelines(
+    ask: Ask, two: None, pipelines: list[str], one: str, another: str
+) -> None:
+    code, out, err = ask("query", *pipelines, SUMS.format(one, another), "--json")
+    assert code == 0, err
+    assert last_object(out)["rows"] == [[2, 5]]
+
+
+def test_sessions_are_found_in_silver(ask: Ask, two: None) -> None:
+    """What `session` is refused for names this."""
+    gap = "time - lag(time) OVER (ORDER BY time) < INTERVAL 10 MINUTE"
+    sql = f"SELECT count(*) FILTER (NOT coalesce(near, false)) FROM (SELECT {gap} AS near FROM %s)"
+    assert last_object(ask("query", sql % "tiny.silver.good", "--json")[1])["rows"] == [[1]]
+
+
+def test_quarantine_and_files_need_no_layer(ask: Ask, two: None) -> None:
+    sql = "SELECT q.time FROM tiny.quarantine q JOIN tiny.quarantine.events USING (time)"
+    assert len(last_object(ask("query", sql, "--json")[1])["rows"]) == 1
+    sql = "SELECT g.files FROM (SELECT 1 AS files) g, other.files LIMIT 0"
+    assert ask("query", sql, "--json")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["SELECT * FROM ohter.gold.per_minute"], 'did you mean "other"'),
+        (["tiny", "othr", "SELECT 1"], 'did you mean "other"'),
+        (["tiny", "other", "SELECT * FROM per_minute"], "tiny.gold.per_minute, tiny.late"),
+        (["SELECT * FROM other.gold.per_minut"], "tables: other.bronze.events"),
+        (["SELECT * FROM per_minute"], "headgate list"),
+        (["tiny"], "no SQL is given"),
+        (["SELECT * FROM tiny.gold.per_minute, 'secret.csv'"], "no files and no network"),
+    ],
+)
+def test_what_is_not_there_is_said(ask: Ask, two: None, arguments: list[str], says: str) -> None:
+    Path("secret.csv").write_text("word\nhunter2\n")
+    code, out, err = ask("query", *arguments)
+    assert (code, out) == (2, "")
+    assert says in err
+
+
+def test_a_name_in_text_or_a_comment_is_no_pipeline(ask: Ask, two: None) -> None:
+    sql = "SELECT 'ohter.gold.x' /* ohter.gold.x */ -- ohter.gold.x"
+    assert ask("query", sql)[0] == 0
 
 
 @pytest.mark.parametrize("value", ["[/red]", "[bold]x[/bold]", "postgres:x:101", ":smile:"])

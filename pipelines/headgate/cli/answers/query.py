@@ -1,16 +1,16 @@
-"""``headgate query``: SQL over all tables of a pipeline, by name, without a JVM."""
+"""``headgate query``: SQL over all tables of pipelines, by name, without a JVM."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from headgate.cli import declaration, exit_codes
-from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
+from headgate.cli.options import DEFAULT_ROOT, Json, Root, command
 from headgate.cli.output import console, print_json
 from headgate.cli.rows import as_text, print_rows
 from headgate.spec.errors import HeadgateError
@@ -27,6 +27,14 @@ HIDDEN = "_state"
 READING = ("SELECT", "EXPLAIN", "PRAGMA", "MULTI")
 """Statements that answer; MULTI is what DuckDB makes of a PIVOT. SHOW and DESCRIBE are SELECTs."""
 
+LAYERS = ("bronze", "silver", "gold", "late", "quarantine", "_headgate")
+_NO_TABLES = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_FULL_NAME = re.compile(
+    rf'(?<![\w."])"?(\w+)"?\s*\.\s*'
+    rf'(?:"?(?:{"|".join(LAYERS)})"?\s*\.|"?(?:quarantine|files)"?(?![\w."]))',
+    re.IGNORECASE,
+)
+
 
 class QueryError(HeadgateError):
     exit_code: ClassVar[int] = 2
@@ -34,6 +42,19 @@ class QueryError(HeadgateError):
 
 class DamagedTableError(HeadgateError):
     exit_code: ClassVar[int] = exit_codes.LOG_GAP
+
+
+@dataclass(frozen=True)
+class Queried:
+    """A pipeline whose tables are asked; ``word`` is what it was called."""
+
+    word: str
+    pipeline: Pipeline
+    layout: Layout
+
+    @property
+    def root(self) -> str:
+        return self.layout.storage.root.rpartition("/")[0]
 
 
 @dataclass(frozen=True)
@@ -61,23 +82,71 @@ def tables(pipeline: Pipeline) -> Iterator[Named]:
 
 
 def query(
-    pipeline: PipelineName,
-    sql: Annotated[str, typer.Argument(help='For example "SELECT * FROM gold.bids_per_minute".')],
+    pipelines: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PIPELINE",
+            help="Declarations' paths, or their names.",
+            show_default=False,
+            default_factory=list,
+        ),
+    ],
+    sql: Annotated[
+        str,
+        typer.Argument(metavar="SQL", help='For example "SELECT * FROM gold.bids_per_minute".'),
+    ],
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Ask the tables with SQL. They are bronze.SOURCE, silver.T, gold.T, late.T, quarantine, files;
-    the SQL is DuckDB's, and only reads."""
-    declared = declaration.load(pipeline)
-    columns, rows = select(declared, Layout.of(root, declared.name), sql)
+    """Ask the tables with SQL. They are bronze.SOURCE, silver.T, gold.T, late.T, quarantine, files
+    of one PIPELINE; of several, PIPELINE.gold.T and so on, and no PIPELINE need stand before the
+    SQL. It is DuckDB's, and only reads."""
+    given = [_called(word, root) for word in pipelines]
+    if not given and re.fullmatch(r"[\w./-]+", sql):
+        raise QueryError(
+            f"no SQL is given, only {sql!r}",
+            remedy=command("query", sql, root, "SHOW ALL TABLES"),
+        )
+    known = {each.pipeline.name for each in given}
+    named = [_called(name, root) for name in _pipelines_in(sql) if name not in known]
+    columns, rows = answer([*given, *named], sql, short=given[0] if len(given) == 1 else None)
     if json:
         print_json({"columns": columns, "rows": [[_plain(v) for v in row] for row in rows]})
         return
     print_rows(console(), columns, rows)
 
 
+def _called(word: str, root: str) -> Queried:
+    pipeline = declaration.load(word)
+    return Queried(word, pipeline, Layout.of(root, pipeline.name))
+
+
+def _pipelines_in(sql: str) -> list[str]:
+    """The pipelines that full names of tables begin with, each once. Of ``x.files`` the first part
+    may also be another name for a table: then it is no pipeline's."""
+    found = dict.fromkeys(
+        (match[1].lower(), len(re.findall(r"\.", match[0])) > 1)
+        for match in _FULL_NAME.finditer(_NO_TABLES.sub(" ", sql))
+    )
+    stems = {path.stem for path in declaration.declarations()}
+    return list(
+        dict.fromkeys(
+            name for name, full in found if name not in LAYERS and (full or name in stems)
+        )
+    )
+
+
 def select(pipeline: Pipeline, layout: Layout, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Columns and rows of a query, which reads these tables and nothing else.
+    """What :func:`answer` gives, of one pipeline."""
+    queried = Queried(pipeline.name, pipeline, layout)
+    return answer([queried], sql, short=queried)
+
+
+def answer(
+    queried: Sequence[Queried], sql: str, *, short: Queried | None
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Columns and rows of a query, which reads tables of these pipelines and nothing else; of
+    ``short``, also by names without the pipeline's.
 
     Raises QueryError with what is wrong and the tables that there are.
     """
@@ -88,17 +157,19 @@ def select(pipeline: Pipeline, layout: Layout, sql: str) -> tuple[list[str], lis
     try:
         _check_reads_only(connection, sql)
         connection.execute("SET TimeZone = 'UTC'")
-        _open_tables(connection, pipeline, layout, sql)
+        for each in queried:
+            _open_tables(connection, each, sql, short=each is short)
         connection.execute("SET enable_external_access = false; SET lock_configuration = true")
-        answer = connection.execute(sql)
-        return [column[0] for column in answer.description or ()], answer.fetchall()
+        answered = connection.execute(sql)
+        return [column[0] for column in answered.description or ()], answered.fetchall()
     except duckdb.PermissionException as error:
+        names = ", ".join(each.pipeline.name for each in queried) or "pipelines"
         raise QueryError(
-            f"a query reads the tables of {pipeline.name}, no files and no network:\n{error}",
-            remedy=_tables_are(pipeline),
+            f"a query reads the tables of {names}, no files and no network:\n{error}",
+            remedy=_tables_are(queried, short),
         ) from error
     except duckdb.Error as error:
-        raise QueryError(str(error), remedy=_tables_are(pipeline)) from error
+        raise QueryError(str(error), remedy=_tables_are(queried, short)) from error
 
 
 def _check_reads_only(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
@@ -115,50 +186,69 @@ def _check_reads_only(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         )
 
 
-def _tables_are(pipeline: Pipeline) -> str:
-    known = ", ".join(f"{t.schema}.{t.name}" for t in tables(pipeline) if t.schema[0] != "_")
-    return f"tables: {known}, quarantine, files"
+def _tables_are(queried: Sequence[Queried], short: Queried | None) -> str:
+    if not queried:
+        return "name tables as PIPELINE.gold.TABLE; pipelines are in: headgate list"
+    known: list[str] = []
+    for each in queried:
+        before = "" if each is short else f"{each.pipeline.name}."
+        layers = [t for t in tables(each.pipeline) if t.schema[0] != "_"]
+        known += [f"{before}{t.schema}.{t.name}" for t in layers]
+        known += [f"{before}{name}" for name in ("quarantine", "files")]
+    return f"tables: {', '.join(known)}"
 
 
 def _open_tables(
-    connection: duckdb.DuckDBPyConnection, pipeline: Pipeline, layout: Layout, sql: str
+    connection: duckdb.DuckDBPyConnection, queried: Queried, sql: str, *, short: bool
 ) -> None:
     """Views of the tables that the query mentions: opening a log takes time, so no others."""
     words = set(re.findall(r"\w+", sql.lower()))
     every = bool(words & {"show", "information_schema", "duckdb_views"})
-    for table in tables(pipeline):
+    name = queried.pipeline.name
+    catalogs = ["memory"] if short else []
+    if not short or name in _pipelines_in(sql):
+        connection.execute(f"""ATTACH ':memory:' AS "{name}" """)
+        catalogs.append(name)
+    for table in tables(queried.pipeline):
         if every or table.name in words or table.bare in words:
-            _open(connection, table, layout, pipeline)
+            _open(connection, table, queried, catalogs)
 
 
 def _open(
-    connection: duckdb.DuckDBPyConnection, table: Named, layout: Layout, pipeline: Pipeline
+    connection: duckdb.DuckDBPyConnection, table: Named, queried: Queried, catalogs: Sequence[str]
 ) -> None:
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
+    name, layout = queried.pipeline.name, queried.layout
     uri = layout.storage.uri(table.path)
     try:
         data = DeltaTable(uri).to_pyarrow_dataset()
     except TableNotFoundError as error:
+        again = command("run", queried.word, queried.root, "--once")
         raise HeadgateError(
-            f"{pipeline.name} has no tables under {layout.storage.root}",
-            remedy="headgate run PIPELINE --once, or name its folder with --root",
+            f"{name} has no tables under {layout.storage.root}",
+            remedy=f"{again}, or name its folder with --root",
         ) from error
     except DeltaError as error:
         raise DamagedTableError(
             f"{uri} cannot be read: {str(error).splitlines()[0]}",
-            remedy="see what is damaged and what would mend it: headgate repair PIPELINE --dry-run",
+            remedy="see what is damaged and what would mend it: "
+            + command("repair", queried.word, queried.root, "--dry-run"),
         ) from error
     hidden = f" EXCLUDE ({HIDDEN})" if HIDDEN in data.schema.names else ""
-    held = f"{table.schema}__{table.name}"
+    held = f"{name}__{table.schema}__{table.name}"
     connection.register(held, data)
-    connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{table.schema}"')
-    connection.execute(
-        f'CREATE VIEW "{table.schema}"."{table.name}" AS SELECT *{hidden} FROM "{held}"'
-    )
-    if table.bare:
-        connection.execute(f'CREATE VIEW main."{table.bare}" AS SELECT *{hidden} FROM "{held}"')
+    for catalog in catalogs:
+        places = [
+            f'"{table.schema}"."{table.name}"',
+            *([f'main."{table.bare}"'] * bool(table.bare)),
+        ]
+        connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{catalog}"."{table.schema}"')
+        for place in places:
+            connection.execute(
+                f'CREATE VIEW "{catalog}".{place} AS SELECT *{hidden} FROM temp.main."{held}"'
+            )
 
 
 def _plain(value: object) -> object:
