@@ -57,7 +57,7 @@ def test_the_page_and_its_buttons(site: Site, tmp_path: Path) -> None:
             airflow.wait(lambda: shows(f"{action}: done"), f"{label} was not carried out")
 
         airflow.wait(lambda: shows("readings", "running"), "the page does not show it")
-        taken = len(savepoints(site.layout))
+        taken, restarts = len(savepoints(site.layout)), site.jobs[0].restarts
         press("Savepoint", "savepoint")
         assert len(savepoints(site.layout)) == taken + 1
         if IN_FULL:
@@ -69,6 +69,7 @@ def test_the_page_and_its_buttons(site: Site, tmp_path: Path) -> None:
             press("Restore…", "start from savepoint")
             restored = site.wait_for_owner(other_than=restarted)
             assert site.jobs[0].state == "running"
+            assert site.jobs[0].restarts == restarts, "somebody asked for all of that"
             press("Take over", "take over")
             site.wait_for_owner(other_than=restored)
             press("Stop", "stop")

@@ -20,7 +20,8 @@ Stop, restart, savepoints: trigger **{name}__control**. From a shell: `headgate 
 """
 
 CONTROL = """\
-Asks something of the stream **{name}**, once: start, stop, restart, take over.
+Asks something of the stream **{name}**, once. No action is chosen beforehand; only *start from
+savepoint* needs a savepoint: its id, or `latest`.
 
 A stop lasts until somebody starts the stream again; `{name}__stream` leaves it at rest meanwhile.
 *Pause*, *clear*, *mark* and *delete* do to these runs what they do to any other DAG's; a cleared
