@@ -88,10 +88,7 @@ def everything(root: Path) -> dict[str, list[str]]:
     tables += ["quarantine/raw", *(f"{kind}/{name}" for kind in ("late", "gold") for name in GOLD)]
     found = {}
     for table in tables:
-        rows = [
-            {k: v for k, v in row.items() if k not in ("updated_at", "_state")}
-            for row in read(root, table)
-        ]
+        rows = [{k: v for k, v in row.items() if k != "updated_at"} for row in read(root, table)]
         found[table] = sorted(map(repr, rows))
     return found
 

@@ -90,7 +90,7 @@ def parsed(record: Record) -> dict[str, Any]:
 
 def plain(row: Row) -> dict[str, Any]:
     """A gold row as JSON has it."""
-    found = {k: v for k, v in row.items() if k != "_state"}
+    found = dict(row)
     for name, value in found.items():
         if isinstance(value, datetime):
             found[name] = value.astimezone(UTC).isoformat(timespec="microseconds")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -16,10 +17,12 @@ from headgate.ledger import balance
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import savepoints
+from headgate.spec.digest import meaning_of, table_digests
 from headgate.spec.load import load
 from headgate.spec.model import Pipeline
 from headgate.tables import catching_up
 from headgate.tables.history import batches
+from headgate.tables.table import Table
 from tests.oracle import Closing, judge
 from tests.support.engine import Engine
 from tests.support.events import readings
@@ -91,7 +94,7 @@ def rows(root: Path, pipeline: Pipeline) -> dict[str, list[str]]:
     their last bits."""
 
     def text(row: dict[str, object]) -> str:
-        said = {k: v for k, v in row.items() if k not in ("updated_at", "_state")}
+        said = {k: v for k, v in row.items() if k != "updated_at"}
         return repr({k: f"{v:.9g}" if isinstance(v, float) else v for k, v in said.items()})
 
     return {path: sorted(map(text, read(root, path))) for path in pipeline.definitions}
@@ -185,4 +188,24 @@ def test_a_table_that_was_not_there_begins_with_the_first_batch(
     engine.catch_up()
     engine = Engine(spark, declare(tmp_path, landing.folder), engine.root)
     go_on(engine)
+    assert differences(engine.root, judge(landing.records(), rules())) == {}
+
+
+def test_gold_that_shows_states_is_built_anew_without_them(
+    spark: SparkSession, tmp_path: Path, prepared: Prepared, landing: Landing
+) -> None:
+    """As an earlier version had it: nothing is folded on from there."""
+    engine = prepared(tmp_path)
+    pipeline, storage = engine.pipeline, engine.layout.storage
+    for name, stage in engine.medallion.gold.items():
+        shutil.rmtree(storage.uri(stage.gold.name))
+        named = pa.schema(stage.gold.handle.schema().to_arrow())
+        made = table_digests(meaning_of(pipeline), gold_layout=1)[f"gold/{name}"]
+        former = Table(storage, stage.gold.name, pipeline=pipeline.name)
+        schema = named.append(pa.field("_state", pa.struct([("n", pa.int64())])))
+        former.create(schema, made, time_column="window_start")
+    with pytest.raises(DefinitionChangedError) as told:
+        Engine(spark, pipeline, engine.root)
+    assert "headgate upgrade PIPELINE" in told.value.remedy
+    go_on(upgraded(engine, pipeline))
     assert differences(engine.root, judge(landing.records(), rules())) == {}

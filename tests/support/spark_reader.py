@@ -50,7 +50,7 @@ def main(table: str, target: str) -> None:
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
         .config("spark.local.dir", str(scratch))
     )
-    rows = builder.getOrCreate().read.format("delta").load(table).drop("_state").toArrow()
+    rows = builder.getOrCreate().read.format("delta").load(table).toArrow()
     pq.write_table(rows, target)
 
 

@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 
 from headgate.failpoints import failpoint
 from headgate.gold.stage import GoldStage
-from headgate.tables.data_file import FINAL
+from headgate.tables.data_file import FINAL, STATE
+from headgate.tables.open_rows import open_rows
 from headgate.tables.staging import stage
 from headgate.tables.state import State, add_counts, commit_time
 
@@ -24,16 +25,14 @@ def close_windows(gold: GoldStage, operation: int, now: datetime) -> State:
     held = table.refresh()
     if held.operation >= operation:
         return held
-    opened = gold.open_files()
+    opened = open_rows(table)
     at = commit_time(now)
     state = replace(held.held("operation", table.epoch), operation=operation, at=at)
-    if not opened:
+    if not opened.live:
         return table.commit(state)
-    rows = gold.rows(opened)
+    rows = gold.rows(opened.files)
     last = rows.agg(F.max(F.unix_micros("window_end"))).first()
-    closed = rows.withColumn(FINAL, F.lit(True)).withColumn(
-        "_state", F.lit(None).cast(rows.schema["_state"].dataType)
-    )
+    closed = rows.drop(STATE).withColumn(FINAL, F.lit(True))
     staged = stage(table, state, closed, time_column="window_start")
     failpoint("operation.staged")
     ends = [end for end in (last[0] if last else None, held.closed_through) if end is not None]
@@ -43,4 +42,4 @@ def close_windows(gold: GoldStage, operation: int, now: datetime) -> State:
         changed_at=at,
         total=add_counts(held.total, {"final": sum(f.rows for f in staged)}),
     )
-    return table.commit(state, add=staged, remove=opened)
+    return table.commit(state, add=staged, remove=opened.live)

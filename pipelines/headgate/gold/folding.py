@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from headgate.gold.measures import fold, merged, state_type, value
 from headgate.gold.schema import gold_type
 from headgate.spec.model import GoldTable, Measure
+from headgate.tables.data_file import STATE
 from headgate.tables.projection import Projection
 
 _WINDOW = ("window_start", "window_end")
@@ -37,21 +38,21 @@ class Folding:
         self._joined = F.expr(_all_merged(measures, "collect_list(new)")).alias("new")
         open_key = F.struct(*_WINDOW, *(f"`{b.name}`" for b in table.by)).alias("_key")
         self._old = Projection(
-            open_key, F.col("_state").alias("old"), F.col("updated_at").alias("old_update")
+            open_key, F.col(STATE).alias("old"), F.col("updated_at").alias("old_update")
         )
         touched = F.when(F.col("new").isNotNull(), F.col("now"))
         self._merged = Projection(
             F.col("_key.*"),
-            F.struct(*(_merge(m) for m in measures)).alias("_state"),
+            F.struct(*(_merge(m) for m in measures)).alias(STATE),
             touched.otherwise(F.col("old_update")).alias("updated_at"),
             (F.unix_micros("_key.window_end") <= F.col("threshold")).alias("final"),
         )
-        values = (F.expr(value(m, f"_state.`{m.name}`")).alias(m.name) for m in measures)
+        values = (F.expr(value(m, f"{STATE}.`{m.name}`")).alias(m.name) for m in measures)
         self._measured = Projection("*", *values)
         computed = {c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in table.columns}
         computed["revision"] = F.lit(0)
-        computed["_state"] = F.when(~F.col("final"), F.col("_state"))
-        names = gold_type(table).fieldNames()
+        computed[STATE] = F.when(~F.col("final"), F.col(STATE))
+        names = (*gold_type(table).fieldNames(), STATE)
         self._columns = Projection(
             *(computed.get(name, F.col(f"`{name}`")).alias(name) for name in names)
         )
@@ -69,7 +70,8 @@ class Folding:
         return self._old.of(open_rows)
 
     def folded(self, partials: DataFrame, opened: DataFrame, moment: DataFrame) -> DataFrame:
-        """The rows of ``gold_type`` after a batch: every open window, on with what came.
+        """The rows of ``gold_type`` and their states after a batch: every open window, on with what
+        came.
 
         ``moment`` has one row: ``now`` and ``threshold``, the window ends up to which windows are
         final now (microseconds). It is a frame, not a literal, because a literal that changes

@@ -12,16 +12,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from headgate.gold.folding import Folding, moment
-from headgate.gold.schema import gold_type, late_type
+from headgate.gold.schema import gold_type, late_type, state_field
 from headgate.gold.windows import Windowing
 from headgate.spec.model import GoldTable
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.catching_up import files_of, steps
-from headgate.tables.data_file import FINAL, DataFile
+from headgate.tables.data_file import DataFile
 from headgate.tables.frames import Rows, arrow_schema, micros, row_type
-from headgate.tables.live_files import partition_files
-from headgate.tables.log import Commit, read_commit
+from headgate.tables.log import Commit
+from headgate.tables.open_rows import open_rows
 from headgate.tables.projection import Projection
 from headgate.tables.shape import Shape
 from headgate.tables.staging import Prepared, prepare_together, stage
@@ -44,7 +44,7 @@ class GoldStage:
         self.late = Table(storage, Layout.late(declared.name), pipeline=pipeline)
         self.gold = Table(storage, Layout.gold(declared.name), pipeline=pipeline)
         self._silver_rows = Rows(spark, self.silver)
-        self._gold_rows = Rows(spark, self.gold)
+        self._gold_rows = Rows(spark, self.gold, state_field(declared))
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -76,19 +76,19 @@ class GoldStage:
     def _prepare_gold(self, held: State, group: Sequence[Commit], now: datetime) -> Prepared:
         last = group[-1].state
         state = held.absorbing(last.n, now, closing=last.closing)
-        opened = self.open_files()
+        opened = open_rows(self.gold)
         observed = Observation()
         pairs = self._pairs(files_of(group), held).observe(observed, *self._counts)
         rows = self._folding.folded(
             self._folding.partial_states(pairs.where(F.col("_late").isNull())),
-            self._folding.open_states(self.rows(opened)),
+            self._folding.open_states(self.rows(opened.files)),
             moment(self._spark, now, self._threshold(last.closing)),
         )
         staged = stage(self.gold, state, rows, time_column="window_start")
         counts = {k: int(v or 0) for k, v in observed.get.items()}
         counts["final"] = sum(f.rows for f in staged if f.is_final)
         state = state.counting(counts, changed=bool(counts["folded"] or counts["final"]))
-        return Prepared(self.gold, state, add=staged, remove=opened)
+        return Prepared(self.gold, state, add=staged, remove=opened.live)
 
     def _prepare_late(self, held: State, group: Sequence[Commit], now: datetime) -> Prepared | None:
         late = self.late.refresh()
@@ -105,14 +105,8 @@ class GoldStage:
         counted = state.counting({"late": sum(f.rows for f in staged)})
         return Prepared(self.late, counted, staged)
 
-    def open_files(self) -> tuple[DataFile, ...]:
-        """The files of the open rows, as their commit described them."""
-        opened = partition_files(self.gold.handle, FINAL, False)
-        last = read_commit(self.gold.storage, self.gold.state.data_commit) if opened else None
-        described = {file.path: file for file in last.files} if last else {}
-        return tuple(described.get(file.path, file) for file in opened)
-
     def rows(self, files: Sequence[DataFile]) -> DataFrame:
+        """Rows of gold with their states."""
         return self._gold_rows.of(files)
 
     def _pairs(self, files: Sequence[DataFile], held: State) -> DataFrame:

@@ -19,7 +19,7 @@ from headgate.failpoints import failpoint
 from headgate.storage.files import Storage
 from headgate.tables.arrow import attempt_folder, describe
 from headgate.tables.damage import damaged_file, require_sound
-from headgate.tables.data_file import DataFile, merged_name
+from headgate.tables.data_file import STATE, DataFile, merged_name
 from headgate.tables.errors import DamagedFileError
 from headgate.tables.live_files import live_paths
 from headgate.tables.state import State, commit_time
@@ -112,10 +112,12 @@ def _batches(storage: Storage, file: DataFile, schema: pa.Schema) -> Iterator[pa
     try:
         with storage.open(file.path) as source:
             parquet = pq.ParquetFile(source, page_checksum_verification=True)
-            if not _is_same(pa.struct(parquet.schema_arrow), pa.struct(schema)):
+            # Final rows have no state, but where their batch left other rows open, a place for it.
+            found = [field for field in parquet.schema_arrow if field.name != STATE]
+            if not _is_same(pa.struct(found), pa.struct(schema)):
                 raise damaged_file(storage.uri(file.path), "has other columns than its table")
             for batch in parquet.iter_batches(_ROWS):
-                yield batch.cast(schema)
+                yield batch.select(schema.names).cast(schema)
     except (OSError, pa.ArrowException) as error:
         what = f"cannot be read: {str(error).splitlines()[0]}"
         raise damaged_file(storage.uri(file.path), what) from error

@@ -26,7 +26,6 @@ from headgate.tables.projection import Projection
 from headgate.tables.table import Table
 
 _PATH = {"gold": Layout.gold, "late": Layout.late, "quarantine": Layout.quarantine}
-STATE = "_state"
 ROWS_PER_STEP = 100_000
 """Commits are published together up to this many rows, so a long backlog takes few steps."""
 LOOKED_AT_MOST = 1000
@@ -153,7 +152,7 @@ class PublishStage:
         publication = self.publication
         if publication.layer == "quarantine":
             return of_quarantine(publication, self._pipeline.source.place)
-        columns = [name for name in row_type(self.source).fieldNames() if name != STATE]
+        columns = row_type(self.source).fieldNames()
         if publication.layer == "late":
             return of_late(publication, columns)
         by = [b.name for b in self._pipeline.gold[publication.table].by]

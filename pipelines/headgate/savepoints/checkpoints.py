@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.cut import Cut, Standing, cut
-from headgate.tables.data_file import FINAL
+from headgate.tables.data_file import STATE
 from headgate.tables.history import lineage
-from headgate.tables.live_files import partition_files
 from headgate.tables.log import entry_path
+from headgate.tables.open_rows import open_rows
 from headgate.tables.state import time_of
 
 
@@ -120,9 +120,9 @@ def _replay(at: Cut) -> list[Replay]:
 def _open_windows(at: Cut, path: str) -> list[OpenWindow]:
     table = at.tables[path].table
     found: dict[tuple[datetime, datetime], list[int]] = defaultdict(lambda: [0, 0])
-    for file in partition_files(table.handle, FINAL, False):
+    for file in open_rows(table).files:
         with table.storage.open(file.path) as source:
-            rows = pq.read_table(source, columns=["window_start", "window_end", "_state"])
+            rows = pq.read_table(source, columns=["window_start", "window_end", STATE])
         for start, end in set(zip(*(rows.column(i).to_pylist() for i in (0, 1)), strict=True)):
             of_window = pc.equal(rows.column(0), pa.scalar(start, rows.schema[0].type))
             state = rows.filter(of_window)

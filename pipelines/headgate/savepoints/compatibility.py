@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
+from headgate.spec.digest import GOLD_LAYOUT
 from headgate.spec.quantities import format_duration
 
 Verdict = Literal["resume", "new", "rebuild", "reread", "refuse", "left"]
@@ -31,7 +32,8 @@ class TablePlan:
 @dataclass(frozen=True)
 class Deployed:
     """A table that is there: the digest that it was made as, and what that stood for, if the
-    declaration of then is still kept (``spec.digest.Meaning``)."""
+    declaration of then is still kept (``spec.digest.Meaning``, and the ``layout`` that gold had).
+    """
 
     definition: str
     meaning: Named | None
@@ -105,6 +107,9 @@ def _reasons(path: str, before: Named | None, after: Named) -> Iterator[str]:
         return
     if before["version"] != after["version"]:
         yield "this version of Headgate means something else by the same declaration"
+    if before.get("layout", GOLD_LAYOUT) != GOLD_LAYOUT:
+        yield "an earlier version of Headgate laid it out in another way"
+        return
     own = list(_differences(_section(before, path) or {}, _section(after, path) or {}))
     yield from own
     if not own and (above := _above(after, path)) is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from headgate.savepoints.compatibility import Deployed, TablePlan, Verdict, compare, worst
 from headgate.savepoints.declarations import all_kept, declaration_of
 from headgate.sources.files.again import gone_files
-from headgate.spec.digest import Meaning, meaning_of
+from headgate.spec.digest import GOLD_LAYOUT, Meaning, meaning_of, table_digests
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.cut import tables_of
@@ -69,11 +69,12 @@ def _bronze(pipeline: Pipeline) -> str:
 
 
 def _by_table(kept: Mapping[str, Pipeline]) -> dict[tuple[str, str], Meaning]:
-    return {
-        (path, definition): meaning_of(pipeline)
-        for pipeline in kept.values()
-        for path, definition in pipeline.definitions.items()
-    }
+    found: dict[tuple[str, str], Meaning] = {}
+    for meant in map(meaning_of, kept.values()):
+        for layout in range(1, GOLD_LAYOUT + 1):
+            made = {**meant, "layout": layout}
+            found |= dict.fromkeys(table_digests(meant, layout).items(), made)
+    return found
 
 
 def _holds_everything(layout: Layout, pipeline: Pipeline) -> bool:

@@ -27,6 +27,8 @@ from headgate.spec.tokens import canonical
 
 # Raised when the meaning of a declaration changes without its text changing.
 MEANING_VERSION = 1
+# Raised when gold tables of the same meaning are laid out in another way. 2: without ``_state``.
+GOLD_LAYOUT = 2
 # What does not change which rows a table has: where a source lies, how it is reached, how much is
 # taken at a time, how work is spread, what is expected of a source's health.
 _NOT_MEANT: dict[type, tuple[str, ...]] = {
@@ -74,8 +76,9 @@ def digest(meant: Meaning) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def table_digests(meant: Meaning) -> dict[str, str]:
+def table_digests(meant: Meaning, gold_layout: int = GOLD_LAYOUT) -> dict[str, str]:
     """The digest of each table, by its path: of what is declared of it and of all above it."""
+    layout = {} if gold_layout == 1 else {"layout": gold_layout}
     common = {"version": meant["version"], "pipeline": meant["pipeline"]}
     digests: dict[str, str] = {}
     for name, source in meant["sources"].items():
@@ -86,7 +89,7 @@ def table_digests(meant: Meaning) -> dict[str, str]:
         digests[f"silver/{name}"] = digest({"above": above, "silver": table})
     for name, table in meant["gold"].items():
         above = digests[f"silver/{table['silver']}"]
-        digests[f"gold/{name}"] = digest({"above": above, "gold": table})
+        digests[f"gold/{name}"] = digest({"above": above, "gold": table, **layout})
         digests[f"late/{name}"] = digests[f"gold/{name}"]
     return digests
 

@@ -57,6 +57,8 @@ def require_present(table: Table) -> None:
     """
     sizes = {stat.path: stat.size for stat in table.storage.list("data", recursive=True)}
     for file in live_files(table.handle):
+        if not file.is_ours and (stat := table.storage.stat(file.path)):
+            sizes[file.path] = stat.size
         if (size := sizes.get(file.path)) != file.size:
             what = "is missing" if size is None else f"has {size:,} bytes, had {file.size:,}"
             raise damaged_file(table.storage.uri(file.path), what)

@@ -12,6 +12,9 @@ from deltalake.transaction import AddAction, RemoveAction
 
 FINAL = "final"
 """What gold is partitioned by: whether a row can still change by the flow of events."""
+STATE = "_state"
+"""What an open row is folded on from: a column that gold's files have and its log does not name, so
+that no reader shows it (docs/adr/0014)."""
 
 Bounds = tuple[datetime, datetime]
 _ATTEMPT = re.compile(r"data/\d+-\d+-")

@@ -11,7 +11,7 @@ from functools import cached_property
 import pyarrow as pa
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from headgate.storage.globs import literal
 from headgate.tables.damage import require_sound
@@ -38,11 +38,13 @@ def arrow_schema(type_: StructType) -> pa.Schema:
 
 class Rows:
     """Reads files of a table that its log names: no listing, no inference. The table must be
-    there at the first read; its columns do not change under a driver."""
+    there at the first read; its columns do not change under a driver. ``unnamed`` are columns that
+    its files have beyond those of its log."""
 
-    def __init__(self, spark: SparkSession, table: Table) -> None:
+    def __init__(self, spark: SparkSession, table: Table, *unnamed: StructField) -> None:
         self._spark = spark
         self._table = table
+        self._unnamed = unnamed
 
     def of(self, files: Sequence[DataFile]) -> DataFrame:
         """The rows of some files, partition columns left out. Raises DamagedFileError."""
@@ -55,7 +57,8 @@ class Rows:
     @cached_property
     def _stored(self) -> StructType:
         left_out = self._table.partition_by
-        return StructType([f for f in row_type(self._table).fields if f.name not in left_out])
+        named = (f for f in row_type(self._table).fields if f.name not in left_out)
+        return StructType([*named, *self._unnamed])
 
     @cached_property
     def _reader(self) -> DataFrameReader:

@@ -36,7 +36,7 @@ SCHEMA = pa.schema(
         ("level", pa.int32()),
         ("value", pa.binary()),
         ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
-        ("_state", pa.struct([("low", pa.struct([("min", pa.decimal128(12, 2))]))])),
+        ("about", pa.struct([("low", pa.struct([("min", pa.decimal128(12, 2))]))])),
     ]
 )
 
@@ -56,7 +56,7 @@ def row(n: int) -> dict[str, Any]:
         "level": n,
         "value": bytes([n, 0, 255]),
         "headers": [{"key": "k", "value": b"\x00"}, {"key": "l", "value": None}],
-        "_state": {"low": {"min": Decimal(n)}},
+        "about": {"low": {"min": Decimal(n)}},
     }
 
 
@@ -139,7 +139,7 @@ def test_spark_and_arrow_would_have_written_the_same_physical_types(table: Table
     assert physical["price"] == physical["time"] == "INT64"
     assert physical["mean"] == "FIXED_LEN_BYTE_ARRAY"
     assert physical["headers.list.element.key"] == "BYTE_ARRAY"
-    assert physical["_state.low.min"] == "INT64"
+    assert physical["about.low.min"] == "INT64"
 
 
 def test_a_row_group_is_what_memory_has_to_hold(
@@ -203,7 +203,7 @@ def test_a_column_of_another_name_is_damage_where_no_checksum_tells(table: Table
     files = live(table)
     path = Path(table.storage.uri(files[3].path))
     read = pq.read_table(path)
-    for names in ({"price": "qrice"}, {"_state": "state"}):
+    for names in ({"price": "qrice"}, {"about": "abut"}):
         renamed = read.rename_columns([names.get(n, n) for n in read.column_names])
         pq.write_table(renamed, path)
         unknown = [replace(f, footer=None, size=path.stat().st_size) for f in files[3:4]]
@@ -216,12 +216,26 @@ def test_a_nested_field_of_another_name_is_damage_too(table: Table) -> None:
     path = Path(table.storage.uri(files[3].path))
     read = pq.read_table(path)
     other = pa.struct([("low", pa.struct([("mix", pa.decimal128(12, 2))]))])
-    renamed = read.column("_state").combine_chunks().view(other)
-    place = read.column_names.index("_state")
-    pq.write_table(read.set_column(place, "_state", renamed), path)
+    renamed = read.column("about").combine_chunks().view(other)
+    place = read.column_names.index("about")
+    pq.write_table(read.set_column(place, "about", renamed), path)
     unknown = replace(files[3], footer=None, size=path.stat().st_size)
     with pytest.raises(DamagedFileError, match="other columns"):
         at_once(table, [files[0], unknown])
+
+
+def test_states_are_left_behind(table: Table) -> None:
+    """A file of final rows has no states; one that was written beside open rows has nulls."""
+    before, files = content(table), live(table)
+    path = Path(table.storage.uri(files[3].path))
+    read = pq.read_table(path)
+    states = pa.nulls(len(read), pa.struct([("low", pa.int64())]))
+    pq.write_table(read.append_column("_state", states), path)
+    unknown = replace(files[3], footer=None, size=path.stat().st_size)
+    file = at_once(table, [*files[:3], unknown, *files[4:]])
+    assert pq.ParquetFile(table.storage.uri(file.path)).schema_arrow.names == SCHEMA.names
+    assert replace_files(table, files, file, NOON)
+    assert content(table) == before
 
 
 def test_a_row_that_is_lost_stops_it(table: Table) -> None:

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
     from headgate.spec.model import Pipeline
 
-HIDDEN = "_state"
-"""What an open gold row is folded on from: no answer to anybody's question."""
-
 READING = ("SELECT", "EXPLAIN", "PRAGMA", "MULTI")
 """Statements that answer; MULTI is what DuckDB makes of a PIVOT. SHOW and DESCRIBE are SELECTs."""
 
@@ -236,7 +233,6 @@ def _open(
             remedy="see what is damaged and what would mend it: "
             + command("repair", queried.word, queried.root, "--dry-run"),
         ) from error
-    hidden = f" EXCLUDE ({HIDDEN})" if HIDDEN in data.schema.names else ""
     held = f"{name}__{table.schema}__{table.name}"
     connection.register(held, data)
     for catalog in catalogs:
@@ -247,7 +243,7 @@ def _open(
         connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{catalog}"."{table.schema}"')
         for place in places:
             connection.execute(
-                f'CREATE VIEW "{catalog}".{place} AS SELECT *{hidden} FROM temp.main."{held}"'
+                f'CREATE VIEW "{catalog}".{place} AS SELECT * FROM temp.main."{held}"'
             )
 
 

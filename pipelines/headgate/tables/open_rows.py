@@ -1,0 +1,44 @@
+"""Where gold's open rows are, with what they are folded on from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headgate.tables.data_file import FINAL, DataFile
+from headgate.tables.errors import DamagedFileError
+from headgate.tables.live_files import partition_files
+from headgate.tables.log import read_commit
+from headgate.tables.table import Table
+
+
+@dataclass(frozen=True)
+class OpenRows:
+    """``live`` are the files that readers have of the open rows, ``files`` those with their states:
+    the same ones, unless another tool has written them anew."""
+
+    live: tuple[DataFile, ...] = ()
+    files: tuple[DataFile, ...] = ()
+
+
+def open_rows(table: Table) -> OpenRows:
+    """The open rows of a gold table as last refreshed, as the commit of their batch described them.
+
+    An OPTIMIZE by another tool leaves the states out, of which the log knows nothing. Then they are
+    read where that batch wrote them. Raises DamagedFileError where that is not possible.
+    """
+    live = partition_files(table.handle, FINAL, False)
+    if not live:
+        return OpenRows()
+    last = read_commit(table.storage, table.state.data_commit)
+    written = {file.path: file for file in last.files if not file.is_final} if last else {}
+    if all(file.is_ours for file in live):
+        return OpenRows(live, tuple(written.get(file.path, file) for file in live))
+    same = sum(f.rows for f in live) == sum(f.rows for f in written.values())
+    if not same or not all(map(table.storage.exists, written)):
+        name = table.name.replace("/", ".")
+        raise DamagedFileError(
+            f"{table.storage.uri()}: another tool has written the open rows anew, and what they "
+            "are folded on from is gone",
+            remedy=f"build the table anew: headgate run PIPELINE --full-refresh {name}",
+        )
+    return OpenRows(live, tuple(written.values()))
