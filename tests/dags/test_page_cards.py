@@ -11,6 +11,7 @@ import pytest
 from headgate.storage.backlog import Backlog
 from headgate.storage.failure import Failure
 from headgate.storage.ownership import LAYERS, Owner
+from headgate.supervision.freshness import Freshness
 from headgate.supervision.job_state import JobState
 from headgate.supervision.report import Account, BatchReport, GoldReport, Life, TablesReport
 from tests.support import browser
@@ -75,6 +76,25 @@ def test_a_percentage_is_of_what_stands_beside_it(cards: Cards) -> None:
     assert shown["Late"].split("\n") == ["50", "2.5 % of 2,000 pairs"]
     cards.page.run("document.querySelector('summary').click()")
     assert "50 of 2,000 (2.5 %)" in "".join(cards.text("tbody"))
+
+
+def test_gold_is_as_old_as_its_commits(cards: Cards) -> None:
+    """The driver has just started again, and says that it is level."""
+    fresh = Freshness(
+        {"per_minute": NOW - timedelta(hours=4)},
+        clock=NOW - timedelta(hours=19),
+        arrived=NOW - timedelta(minutes=30),
+    )
+    began = replace(RUNNING, since=NOW, level=NOW, clock=NOW)
+    cards.show(NOW, stream("shop", began, TablesReport(ACCOUNT, freshness=fresh)))
+    shown = dict(zip(cards.text(".figure dt"), cards.text(".figure dd"), strict=True))
+    assert shown["Gold changed"].split("\n") == ["4 h ago", "last record 30 min ago"]
+    assert shown["Event clock"].split("\n")[1] == "19 h behind"
+    cards.page.run("document.querySelector('summary').click()")
+    assert "4 h ago" in "".join(cards.text("tbody"))
+    cards.show(NOW, stream("bare", began, TablesReport(ACCOUNT)))
+    shown = dict(zip(cards.text(".figure dt"), cards.text(".figure dd"), strict=True))
+    assert shown["Gold changed"].split("\n") == ["–", "last record not known"]
 
 
 def test_one_large_batch_flattens_no_other(cards: Cards) -> None:

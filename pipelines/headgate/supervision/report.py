@@ -10,6 +10,7 @@ from typing import Any
 from headgate.storage.backlog import Backlog
 from headgate.storage.failure import Failure
 from headgate.supervision.ending import Ended
+from headgate.supervision.freshness import Freshness
 from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import Condition
 
@@ -108,6 +109,7 @@ class TablesReport:
     account: Account | None = None
     savepoints: SavepointsReport | None = None
     history: tuple[BatchReport, ...] | None = None
+    freshness: Freshness | None = None
     problems: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -134,7 +136,10 @@ def life_document(life: Life) -> dict[str, Any]:
 
 def tables_document(tables: TablesReport) -> dict[str, Any]:
     """Plain values: times in ISO 8601, spans in seconds."""
-    plain: dict[str, Any] = _plain(asdict(tables))
+    content = asdict(tables)
+    if tables.freshness is not None:
+        content["freshness"]["changed"] = tables.freshness.changed
+    plain: dict[str, Any] = _plain(content)
     return plain
 
 

@@ -18,6 +18,7 @@ from headgate.storage.pausing import paused_since
 from headgate.storage.stopping import stop_asked
 from headgate.supervision.ending import how_ended
 from headgate.supervision.finality import final_up_to
+from headgate.supervision.freshness import freshness
 from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import Condition, look
 from headgate.supervision.report import (
@@ -105,6 +106,7 @@ def tables_of_stream(layout: Layout, declared: Pipeline) -> TablesReport:
         account=told("account", lambda: _account(layout, declared)),
         savepoints=told("savepoints", lambda: _savepoints(layout)),
         history=told("history", lambda: _history(bronze)),
+        freshness=told("freshness", lambda: freshness(layout, declared)),
         problems=problems,
     )
 

@@ -17,8 +17,9 @@ from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.pausing import pause
 from headgate.storage.stopping import request_stop
+from headgate.supervision.freshness import Freshness
 from headgate.supervision.job_state import JobState, probe
-from headgate.supervision.report import life_document, tables_document
+from headgate.supervision.report import TablesReport, life_document, tables_document
 from headgate.supervision.reporting import life_of, tables_of_stream
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
 from tests.unit.supervision.conftest import NOW, lease, report
@@ -142,6 +143,18 @@ def test_the_tables_of_a_stream(lake: Lake) -> None:
     assert [(s.id, s.note) for s in tables.savepoints.newest] == [(taken.id, "a note")]
     assert tables.history is not None
     assert [(batch.n, batch.rows) for batch in tables.history] == [(1, 6), (2, 1)]
+    assert tables.freshness == Freshness({"per_minute": None})
+
+
+def test_the_page_is_told_when_gold_changed() -> None:
+    fresh = Freshness({"a": NOW, "b": None}, clock=NOW)
+    document = tables_document(TablesReport(freshness=fresh))
+    assert document["freshness"] == {
+        "gold": {"a": NOW.isoformat(), "b": None},
+        "clock": NOW.isoformat(),
+        "arrived": None,
+        "changed": NOW.isoformat(),
+    }
 
 
 def test_tables_that_never_were(tmp_path: Path) -> None:
@@ -168,7 +181,7 @@ def test_what_is_damaged_keeps_nothing_else_from_being_told(lake: Lake) -> None:
     Path(lake.layout.storage.uri(entry)).write_text("{")
     tables = tables_of_stream(lake.layout, lake.pipeline)
     assert tables.account is None
-    assert list(tables.problems) == ["account"]
+    assert list(tables.problems) == ["account", "freshness"]
     assert tables.history is not None
     assert tables.savepoints is not None
 

@@ -27,13 +27,16 @@ export function goldTables(stream, now) {
   const rows = stream.tables.account.gold.map((gold) => [
     gold.table,
     gold.final ? clock(gold.final, now) : "–",
+    changed(stream.tables.freshness?.gold[gold.table], now),
     number(gold.rows),
     `${number(gold.late)} of ${number(gold.pairs)} (${share(gold.late, gold.pairs) || "0 %"})`,
     number(gold.lag),
   ]);
-  const headers = ["gold table", "final up to", "rows", "late pairs", "batches behind"];
-  return [table(headers, rows, [2, 3, 4])];
+  const headers = ["gold table", "final up to", "changed", "rows", "late pairs", "batches behind"];
+  return [table(headers, rows, [3, 4, 5])];
 }
+
+const changed = (time, now) => (time ? `${span(since(time, now))} ago` : "–");
 
 export function partitions(stream, now) {
   const found = Object.entries(stream.life.backlog.partitions);

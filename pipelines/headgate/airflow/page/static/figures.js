@@ -21,7 +21,7 @@ export function figures(stream, now) {
   // Of one that never ran there is nothing to say in numbers.
   const life = stream.life?.condition === "absent" ? null : stream.life;
   const found = [];
-  if (life) found.push(speed(life), backlog(life), gold(life, now), eventClock(life, now));
+  if (life) found.push(speed(life), backlog(life), gold(tables?.freshness, now), eventClock(life, tables?.freshness, now));
   const saved = tables?.savepoints ? [savepoints(tables.savepoints, now)] : [];
   if (life) found.push(...saved.splice(0));
   if (account) {
@@ -51,19 +51,20 @@ function backlog({ backlog: behind, is_alive: alive }) {
   return figure("Backlog", about(behind.count), `${unit}${oldest}`, null, behind.says);
 }
 
-function gold(life, now) {
-  if (!life.level) return figure("Gold", "–", "nothing yet");
-  const age = span(since(life.level, now));
-  const said = life.is_alive ? "since last level" : "since last batch";
-  return figure("Gold", `${age} old`, said, null, moment(life.level));
+/** What commits say: a driver that starts again makes nothing younger. */
+function gold(fresh, now) {
+  const record = fresh?.arrived ? `last record ${span(since(fresh.arrived, now))} ago` : "last record not known";
+  if (!fresh?.changed) return figure("Gold changed", "–", record);
+  return figure("Gold changed", `${span(since(fresh.changed, now))} ago`, record, null, moment(fresh.changed));
 }
 
-function eventClock(life, now) {
+function eventClock(life, fresh, now) {
   const held = life.backlog?.holding;
-  if (!life.clock) return figure("Event clock", "–", held ? `waits for ${held}` : "no event yet");
-  const behind = since(life.clock, now);
+  const time = fresh?.clock ?? life.clock;
+  if (!time) return figure("Event clock", "–", held ? `waits for ${held}` : "no event yet");
+  const behind = since(time, now);
   const said = behind < 0 ? `${span(-behind)} ahead` : `${span(behind)} behind`;
-  return figure("Event clock", clock(life.clock, now), said, null, moment(life.clock));
+  return figure("Event clock", clock(time, now), said, null, moment(time));
 }
 
 /** A part and its whole: the percentage, and what it is a percentage of, in one unit. */
