@@ -175,9 +175,11 @@ class Progress:
 
 
 def _level_before(layout: Layout, job: str) -> datetime | None:
-    """When the job's last driver was level: one that crashes again and again never looks fresh."""
+    """When the job's last driver was level, if it died: one that crashes again and again never
+    looks fresh. After a rest nobody expects gold to be level yet."""
     try:
         before = read_document(layout.storage, Layout.document(f"status-{job}"))
     except HeadgateError:  # a damaged document is replaced, as ever
         return None
-    return None if before is None else datetime.fromisoformat(before["updated"])
+    died = before is not None and before["state"] == "running"
+    return datetime.fromisoformat(before["updated"]) if before and died else None

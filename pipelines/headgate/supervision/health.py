@@ -12,6 +12,7 @@ from headgate.spec.model import Pipeline
 from headgate.storage.failure import last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import stop_asked
+from headgate.supervision.ending import how_ended
 from headgate.supervision.freshness import freshness
 from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import condition
@@ -32,8 +33,11 @@ class Patient:
 
     @property
     def is_meant_to_run(self) -> bool:
-        """It has run, and nobody asked it to stop or to pause."""
-        return self._condition not in ("absent", "resting", "paused")
+        """It has run, did not finish (``run --once``), and nobody asked it to stop or to pause."""
+        if self._condition in ("absent", "resting", "paused"):
+            return False
+        failure = last_failure(self.layout)
+        return how_ended(self.jobs, stop_asked(self.layout), failure) != "finished"
 
     @property
     def is_running(self) -> bool:

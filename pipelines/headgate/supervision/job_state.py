@@ -30,7 +30,7 @@ having let go. Either of these may be started again: tables go on exactly."""
 class JobState:
     """One job: ``fused``, or the layer that it runs. What it reports of itself (``n`` and all
     after it) is None before its tables are open; but ``updated``, when gold was last level with
-    what there was, lasts from one driver to the next. ``finished`` says that a stopped one had
+    what there was, lasts from one that dies to the next. ``finished`` says that a stopped one had
     absorbed all there was (``--once``); ``changed`` is when gold last changed. ``restarts`` counts
     the drivers that came after one that failed or was killed. ``operation`` is what the owner does
     where it is no driver, such as a restore."""
@@ -98,10 +98,12 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
     owner = owner_of(lease)
     renewed = datetime.fromisoformat(lease["renewed"])
     status = read_document(layout.storage, Layout.document(f"status-{job}")) or {}
-    reported: dict[str, Any] = {"updated": _time(status.get("updated"))}
+    died = status.get("state") == "running"
+    reported: dict[str, Any] = {"updated": _time(status["updated"]) if died else None}
     # Of a stopped job, what it said last still holds, even if only `files skip` came after it.
     if status and (lease["released"] or status["epoch"] == lease["epoch"]):
         reported |= {k: status[k] for k in ("n", "rows", "seconds", "totals")}
+        reported["updated"] = _time(status["updated"])
         backlog = status["backlog"]
         reported["backlog"] = None if backlog is None else Backlog.from_document(backlog)
         reported["trouble"] = status["trouble"]

@@ -180,6 +180,9 @@ def test_drivers_that_crash_again_and_again_are_not_level(tables: Tables, tmp_pa
         began = Progress.begin(load(file), tables.layout, "fused", epoch, tables.medallion)
         assert began.since > NOON
         assert (seen(tables)["epoch"], seen(tables)["updated"]) == (epoch, NOON.isoformat())
+    began.finish(tables.medallion, finished=True)
+    rested = Progress.begin(load(file), tables.layout, "fused", 4, tables.medallion)
+    assert rested.updated == rested.since, "after a rest nobody expects it to be level"
 
 
 def test_the_first_batch_of_a_driver_took_no_longer_than_it_runs(

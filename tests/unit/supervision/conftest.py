@@ -46,7 +46,14 @@ def report(
     **more: Any,
 ) -> None:
     """Write what a job says of itself after a batch."""
-    content: dict[str, Any] = {"epoch": epoch, "n": n, "rows": 5, "seconds": 1.5, "trouble": None}
+    content: dict[str, Any] = {
+        "state": "running",
+        "epoch": epoch,
+        "n": n,
+        "rows": 5,
+        "seconds": 1.5,
+        "trouble": None,
+    }
     content |= {"backlog": backlog.document()}
     content |= {"closing": NOW.isoformat(), "updated": NOW.isoformat(), "totals": {}}
     content |= {k: v.isoformat() if isinstance(v, datetime) else v for k, v in more.items()}

@@ -77,6 +77,12 @@ def test_rest_is_no_alarm(lake: Lake) -> None:
     assert ailments("freshness", seen(lake, paused), LIMITS) == ()
 
 
+def test_a_run_that_finished_is_no_alarm(lake: Lake) -> None:
+    ended = replace(JOB, state="stopped", updated=NOON - timedelta(days=1))
+    assert "no driver runs" in ailments("freshness", seen(lake, ended), LIMITS)
+    assert ailments("freshness", seen(lake, replace(ended, finished=True)), LIMITS) == ()
+
+
 @pytest.mark.parametrize(
     ("backlog", "told"),
     [

@@ -45,6 +45,8 @@ def test_what_an_earlier_run_said_is_not_what_this_one_says(layout: Layout) -> N
     assert job.n is None
     assert not job.is_open
     assert job.updated == NOW, "but gold is as old as it is"
+    report(layout, "fused", epoch=4, n=7, state="stopped")
+    assert probe(layout, NOW)[0].updated is None, "after a rest nobody expects it to be level"
 
 
 def test_a_stopped_job_keeps_what_it_said_last(layout: Layout) -> None:
