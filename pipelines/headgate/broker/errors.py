@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from headgate.spec.commands import ROOT, shell_command
 from headgate.spec.errors import HeadgateError
 from headgate.spec.nearest import nearest
 
@@ -36,7 +37,7 @@ class FolderInUseError(BrokerError):
         named = f"process {pid}" if pid else "another process"
         super().__init__(
             f"{folder} is in use: {named} runs a broker on it",
-            "End that one (headgate kafka down), or choose another folder: --root <folder>",
+            f"End that one, or choose another --root: {shell_command('kafka down', ROOT)}",
         )
 
 
@@ -45,7 +46,8 @@ class PortTakenError(BrokerError):
         self.port = port
         super().__init__(
             f"port {port} of 127.0.0.1 cannot be had: {said}",
-            "Choose another port, or let one be chosen: headgate kafka up --port 0",
+            "Choose another port, or let one be chosen: "
+            + shell_command("kafka up", ROOT, "--port", "0"),
         )
 
 
@@ -78,7 +80,7 @@ class UnreachableError(ClientError):
         super().__init__(
             f"no Kafka broker answered at {servers} within {seconds:.0f} s"
             + (f": {said}" if said else ""),
-            "Start one here: headgate kafka up   (or name one that runs: --servers HOST:PORT)",
+            f"Start one here: {shell_command('kafka up', ROOT)}   (or name one with --servers)",
         )
 
 
@@ -88,9 +90,11 @@ class UnknownTopicError(ClientError):
     def __init__(self, servers: str, topic: str, known: Iterable[str]) -> None:
         near = nearest(topic, known)
         hint = f' (did you mean "{near}"?)' if near else ""
+        at = "--servers", servers
         super().__init__(
             f"{servers} has no topic {topic}{hint}",
-            f"headgate kafka topics, or make it: headgate kafka topics --create {topic}",
+            f"{shell_command('kafka topics', *at)}, or make it: "
+            + shell_command("kafka topics", "--create", topic, *at),
         )
 
 

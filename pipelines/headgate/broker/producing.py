@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, ClassVar
@@ -23,29 +24,39 @@ class LineError(HeadgateError):
     exit_code: ClassVar[int] = 2
 
 
-def records(lines: BinaryIO, key: str | None, name: str) -> Iterator[tuple[bytes | None, bytes]]:
+def records(
+    lines: BinaryIO, key: str | None, name: str, again: str
+) -> Iterator[tuple[bytes | None, bytes]]:
     """(key, value) of each line that is not blank. The value is the line without its end; the key
     is the text, or else the JSON, of the top-level field ``key``, and none where that is null.
 
-    Raises LineError, naming the line of ``name``, where there is no such field.
+    Raises LineError, naming the line of ``name``, where there is no such field; ``again`` is the
+    command that sends lines of its stdin as these are sent.
     """
     for number, line in enumerate(lines, 1):
         value = line.removesuffix(b"\n").removesuffix(b"\r")
         if value.strip():
-            yield (None if key is None else _key(value, key, name, number), value)
+            try:
+                yield (None if key is None else _key(value, key), value)
+            except _NoKeyError as error:
+                raise _no_key(name, number, str(error), again) from error
 
 
-def _key(value: bytes, field: str, name: str, number: int) -> bytes | None:
+class _NoKeyError(Exception):
+    """A line has none; says why."""
+
+
+def _key(value: bytes, field: str) -> bytes | None:
     try:
         document: Any = json.loads(value)
     except (ValueError, RecursionError) as error:
-        raise _no_key(field, name, number, f"is not JSON ({error})") from error
+        raise _NoKeyError(f"is not JSON ({error})") from error
     if not isinstance(document, dict):
-        raise _no_key(field, name, number, "is not a JSON object")
+        raise _NoKeyError("is not a JSON object")
     if field not in document:
         near = nearest(field, document)
         hint = f' (did you mean "{near}"?)' if near else ""
-        raise _no_key(field, name, number, f"has no field {field}{hint}")
+        raise _NoKeyError(f"has no field {field}{hint}")
     found = document[field]
     if found is None:
         return None
@@ -53,14 +64,14 @@ def _key(value: bytes, field: str, name: str, number: int) -> bytes | None:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _no_key(field: str, name: str, number: int, said: str) -> LineError:
+def _no_key(name: str, number: int, said: str, again: str) -> LineError:
     # Without keys, copies of what is in the topic already would go to other partitions, where
     # nobody recognises them.
     return LineError(
         f"{name}, line {number}: {said}, and the key was to be taken from it; only lines before it "
         "are in the topic",
         "Mend the line, and send it and those after it alone, with the same key:\n"
-        f"tail -n +{number} FILE | headgate kafka produce TOPIC --key {field}",
+        f"tail -n +{number} {shlex.quote(name)} | {again}",
     )
 
 

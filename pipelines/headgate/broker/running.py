@@ -29,6 +29,7 @@ from headgate.broker.ports import free_port, require_free
 from headgate.broker.properties import DATA, LOG4J, Settings, server_properties
 from headgate.jars import LockSet, cached_jars
 from headgate.jars import java as javas
+from headgate.spec.commands import shell_command
 
 HEAP_MB = 512
 UP_WITHIN = 60.0  # seconds, on a busy machine; 4 on an idle one
@@ -242,12 +243,12 @@ def _require_java() -> None:
     if found is None:
         raise NoJavaError(
             "Java was not found: neither JAVA_HOME nor PATH leads to it",
-            "See what to install: headgate doctor",
+            f"See what to install: {shell_command('doctor')}",
         )
     if found.major is not None and found.major < _OLDEST_JAVA:
         raise NoJavaError(
             f"{found.executable} is Java {found.version}; the broker needs {_OLDEST_JAVA} or later",
-            "See what to install: headgate doctor",
+            f"See what to install: {shell_command('doctor')}",
         )
 
 

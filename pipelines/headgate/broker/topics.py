@@ -12,6 +12,7 @@ from confluent_kafka.admin import NewTopic, OffsetSpec  # type: ignore[attr-defi
 from headgate.broker import client
 from headgate.broker.client import ANSWERS_WITHIN
 from headgate.broker.errors import TopicError, UnknownTopicError
+from headgate.spec.commands import ROOT, shell_command
 
 _LOOK_EVERY = 0.05  # seconds
 
@@ -61,7 +62,7 @@ def create(
     except KafkaException as error:
         raise TopicError(
             f"{servers} does not make a topic {name}: {client.said(error)}",
-            "See what there is: headgate kafka topics",
+            f"See what there is: {shell_command('kafka topics', '--servers', servers)}",
         ) from error
     every = [TopicPartition(name, number) for number in range(partitions)]
     _wait(lambda: _serves(servers, every), f"topic {name} did not get its partitions")
@@ -81,7 +82,7 @@ def delete(servers: str, name: str) -> None:
     except KafkaException as error:
         raise TopicError(
             f"{servers} does not remove the topic {name}: {client.said(error)}",
-            "See what there is: headgate kafka topics",
+            f"See what there is: {shell_command('kafka topics', '--servers', servers)}",
         ) from error
     _wait(lambda: name not in client.metadata(servers).topics, f"topic {name} is still there")
 
@@ -113,6 +114,6 @@ def _wait(condition: Callable[[], bool], otherwise: str) -> None:
         if time.monotonic() > deadline:
             raise TopicError(
                 f"{otherwise} after {ANSWERS_WITHIN:.0f} s",
-                "See what there is: headgate kafka topics",
+                f"See what there is: {shell_command('kafka topics', ROOT)}",
             )
         time.sleep(_LOOK_EVERY)

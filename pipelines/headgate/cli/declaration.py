@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from headgate.spec.commands import shell_command, speak_about
 from headgate.spec.errors import HeadgateError
 from headgate.spec.files import SUFFIXES, declarations_in
 
 if TYPE_CHECKING:
     from headgate.spec.model import Pipeline
-
-_ASKED: ContextVar[str] = ContextVar("asked", default="")
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -26,14 +24,14 @@ class NoSuchPipelineError(HeadgateError):
 def find(pipeline: str) -> Path:
     """The file that ``pipeline`` names: itself, or NAME.yml in pipelines/, here, or in the
     examples. Raises NoSuchPipelineError with the nearest names."""
-    _ASKED.set(pipeline)
+    speak_about(pipeline)
     path = Path(pipeline).expanduser()
     if path.suffix in SUFFIXES or path.parent != Path() or path == Path():
         if not path.is_file():
             said = "there is no such file"
             if path.exists():
                 said = "is a folder" if path.is_dir() else "is no regular file"
-            raise NoSuchPipelineError(f"{path}: {said}", remedy="headgate list")
+            raise NoSuchPipelineError(f"{path}: {said}", remedy=shell_command("list"))
         return path
     known = {found.stem: found for found in reversed(tuple(declarations()))}
     if pipeline not in known:
@@ -41,14 +39,9 @@ def find(pipeline: str) -> Path:
         hint = f' (did you mean "{near[0]}"?)' if near else ""
         raise NoSuchPipelineError(
             f"{pipeline}: neither pipelines/{pipeline}.yml nor {pipeline}.yml nor an example{hint}",
-            remedy="headgate list, or name the file: headgate plan path/to/pipeline.yml",
+            remedy=f"{shell_command('list')}, or name the declaration's file",
         )
     return known[pipeline]
-
-
-def asked_for() -> str:
-    """What was typed for PIPELINE last: what a remedy is about that does not know it."""
-    return _ASKED.get()
 
 
 def declarations() -> Iterator[Path]:

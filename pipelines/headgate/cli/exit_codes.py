@@ -21,11 +21,11 @@ MEANINGS = {
     USAGE: "the command line or the declaration is wrong",
     SOURCE: "the source changed or cannot be read: a person has to decide",
     TAKEN_OVER: "another driver has taken over; nothing is lost",
-    LOG_GAP: "a table, its log or a savepoint is damaged: headgate repair",
+    LOG_GAP: "a table, its log or a savepoint is damaged: headgate repair PIPELINE",
     LEASE_HELD: "another process runs this pipeline, or a broker on this folder; a reset is open",
     NOT_ALIVE: "a job died, went silent, or did not start or stop in time",
     MACHINE: "this machine lacks something: headgate doctor",
-    PAUSED: "the pipeline is paused, and `run --once` would never end: headgate resume",
+    PAUSED: "the pipeline is paused, and `run --once` would never end: headgate resume PIPELINE",
     UNEXPECTED: "a fault of Headgate itself; its log is named",
     INTERRUPTED: "interrupted twice: ended at once, nothing is lost",
 }

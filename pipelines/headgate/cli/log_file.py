@@ -12,6 +12,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from headgate.spec.commands import rendered
 from headgate.spec.secrets import without
 
 _current: Path | None = None
@@ -26,7 +27,8 @@ def hide(secrets: Iterable[str]) -> None:
 
 
 def shown(text: str) -> str:
-    return without(_hidden, text)
+    """A text as a person may see it: without secrets, its commands as they are typed here."""
+    return without(_hidden, rendered(text))
 
 
 def divert(path: Path) -> None:

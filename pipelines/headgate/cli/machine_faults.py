@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from headgate.cli import exit_codes
+from headgate.spec.commands import shell_command
 from headgate.spec.errors import HeadgateError
 
 _FULL = {errno.ENOSPC: "No space left on device", errno.EDQUOT: "Disk quota exceeded"}
@@ -37,7 +38,7 @@ def machine_fault(error: BaseException) -> MachineError | None:
         where = _where(each, said)
         if said in _RIGHTS.values():
             return MachineError(
-                f"{said}{where}", remedy="give this user the rights, or: headgate doctor"
+                f"{said}{where}", remedy=f"give this user the rights, or: {shell_command('doctor')}"
             )
         return MachineError(
             f"the disk is full ({said}{where}); what is committed is whole",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
-import shlex
 import sys
 import traceback
 from collections.abc import Sequence
@@ -15,11 +13,12 @@ from typing import NoReturn
 
 import typer
 
-from headgate.cli import declaration, exit_codes
+from headgate.cli import exit_codes
 from headgate.cli.log_file import record_crash, shown
 from headgate.cli.machine_faults import machine_fault
 from headgate.cli.output import print_json
 from headgate.cli.verbs import Verbs
+from headgate.spec.commands import Place, program, speak_from
 from headgate.spec.errors import HeadgateError
 
 app = typer.Typer(
@@ -61,6 +60,7 @@ def _open_streams() -> None:
 
 def answer(arguments: Sequence[str]) -> int:
     """The exit code of a command line; whatever goes wrong is said on stderr."""
+    speak_from(Place(program()))
     try:
         app(list(arguments), prog_name="headgate")
     except SystemExit as end:
@@ -82,20 +82,8 @@ def answer(arguments: Sequence[str]) -> int:
     return exit_codes.OK
 
 
-def addressed(remedy: str, arguments: Sequence[str]) -> str:
-    """A remedy for the pipeline that the command line was about, where it only says PIPELINE, and
-    for its root, where it names none."""
-    words = [declaration.asked_for()] if declaration.asked_for() else ["PIPELINE"]
-    for place, argument in enumerate(() if re.search(r"--root \S", remedy) else arguments):
-        if argument == "--root" and place + 1 < len(arguments):
-            words += ["--root", arguments[place + 1]]
-        elif argument.startswith("--root="):
-            words.append(argument)
-    return re.sub(r"\bPIPELINE\b", lambda _: shlex.join(words), remedy)
-
-
 def _refuse(arguments: Sequence[str], message: str, remedy: str, code: int) -> int:
-    message, remedy = shown(message), shown(addressed(remedy, arguments))
+    message, remedy = shown(message), shown(remedy)
     with suppress(OSError):  # whoever was to read it has gone
         print(f"{message}\n{remedy}", file=sys.stderr)
         if "--json" in arguments:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from headgate.spec.commands import Place, pipeline_command, program, rendered, speak_about
 
 DEFAULT_ROOT = "lake"
 
@@ -17,6 +16,13 @@ DEFAULT_ROOT = "lake"
 def absolute_root(root: str) -> str:
     """A folder as an absolute path; an address of an object store as it is."""
     return root.rstrip("/") if "://" in root else str(Path(root).expanduser().absolute())
+
+
+def _asked_root(root: str) -> str:
+    """As :func:`absolute_root`; texts are about it from now on."""
+    root = absolute_root(root)
+    speak_about(root=root, known=_is_known(root))
+    return root
 
 
 PipelineName = Annotated[
@@ -31,7 +37,7 @@ Root = Annotated[
         "--root",
         envvar="HEADGATE_ROOT",
         help="The folder that holds the tables.",
-        callback=absolute_root,
+        callback=_asked_root,
     ),
 ]
 AcceptGap = Annotated[
@@ -54,19 +60,12 @@ Json = Annotated[
 ]
 
 
-def command(verb: str, pipeline: str, root: str, *rest: str) -> str:
+def command(verb: str, pipeline: str, root: str, *arguments: str) -> str:
     """A command line that a person can paste, with ``--root`` where it matters."""
-    words = [*verb.split(), pipeline, *rest]
-    if root != absolute_root(os.environ.get("HEADGATE_ROOT", DEFAULT_ROOT)):
-        words += ["--root", root]
-    return f"{program()} {shlex.join(words)}"
+    place = Place(program(), pipeline, root, _is_known(root))
+    return rendered(pipeline_command(verb, *arguments), place)
 
 
-def program() -> str:
-    """How a person calls this program again: by its name, or by its path where no PATH leads to
-    it, as after `make demo` in a fresh clone."""
-    called = Path(sys.argv[0])
-    if shutil.which("headgate") or called.name != "headgate" or not called.is_file():
-        return "headgate"
-    called, here = called.absolute(), Path.cwd()
-    return shlex.quote(str(called.relative_to(here) if called.is_relative_to(here) else called))
+def _is_known(root: str) -> bool:
+    """To the shell that this was typed in."""
+    return root == absolute_root(os.environ.get("HEADGATE_ROOT", DEFAULT_ROOT))

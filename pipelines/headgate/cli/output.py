@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+from headgate.spec.commands import rendered
+
 SCHEMA = 1
 """Of every JSON answer; it rises when a key changes its meaning or goes."""
 
@@ -29,9 +31,17 @@ def console(*, stderr: bool = False) -> Console:
 
 def print_json(document: Mapping[str, Any]) -> None:
     """The answer for programs: it must be the last thing a verb prints."""
-    text = json.dumps({"schema": SCHEMA, **document}, default=str, ensure_ascii=False)
+    text = json.dumps(_rendered({"schema": SCHEMA, **document}), default=str, ensure_ascii=False)
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
+
+
+def _rendered(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _rendered(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rendered(each) for each in value]
+    return rendered(value) if isinstance(value, str) else value
 
 
 def size_of(size: int) -> str:

@@ -11,6 +11,7 @@ from headgate.doctor.finding import Finding, failed, passed, readable
 from headgate.jars import cache
 from headgate.jars import java as javas
 from headgate.jars.lock import LockSet, locked
+from headgate.spec.commands import shell_command
 from headgate.spec.errors import HeadgateError
 
 # One driver JVM, its off-heap buffers and the Python beside it.
@@ -74,7 +75,7 @@ def broker_jars() -> Finding:
         wrong = cache.problems(cache.cache_folder(), jars)
     except HeadgateError as error:
         return failed("broker jars", error.message, "the jars of infra/kafka.lock", error.remedy)
-    needed = f"{len(jars)} pinned jars in {cache.cache_folder()}, for `headgate kafka up` alone"
+    needed = f"{len(jars)} pinned jars in {cache.cache_folder()}, for the development broker alone"
     damaged = [
         f"{name} is {problem}" for name, problem in wrong.items() if problem != cache.MISSING
     ]
@@ -82,7 +83,8 @@ def broker_jars() -> Finding:
         return failed("broker jars", ", ".join(damaged), needed, cache.REMEDY)
     if wrong:
         count = "none of them" if len(wrong) == len(jars) else f"{len(jars) - len(wrong)} of them"
-        found = f"{count} yet: `headgate kafka up` fetches them, and nothing else needs them"
+        up = shell_command("kafka up")
+        found = f"{count} yet: {up} fetches them, and nothing else needs them"
         return passed("broker jars", found, needed)
     return passed("broker jars", "all of them, with the pinned SHA-256", needed)
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from headgate.jars.lock import Jar, LockSet, locked
+from headgate.spec.commands import shell_command
 from headgate.spec.errors import HeadgateError
 
 # Which bytes were already hashed, so that a start costs a stat call a jar and not megabytes of
@@ -17,7 +18,7 @@ from headgate.spec.errors import HeadgateError
 _VERIFIED = "verified.json"
 
 MISSING = "missing"
-REMEDY = "Fetch the jars: headgate doctor --fetch-jars   (in a clone: make jars)"
+REMEDY = f"Fetch the jars: {shell_command('doctor', '--fetch-jars')}   (in a clone: make jars)"
 
 
 def cache_folder() -> Path:

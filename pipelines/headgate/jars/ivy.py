@@ -14,6 +14,7 @@ from filelock import FileLock
 from headgate.jars import java
 from headgate.jars.cache import cache_folder, cached_jars, matches, problems
 from headgate.jars.lock import Jar, LockSet, locked
+from headgate.spec.commands import shell_command
 from headgate.spec.errors import HeadgateError
 
 # Some dozens of small jars take a minute; a resolver that hangs must not hang a build for ever.
@@ -128,7 +129,7 @@ def _java() -> Path:
     if found is None:
         raise HeadgateError(
             "Java was not found: neither JAVA_HOME nor PATH leads to it.",
-            "See what to install: headgate doctor",
+            f"See what to install: {shell_command('doctor')}",
         )
     return found
 

@@ -32,6 +32,7 @@ from headgate.jobs.task import Task
 from headgate.jobs.turns import Turns
 from headgate.savepoints.clone import require_whole
 from headgate.sources import reference
+from headgate.spec.commands import pipeline_command
 from headgate.storage.documents import write_document
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since
@@ -225,7 +226,7 @@ class Driver:
 
     def _fenced(self) -> FencedError:
         said = f"{self._task.pipeline.name}: another driver has taken the lease"
-        return FencedError(said, remedy="headgate status PIPELINE")
+        return FencedError(said, remedy=pipeline_command("status"))
 
     def _waits(self, trouble: str) -> None:
         """For brokers that do not answer, maybe before there is a query to supervise."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from headgate.spec.commands import pipeline_command
 from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline
 
@@ -16,8 +17,8 @@ class DefinitionChangedError(HeadgateError):
     def __init__(self, pipeline: Pipeline, table: str) -> None:
         super().__init__(
             f"{pipeline.file}: {table} was made from another declaration of {pipeline.name}",
-            remedy="see what changed, and what that asks for: headgate plan PIPELINE\n"
-            "put it to work: headgate upgrade PIPELINE",
+            remedy=f"see what changed, and what that asks for: {pipeline_command('plan')}\n"
+            f"put it to work: {pipeline_command('upgrade')}",
         )
 
 

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from filelock import FileLock, Timeout
 
+from headgate.spec.commands import pipeline_command
 from headgate.spec.errors import HeadgateError
 from headgate.storage.documents import Document, read_document, write_document
 from headgate.storage.layout import CONTROL, Layout
@@ -171,7 +172,7 @@ class Lease:
         return LeaseHeldError(
             f"{self._pipeline}: its {layer} job is run by process {held['pid']} on "
             f"{held['host']} since {held['since']}",
-            remedy="headgate stop PIPELINE, or headgate start PIPELINE --take-over",
+            remedy=f"{pipeline_command('stop')}, or {pipeline_command('start', '--take-over')}",
         )
 
 

@@ -13,6 +13,7 @@ from headgate.jobs.turns import Turns
 from headgate.maintenance.report import Report
 from headgate.maintenance.requests import Answer, Request, asked, tell
 from headgate.maintenance.work import compact, vacuum_tables
+from headgate.spec.commands import pipeline_command, shell_command
 from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
@@ -68,7 +69,7 @@ class Maintaining:
             self._end(error)
         except (OSError, pa.ArrowException, DeltaError) as error:
             told = f"{type(error).__name__}: {error}"
-            self._end(HeadgateError(told, "headgate doctor, headgate logs PIPELINE"))
+            self._end(HeadgateError(told, f"{shell_command('doctor')}, {pipeline_command('logs')}"))
 
     def _begin(self) -> None:
         request = asked(self._layout)

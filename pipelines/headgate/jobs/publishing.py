@@ -11,6 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from headgate.publish.stage import PublishStage
+from headgate.spec.commands import pipeline_command
 from headgate.spec.errors import HeadgateError
 
 _KAFKAS_ERROR = re.compile(r"org\.apache\.kafka\.common\.errors\.(\w+)")
@@ -56,11 +57,11 @@ class Publications:
         """A last attempt. Raises NotPublishedError if something cannot be published."""
         self.catch_up(now, at_once=True)
         if self.trouble is not None:
+            again = pipeline_command("run", "--once")
             raise NotPublishedError(
                 f"{self.trouble}; the tables are complete, and what is missing is sent as soon as "
                 "the brokers take it",
-                remedy="see whether they listen and the topic is there: headgate kafka topics "
-                "--servers ADDRESS; then run again",
+                remedy=f"see whether they listen and the topic is there, then: {again}",
             )
 
 

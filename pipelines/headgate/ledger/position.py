@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from headgate.spec.commands import SEE_DAMAGE, pipeline_command
 from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
@@ -31,7 +32,7 @@ def newest(layout: Layout, pipeline: Pipeline) -> Positions:
         if path not in found.tables:
             raise HeadgateError(
                 f"{pipeline.name} has no table {path} yet under {layout.storage.root}",
-                remedy="headgate run PIPELINE --once",
+                remedy=pipeline_command("run", "--once"),
             )
     return Positions(
         found.bronze,
@@ -55,5 +56,5 @@ def as_of(position: Standing, n: int) -> Standing:
             return Standing(position.table, commit.version, commit.state)
     raise LogGapError(
         f"{position.table.name}: its log does not reach back to batch {n}",
-        remedy="see what is damaged: headgate repair PIPELINE --dry-run",
+        remedy=f"see what is damaged: {SEE_DAMAGE}",
     )

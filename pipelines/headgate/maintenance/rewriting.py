@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.failpoints import failpoint
+from headgate.spec.commands import SEE_DAMAGE
 from headgate.storage.files import Storage
 from headgate.tables.arrow import attempt_folder, describe
 from headgate.tables.damage import damaged_file, require_sound
@@ -142,5 +143,5 @@ def _require_same_rows(table: Table, files: Sequence[DataFile], merged: DataFile
     if merged.rows != rows or merged.is_final != files[0].is_final:
         raise DamagedFileError(
             f"{table.name}: {len(files)} files of {rows:,} rows would become {merged.rows:,} rows",
-            remedy="nothing was changed; see what is damaged: headgate repair PIPELINE --dry-run",
+            remedy=f"nothing was changed; see what is damaged: {SEE_DAMAGE}",
         )

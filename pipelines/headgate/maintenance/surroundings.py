@@ -10,6 +10,7 @@ from headgate.savepoints.errors import ResetOpenError
 from headgate.savepoints.resets import awaiting, why
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import Unreadable, savepoints
+from headgate.spec.commands import pipeline_command
 from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
@@ -65,8 +66,8 @@ def all_savepoints(layout: Layout) -> tuple[Savepoint, ...]:
         if isinstance(each, Unreadable):
             raise NotLevelError(
                 f"savepoint {each.id} is damaged ({each.why}): what it needs cannot be told",
-                remedy="put it back from a backup, or forget it: headgate savepoint delete "
-                f"PIPELINE {each.id}",
+                remedy="put it back from a backup, or forget it: "
+                + pipeline_command("savepoint delete", each.id),
             )
         found.append(each)
     return tuple(found)

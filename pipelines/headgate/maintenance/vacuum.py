@@ -19,6 +19,7 @@ from headgate.maintenance.needs import gather
 from headgate.maintenance.report import Amount, Vacuumed
 from headgate.maintenance.retention import Reason, Trim, trim
 from headgate.maintenance.surroundings import Surroundings
+from headgate.spec.commands import SEE_DAMAGE
 from headgate.storage.files import Stat
 from headgate.tables.errors import LogGapError
 from headgate.tables.live_files import live_files
@@ -143,5 +144,5 @@ def _require_checkpoint(table: Table, version: int) -> None:
     if commit is None or digest_of(files) != commit.state.files:
         raise LogGapError(
             f"{table.storage.uri('_delta_log')}: the checkpoint of version {version} is damaged",
-            remedy="see what would mend it: headgate repair PIPELINE --dry-run",
+            remedy=f"see what would mend it: {SEE_DAMAGE}",
         )

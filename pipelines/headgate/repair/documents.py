@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from headgate.repair.findings import Finding
 from headgate.savepoints.savepoint import Savepoint
+from headgate.spec.commands import pipeline_command
 from headgate.spec.errors import HeadgateError
 from headgate.storage.documents import Document, read_document
 from headgate.storage.layout import CONTROL, Layout
@@ -19,7 +20,8 @@ _MEANS = {
     "maintenance": "a request for maintenance: it is forgotten, ask again",
     "maintained": "what a job said of maintenance: the next one says it again",
     "failure": "why the last start failed: it is forgotten, the next start says it again",
-    "pause": "the pause is forgotten: the pipeline takes in what is new, until `headgate pause`",
+    "pause": "the pause is forgotten: the pipeline takes in what is new, until: "
+    + pipeline_command("pause"),
     "savepoints": "this savepoint is lost, and its name with it; others and the tables stay",
     "declarations": "the text of a declaration that tables or savepoints were made from; that of "
     "today's is kept again at the next start, an older one is in your version control",

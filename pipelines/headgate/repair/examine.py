@@ -20,6 +20,7 @@ from headgate.repair.telling import tell
 from headgate.savepoints.resets import Resets, Target, is_built
 from headgate.savepoints.store import savepoints
 from headgate.savepoints.undeclared import left_behind
+from headgate.spec.commands import pipeline_command
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.agreement import disagreements, published_from
@@ -31,7 +32,7 @@ from headgate.tables.state import State
 _BACKUP = "only a backup of bronze brings them back"
 _NOTHING_LEFT = (
     "nothing of its log is there, and everything is built from it; only a backup brings it back. "
-    "If the source had another name before: headgate plan PIPELINE"
+    f"If the source had another name before: {pipeline_command('plan')}"
 )
 
 SourceHolds = Callable[[Mapping[str, int], Sequence[str]], str | None]
@@ -204,7 +205,7 @@ class _Examination:
             return None
         return (
             f"{self._layout.storage.root}: it is a copy of a savepoint, perhaps not a whole one: "
-            "remove the folder and copy again with headgate savepoint restore --to"
+            "remove the folder and restore the savepoint into it again"
         )
 
     def _refusal(self, bronze: Pick, filled: Filling | None) -> str | None:

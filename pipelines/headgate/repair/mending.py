@@ -12,6 +12,7 @@ from headgate.repair.findings import CannotRepairError
 from headgate.repair.plan import Plan
 from headgate.repair.surgery import Aside, mend_log, put_log_aside
 from headgate.savepoints.resets import Resets, intend
+from headgate.spec.commands import NEW_ROOT, pipeline_command
 from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import CONTROL, Layout
@@ -50,7 +51,7 @@ def mend(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: dateti
         raise CannotRepairError(
             plan.refusal,
             remedy=f"put {layout.storage.uri()} back from a backup, as a whole, or read everything "
-            f"again into another folder: headgate run {pipeline.file} --root ANOTHER_FOLDER",
+            f"again into another folder: {pipeline_command('run', '--root', NEW_ROOT)}",
         )
     put_documents_aside(layout, (document.path for document in plan.documents), now)
     aside = Aside(layout.storage, now)

@@ -8,7 +8,6 @@ and no driver starts on it.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection, Iterator
 from typing import ClassVar
 
@@ -18,6 +17,7 @@ from headgate.failpoints import failpoint
 from headgate.savepoints.errors import FolderTakenError, SavepointError
 from headgate.savepoints.savepoint import SavedTable, Savepoint
 from headgate.savepoints.verify import verify
+from headgate.spec.commands import pipeline_command
 from headgate.spec.errors import HeadgateError
 from headgate.storage.documents import Document, read_document, write_document
 from headgate.storage.files import Storage
@@ -57,7 +57,7 @@ def clone(
     if problems := verify(layout, savepoint.pipeline, savepoint, passing=passing):
         raise SavepointError(
             f"savepoint {savepoint.id} cannot be cloned: {problems[0].table} {problems[0].what}",
-            remedy="older ones: headgate savepoint list PIPELINE",
+            remedy=f"older ones: {pipeline_command('savepoint list')}",
         )
     begun = {"savepoint": savepoint.id, "root": _root(layout)}
     write_document(to.storage, _UNFINISHED, begun)
@@ -87,10 +87,11 @@ def require_whole(layout: Layout) -> None:
 def _unfinished(to: Layout, begun: Document) -> UnfinishedCloneError:
     id_ = begun["savepoint"]
     # The savepoint is under the root that it was copied from.
-    places = shlex.join(["--to", _root(to), "--root", begun.get("root", "ROOT")])
+    # A note of an older Headgate has no root: it is the one that is asked for then.
+    places = ["--to", _root(to), *(["--root", begun["root"]] if "root" in begun else [])]
     return UnfinishedCloneError(
         f"{to.storage.root}: the copy of savepoint {id_} was not finished",
-        remedy=f"headgate savepoint restore PIPELINE {id_} {places}, or remove the folder",
+        remedy=f"{pipeline_command('savepoint restore', id_, *places)}, or remove the folder",
     )
 
 

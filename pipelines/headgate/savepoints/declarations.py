@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from headgate.savepoints.errors import SavepointError
+from headgate.spec.commands import pipeline_command
 from headgate.spec.errors import HeadgateError
 from headgate.spec.load import load_text
 from headgate.spec.model import Pipeline
@@ -58,12 +59,12 @@ def kept(layout: Layout, digest: str, *, beside: Path | None = None) -> Pipeline
     if document is None:
         raise SavepointError(
             f"the declaration that {digest[:12]} is the digest of is not kept",
-            remedy="take it from your version control, and see: headgate plan FILE",
+            remedy=f"take it from your version control, and see: {pipeline_command('plan')}",
         )
     pipeline = load_text(document["text"], beside or Path(document["file"]))
     if pipeline.digest != digest:
         raise SavepointError(
             f"{layout.storage.uri(Layout.declaration(digest))}: this is another declaration now",
-            remedy="take it from your version control, and see: headgate plan FILE",
+            remedy=f"take it from your version control, and see: {pipeline_command('plan')}",
         )
     return pipeline

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import ClassVar
 
+from headgate.spec.commands import pipeline_command
 from headgate.spec.errors import HeadgateError
 
 
@@ -35,6 +36,6 @@ class ResetOpenError(HeadgateError):
         super().__init__(
             f"{pipeline}: a reset is open ({why}): {', '.join(sorted(tables)) or 'tables'} have "
             "still to be taken back or built anew",
-            remedy="that is done as soon as the pipeline runs: headgate start PIPELINE, or "
-            "headgate run PIPELINE --once",
+            remedy=f"that is done as soon as the pipeline runs: {pipeline_command('start')}, or "
+            + pipeline_command("run", "--once"),
         )

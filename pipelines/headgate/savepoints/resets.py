@@ -16,6 +16,7 @@ from typing import Any
 from deltalake import DeltaTable, Schema
 
 from headgate.failpoints import failpoint
+from headgate.spec.commands import SEE_DAMAGE
 from headgate.tables.cut import Cut
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError
@@ -220,7 +221,7 @@ def _back(table: Table, held: State, target: Target) -> _Back:
     if digest_of(then.values()) != target.files:
         raise LogGapError(
             f"{table.storage.uri()}: version {target.version} has not the files that it had",
-            remedy="see what is damaged: headgate repair PIPELINE --dry-run",
+            remedy=f"see what is damaged: {SEE_DAMAGE}",
         )
     state = next(lineage(table, target.version)).state
     state = replace(state, kind="reset", batch={}, reset=None, origin=target.version)

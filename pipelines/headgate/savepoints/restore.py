@@ -14,6 +14,7 @@ from headgate.savepoints.pasts import BronzePast
 from headgate.savepoints.resets import Intent, Resets, Target, intend, is_built
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.verify import passed_over, verify
+from headgate.spec.commands import NEW_ROOT, pipeline_command
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.cut import tables_of
@@ -41,8 +42,8 @@ def restore(
         raise SavepointError(
             f"savepoint {savepoint.id} cannot be restored: {problems[0].table} {problems[0].what}"
             + (f", and {len(problems) - 1} more" if problems[1:] else ""),
-            remedy=f"headgate savepoint verify PIPELINE {savepoint.id}; "
-            "older ones: headgate savepoint list PIPELINE",
+            remedy=f"{pipeline_command('savepoint verify', savepoint.id)}; "
+            f"older ones: {pipeline_command('savepoint list')}",
         )
     tables = {table.name: table for table in tables_of(layout, pipeline.name)}
     for table in tables.values():
@@ -77,9 +78,10 @@ def _require_same_past(savepoint: Savepoint, bronze: Table) -> None:
         raise SavepointError(
             f"savepoint {savepoint.id} cannot be restored beside today's bronze: bronze was taken "
             f"back to before it, and its batches behind that are others now",
-            remedy="take bronze back too, and read from the source again: headgate savepoint "
-            f"restore PIPELINE {savepoint.id} --reread; or have it as a copy: headgate savepoint "
-            f"restore PIPELINE {savepoint.id} --to ANOTHER_FOLDER",
+            remedy="take bronze back too, and read from the source again: "
+            + pipeline_command("savepoint restore", savepoint.id, "--reread")
+            + "; or have it as a copy: "
+            + pipeline_command("savepoint restore", savepoint.id, "--to", NEW_ROOT),
         )
 
 

@@ -11,6 +11,7 @@ from headgate.savepoints.errors import NoSuchSavepointError, ResetOpenError, Sav
 from headgate.savepoints.resets import awaiting, why
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.verify import passed_over, verify
+from headgate.spec.commands import pipeline_command
 from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline
 from headgate.storage.documents import read_document, write_document
@@ -81,8 +82,8 @@ def find(layout: Layout, wanted: str) -> Savepoint:
     if isinstance(found, Unreadable):
         raise SavepointError(
             f"savepoint {found.id} is damaged: {found.why}",
-            remedy="take an older one: headgate savepoint list PIPELINE; forget this one: "
-            f"headgate savepoint delete PIPELINE {found.id}",
+            remedy=f"take an older one: {pipeline_command('savepoint list')}; forget this one: "
+            + pipeline_command("savepoint delete", found.id),
         )
     return found
 
@@ -100,7 +101,7 @@ def named(layout: Layout, wanted: str) -> Savepoint | Unreadable:
         why = "several begin so" if matching else "there is none of that name"
         raise NoSuchSavepointError(
             f"savepoint {wanted}: {why}" + (f" ({few} …)" if few else ""),
-            remedy="headgate savepoint list PIPELINE",
+            remedy=pipeline_command("savepoint list"),
         )
     return matching[0]
 

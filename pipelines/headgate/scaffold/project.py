@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from headgate.spec.commands import shell_command
 from headgate.spec.errors import HeadgateError
 from headgate.spec.schema import json_text
 
@@ -28,7 +29,7 @@ def create_project(folder: Path) -> list[Path]:
         listed = "\n".join(f"  {path}" for path in taken or [folder])
         raise HeadgateError(
             f"These files exist, and are not overwritten:\n{listed}",
-            "Choose another folder: headgate init <folder>",
+            f"Choose another folder: {shell_command('init', f'{folder}-new')}",
         )
     try:
         for target, content in files.items():
@@ -37,7 +38,7 @@ def create_project(folder: Path) -> list[Path]:
     except OSError as error:
         raise HeadgateError(
             f"{error.filename or folder} cannot be written: {error.strerror}",
-            "Choose another folder: headgate init <folder>",
+            f"Choose another folder: {shell_command('init', f'{folder}-new')}",
         ) from error
     return sorted(files)
 

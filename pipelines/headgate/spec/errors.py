@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from headgate.spec.commands import Place, rendered, shell_command
+
 
 class HeadgateError(Exception):
-    """``message`` says what is wrong and where, ``remedy`` what to type or change next."""
+    """``message`` says what is wrong and where, ``remedy`` what to type or change next. Commands in
+    either are marked (``spec/commands.py``); ``str`` has them as they are typed here."""
 
     exit_code: ClassVar[int] = 1
 
@@ -23,7 +26,11 @@ class HeadgateError(Exception):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        return f"{self.message}\n{self.remedy}"
+        return self.told()
+
+    def told(self, place: Place | None = None) -> str:
+        """Both, with commands as they are typed at ``place``, by default here."""
+        return rendered(f"{self.message}\n{self.remedy}", place)
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ class DeclarationError(HeadgateError):
     def __init__(self, file: Path, problems: Iterable[Problem]) -> None:
         self.file = file
         self.problems = tuple(sorted(problems, key=lambda problem: problem.line))
-        super().__init__("\n".join(map(str, self.problems)), f"headgate plan {file}")
+        super().__init__("\n".join(map(str, self.problems)), shell_command("plan", str(file)))
 
 
 class Unfit(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 
+from headgate.spec.commands import ROOT, shell_command
 from headgate.standalone.errors import AskedWrongError
 from headgate.standalone.settings import Ports
 
@@ -25,7 +26,7 @@ def _require(port: int) -> None:
         except OSError as error:
             raise AskedWrongError(
                 f"port {port} cannot be had: {error.strerror}",
-                "choose another one: headgate up --port 0",
+                f"choose another one: {shell_command('up', ROOT, '--port', '0')}",
             ) from error
 
 

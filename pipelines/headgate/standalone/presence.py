@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 
+from headgate.spec.commands import ROOT, shell_command
 from headgate.standalone import family
 from headgate.standalone.errors import StandaloneError
 from headgate.standalone.guard import COMPONENTS_GRACE, DOCUMENT, DRIVERS_GRACE, LOCK
@@ -61,7 +62,7 @@ def end(home: Path) -> bool:
             if time.monotonic() > deadline:
                 raise StandaloneError(
                     f"process {found.guard}, the guard of {home}, does not end",
-                    f"kill it, then: headgate down. kill -9 {found.guard}",
+                    f"kill -9 {found.guard}; then: {shell_command('down', ROOT)}",
                 )
             time.sleep(family.LOOK_EVERY)
     return clear(home) or found is not None

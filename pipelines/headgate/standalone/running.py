@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from headgate.spec.commands import ROOT, shell_command
 from headgate.standalone import guard, passwords, presence
 from headgate.standalone.errors import NoAirflowError, RunsAlreadyError, StandaloneError
 from headgate.standalone.settings import ADMIN, COMPONENTS, Settings, environment
@@ -66,7 +67,7 @@ def start(
     if (other := presence.running(home)) is not None:
         raise RunsAlreadyError(
             f"an Airflow runs already at {other.address} (process {other.guard})",
-            remedy="end it: headgate down",
+            remedy=f"end it: {shell_command('down', ROOT)}",
         )
     presence.clear(home)
     password = passwords.made(settings.passwords, ADMIN)
@@ -127,7 +128,7 @@ def _await_health(settings: Settings, launched: subprocess.Popen[bytes], patienc
         if code == guard.IN_USE:
             raise RunsAlreadyError(
                 f"another process is starting an Airflow for {settings.home}",
-                remedy="wait for it, or end it: headgate down",
+                remedy=f"wait for it, or end it: {shell_command('down', ROOT)}",
             )
         if code is not None or time.monotonic() > deadline:
             raise _failure(settings, code, patience)

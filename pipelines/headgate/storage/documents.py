@@ -7,6 +7,7 @@ import json
 from hashlib import blake2b
 from typing import Any, ClassVar
 
+from headgate.spec.commands import pipeline_command
 from headgate.spec.errors import HeadgateError
 from headgate.storage.files import Storage
 
@@ -46,7 +47,7 @@ def read_document(storage: Storage, path: str) -> Document | None:
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedDocumentError(
             f"{storage.uri(path)}: the document is damaged ({error})",
-            remedy="stop the pipeline, then: headgate repair PIPELINE",
+            remedy=f"stop the pipeline, then: {pipeline_command('repair')}",
         ) from error
     if version != SCHEMA:
         raise HeadgateError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from headgate.spec.commands import shell_command
 from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
@@ -23,7 +24,7 @@ def final_up_to(layout: Layout, declared: Pipeline, gold: str) -> datetime | Non
         known = ", ".join(declared.gold) or "none"
         raise HeadgateError(
             f"{declared.name} declares no gold table {gold} (it has: {known})",
-            remedy=f"headgate plan {declared.file}",
+            remedy=shell_command("plan", str(declared.file)),
         )
     table = Table(layout.storage, Layout.gold(gold), pipeline=declared.name)
     if not table.exists:

@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol, cast
 
+from headgate.spec.commands import Place, anywhere
 from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.supervision import local
@@ -30,6 +31,11 @@ class Stream:
     @property
     def layout(self) -> Layout:
         return Layout.of(self.root, self.name)
+
+    @property
+    def place(self) -> Place:
+        """How commands about it are typed, in whatever shell of this machine."""
+        return anywhere(self.file, self.root)
 
 
 class Launcher(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from typing import ClassVar
 
 import psutil
 
+from headgate.spec.commands import anywhere, pipeline_command, rendered
 from headgate.spec.errors import HeadgateError
 from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.layout import Layout
@@ -83,7 +83,7 @@ def launch(
     process.wait()
     raise NotAliveError(
         f"process {process.pid} had not opened its tables in {STARTS_WITHIN:.0f} s, and was ended",
-        remedy="see what it said: headgate logs PIPELINE",
+        remedy=f"see what it said: {pipeline_command('logs')}",
     )
 
 
@@ -117,8 +117,8 @@ def _ended(
     not: what it said is recorded here."""
     told = last_failure(layout)
     if told is None or told.at < began:
-        words = shlex.join([str(about[0].absolute()), "--root", about[1]])
-        told = Failure(code, _said(log), f"headgate logs {words}", datetime.now(UTC))
+        logs = rendered(pipeline_command("logs"), anywhere(*about))
+        told = Failure(code, _said(log), logs, datetime.now(UTC))
         if code in NEEDS_A_PERSON:
             record_failure(layout, told)
     error = NotAliveError(told.reason, told.remedy)
@@ -156,7 +156,8 @@ def stop(
             raise NotAliveError(
                 f"process {left[0].owner.pid} on {left[0].owner.host} has not ended in "
                 f"{timeout:.0f} s",
-                remedy="kill it, nothing is lost: headgate stop PIPELINE --now, on that machine",
+                remedy="kill it on that machine, nothing is lost: "
+                + pipeline_command("stop", "--now"),
             )
         if clock() - asked >= ASK_AGAIN:
             asked = clock()
@@ -184,7 +185,7 @@ def pause(
             raise NotAliveError(
                 f"process {left[0].owner.pid} on {left[0].owner.host} has not paused in "
                 f"{timeout:.0f} s; it will when its batch ends",
-                remedy="headgate status PIPELINE, headgate logs PIPELINE",
+                remedy=f"{pipeline_command('status')}, {pipeline_command('logs')}",
             )
         wait(LOOK_EVERY)
     return since

@@ -8,11 +8,16 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from headgate.maintenance.requests import Answer, What, ask, asked, new_request, told
+from headgate.spec.commands import pipeline_command
 from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.local import ASK_AGAIN, LOOK_EVERY, NotAliveError
 
+_AGAIN: Mapping[What, str] = {
+    "compact": pipeline_command("compact"),
+    "vacuum": pipeline_command("vacuum"),
+}
 SILENT_FOR = 600.0  # seconds without a word: a job goes on to its next file or table much sooner
 
 
@@ -59,14 +64,14 @@ def maintain(
     return answers
 
 
-def _require_alive(layout: Layout, waiting: Mapping[str, JobState], what: str) -> None:
+def _require_alive(layout: Layout, waiting: Mapping[str, JobState], what: What) -> None:
     alive = {(j.job, j.epoch) for j in probe(layout, datetime.now(UTC)) if j.is_alive}
     for job in waiting.values():
         if (job.job, job.epoch) not in alive:
             raise NotAliveError(
                 f"the {job.job} job ended before it was through with {what}; its tables are as "
                 "whole as before",
-                remedy=f"headgate {what} PIPELINE again",
+                remedy=f"again: {_AGAIN[what]}",
             )
 
 
@@ -74,5 +79,5 @@ def _silent(job: JobState, timeout: float) -> NotAliveError:
     return NotAliveError(
         f"process {job.owner.pid} on {job.owner.host} has said nothing for {timeout:.0f} s; it "
         "may be in the middle of a batch",
-        remedy="headgate status PIPELINE, headgate logs PIPELINE",
+        remedy=f"{pipeline_command('status')}, {pipeline_command('logs')}",
     )

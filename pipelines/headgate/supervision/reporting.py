@@ -10,6 +10,7 @@ from headgate.ledger import Ledger, balance
 from headgate.savepoints.checkpoints import history
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import savepoints
+from headgate.spec.commands import Place
 from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline
 from headgate.storage.failure import Failure, last_failure
@@ -85,10 +86,13 @@ def _since(
     return min(job.renewed for job in jobs if job.state not in ("running", "paused"))
 
 
-def tables_of_stream(layout: Layout, declared: Pipeline) -> TablesReport:
+def tables_of_stream(
+    layout: Layout, declared: Pipeline, place: Place | None = None
+) -> TablesReport:
     """What can be read of its tables: one that is damaged keeps nothing else from being told.
 
-    Costs about as much as ``headgate status --checkpoint``: some milliseconds a table.
+    Costs about as much as ``headgate status --checkpoint``: some milliseconds a table. ``place`` is
+    where commands in what is told are typed.
     """
     bronze = Table(layout.storage, Layout.bronze(declared.source.name), pipeline=declared.name)
     if not bronze.exists:
@@ -99,7 +103,8 @@ def tables_of_stream(layout: Layout, declared: Pipeline) -> TablesReport:
         try:
             return read()
         except (HeadgateError, OSError, ValueError, KeyError, TypeError) as error:
-            problems[part] = str(error) or type(error).__name__
+            said = error.told(place) if isinstance(error, HeadgateError) else str(error)
+            problems[part] = said or type(error).__name__
             return None
 
     return TablesReport(

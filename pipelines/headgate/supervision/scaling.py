@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
+from headgate.spec.commands import pipeline_command, rendered
 from headgate.storage.lag import Sample
 
 FEWEST = 4
@@ -44,7 +45,7 @@ class Advice:
     full: int | None = None
 
     def __str__(self) -> str:
-        return f"{self._how()}{self._what()}"
+        return rendered(f"{self._how()}{self._what()}")
 
     def as_dict(self) -> dict[str, Any]:
         level = None if self.level is None else round(self.level.total_seconds())
@@ -70,7 +71,7 @@ class Advice:
         if told:
             return f": {', '.join(told)}"
         if self.trend == "falling behind":
-            return ": nothing was taken in, see headgate logs"
+            return f": nothing was taken in, see {pipeline_command('logs')}"
         return ""
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from headgate.spec.commands import SEE_DAMAGE
 from headgate.spec.model import Pipeline, Publication
 from headgate.storage.layout import Layout
 from headgate.tables.cut import tables_of
@@ -54,7 +55,7 @@ def require_agreement(
     for found in disagreements(pipeline, states, frozenset(filter(awaits, states))):
         raise LogGapError(
             f"{found.table}: its log has lost its end: {found.what}",
-            remedy="see what that means: headgate repair PIPELINE --dry-run",
+            remedy=f"see what that means: {SEE_DAMAGE}",
         )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from headgate.spec.commands import pipeline_command
 from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import TABLE_FOLDERS, Layout
@@ -68,7 +69,7 @@ def cut(layout: Layout, pipeline: Pipeline) -> Cut:
     if bronze is None:
         raise HeadgateError(
             f"{pipeline.name} has no tables under {layout.storage.root}",
-            remedy="headgate run PIPELINE --once, or name its folder with --root",
+            remedy=f"{pipeline_command('run', '--once')}, or name its folder with --root",
         )
     return Cut(tables, bronze, frozenset(pipeline.definitions))
 

@@ -14,6 +14,7 @@ from zlib import crc32
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headgate.spec.commands import SEE_DAMAGE
 from headgate.storage.files import Storage
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import DamagedFileError
@@ -76,9 +77,7 @@ def read_sound(storage: Storage, file: DataFile) -> pa.Table:
 
 
 def damaged_file(uri: str, what: str) -> DamagedFileError:
-    return DamagedFileError(
-        f"{uri} {what}", remedy="see what would mend it: headgate repair PIPELINE --dry-run"
-    )
+    return DamagedFileError(f"{uri} {what}", remedy=f"see what would mend it: {SEE_DAMAGE}")
 
 
 def damage_of(storage: Storage, file: DataFile) -> str | None:

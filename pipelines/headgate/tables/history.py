@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from headgate.spec.commands import SEE_DAMAGE
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError
 from headgate.tables.live_files import live_files
@@ -149,5 +150,5 @@ def with_footers(table: Table, version: int, files: Iterable[DataFile]) -> tuple
 def _gap(table: Table, reached: int, following: int) -> LogGapError:
     return LogGapError(
         f"{table.name}: batches {reached + 1} to {following} are not in the table's log",
-        remedy="see what is damaged: headgate repair PIPELINE --dry-run; nothing was written",
+        remedy=f"see what is damaged: {SEE_DAMAGE}; nothing was written",
     )

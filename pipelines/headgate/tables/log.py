@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
+from headgate.spec.commands import SEE_DAMAGE
 from headgate.storage.files import Storage
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError
@@ -117,5 +118,5 @@ def entry_path(version: int) -> str:
 def _damaged(storage: Storage, path: str, why: str) -> LogGapError:
     return LogGapError(
         f"{storage.uri(path)}: this entry of the table's log is damaged: {why}",
-        remedy="see what is damaged and what would mend it: headgate repair PIPELINE --dry-run",
+        remedy=f"see what is damaged and what would mend it: {SEE_DAMAGE}",
     )

@@ -17,6 +17,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, RemoveAction
 
 from headgate.failpoints import failpoint
+from headgate.spec.commands import SEE_DAMAGE
 from headgate.storage.files import Storage
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.engine import engine
@@ -139,7 +140,7 @@ class Table:
     def _damaged(self, what: str) -> LogGapError:
         return LogGapError(
             f"{self.storage.uri()}: {what}",
-            remedy="see what is damaged: headgate repair PIPELINE --dry-run",
+            remedy=f"see what is damaged: {SEE_DAMAGE}",
         )
 
     def _is_trimmed_away(self) -> bool:

@@ -12,7 +12,7 @@ from headgate.broker.producing import LineError, records
 
 
 def read(text: bytes, key: str | None = None) -> list[tuple[bytes | None, bytes]]:
-    return list(records(io.BytesIO(text), key, "bids.json"))
+    return list(records(io.BytesIO(text), key, "bids.json", ""))
 
 
 def test_a_line_is_a_record_byte_for_byte_and_a_blank_one_is_none() -> None:
@@ -49,13 +49,15 @@ def test_a_key_is_the_text_or_the_json_of_its_field(field: str, key: bytes | Non
     ],
 )
 def test_a_line_without_the_key_is_named(line: bytes, said: str) -> None:
-    lines = records(io.BytesIO(b'{"auction": 1}\n\n' + line), "auction", "bids.json")
+    lines = records(
+        io.BytesIO(b'{"auction": 1}\n\n' + line), "auction", "my bids.json", "sent again"
+    )
     assert next(lines)[0] == b"1"
     with pytest.raises(LineError) as raised:
         next(lines)
-    assert raised.value.message.startswith("bids.json, line 3: ")
+    assert raised.value.message.startswith("my bids.json, line 3: ")
     assert said in raised.value.message
-    assert "tail -n +3 FILE | headgate kafka produce TOPIC --key auction" in raised.value.remedy
+    assert raised.value.remedy.endswith("tail -n +3 'my bids.json' | sent again")
 
 
 AT = datetime(2026, 3, 1, 12, 0, 0, 5000, tzinfo=UTC)

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from headgate.cli.main import answer
+from headgate.spec import commands
+from headgate.spec.commands import Place
 from tests.unit.ledger.conftest import Lake, fill
 from tests.unit.ledger.conftest import empty_lake as _empty_lake
 
@@ -23,10 +25,12 @@ def ask(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("HEADGATE_ROOT", raising=False)
+    monkeypatch.setattr(commands, "_here", Place())  # that of this command line ends with it
 
     def run(*arguments: str | os.PathLike[str]) -> tuple[int, str, str]:
         code = answer([str(a) for a in arguments])
         said = capsys.readouterr()
+        assert "⟦" not in said.out + said.err, "a command that nobody rendered"
         return code, said.out, said.err
 
     return run
@@ -46,6 +50,6 @@ def lake(empty_lake: Lake) -> Lake:
 
 @pytest.fixture
 def of_lake(empty_lake: Lake) -> tuple[str, str, str]:
-    """PIPELINE and --root of the tiny lake."""
+    """PIPELINE and --root of the tiny lake, which is the default one where ``ask`` runs."""
     root = Path(empty_lake.layout.storage.root).parent
     return str(empty_lake.pipeline.file), "--root", str(root)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from headgate.cli.declaration import NoSuchPipelineError, declarations, find
-from headgate.cli.options import absolute_root, command, program
+from headgate.cli.options import absolute_root, command
+from headgate.spec.commands import program
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +63,7 @@ def test_a_command_names_the_root_where_it_matters(here: Path) -> None:
 def test_a_command_with_spaces_can_be_pasted(here: Path) -> None:
     said = command("query", "my files/a.yml", "/my lake", "SELECT 1")
     assert shlex.split(said) == [
-        *("headgate", "query", "my files/a.yml", "SELECT 1", "--root", "/my lake")
+        *("headgate", "query", "my files/a.yml", "--root", "/my lake", "SELECT 1")
     ]
 
 

@@ -13,6 +13,7 @@ from headgate.cli.life.per_layer import LayerFailedError
 from headgate.cli.life.recording import failure_recorded
 from headgate.jobs.lease import LeaseHeldError
 from headgate.sources.errors import SourceError
+from headgate.spec.commands import pipeline_command, program
 from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline
 from headgate.storage.failure import Failure, last_failure, record_failure
@@ -41,10 +42,15 @@ def declared(root: str, **options: str) -> Pipeline:
 
 
 def test_code_reason_and_a_remedy_that_can_be_typed_anywhere(root: str) -> None:
-    told = last_failure(run(root, SourceError("a file is gone", "headgate files skip PIPELINE 3")))
+    told = last_failure(
+        run(root, SourceError("a file is gone", pipeline_command("files skip", "3")))
+    )
     assert told is not None
     assert (told.code, told.reason) == (3, "a file is gone")
-    assert told.remedy == f"headgate files skip {declared(root).file} --root '{root}' 3"
+    assert (
+        told.remedy
+        == f"{program(anywhere=True)} files skip {declared(root).file} --root '{root}' 3"
+    )
 
 
 def test_a_fault_of_the_machine_and_one_of_ours(root: str) -> None:

@@ -53,7 +53,7 @@ def test_a_broker_that_was_never_wanted_is_no_fault(
     monkeypatch.setenv("HEADGATE_JARS", str(tmp_path / "nowhere"))
     found = machine.broker_jars()
     assert found.ok
-    assert found.found.startswith("none of them yet: `headgate kafka up` fetches them")
+    assert found.found.startswith("none of them yet: ⟦headgate kafka up⟧ fetches them")
 
 
 def test_a_damaged_broker_jar_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

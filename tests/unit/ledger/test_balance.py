@@ -102,7 +102,7 @@ def test_a_pipeline_that_never_ran_is_an_error_with_the_next_command(
 ) -> None:
     with pytest.raises(HeadgateError, match="no tables") as refused:
         balance(Layout.of(str(tmp_path / "elsewhere"), "tiny"), lake.pipeline)
-    assert refused.value.remedy.startswith("headgate run")
+    assert "headgate run" in refused.value.remedy
 
 
 def test_a_log_that_does_not_reach_back_is_named(lake: Lake) -> None:

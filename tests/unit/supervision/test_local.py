@@ -124,7 +124,7 @@ def test_a_start_that_fails_says_what_the_job_said(
         launch(layout, Path("tiny.yml"), "lake")
     assert refused.value.exit_code == 6
     file = Path("tiny.yml").absolute()
-    assert refused.value.remedy == f"headgate logs {file} --root lake"
+    assert refused.value.remedy.endswith(f"headgate logs {file} --root lake")
     assert last_failure(layout) is None
 
 

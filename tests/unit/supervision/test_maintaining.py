@@ -109,7 +109,7 @@ def test_a_job_that_ends_meanwhile(layout: Layout, how: str) -> None:
 
     with pytest.raises(NotAliveError, match="the gold job ended before") as error:
         run(layout, Clock(happens))
-    assert error.value.remedy == "headgate compact PIPELINE again"
+    assert "headgate compact PIPELINE" in error.value.remedy
 
 
 def test_a_job_that_says_nothing(layout: Layout) -> None:

@@ -70,7 +70,7 @@ def history(
             1200,
             0,
             2,
-            "falling behind by 1,200 records/s: nothing was taken in, see headgate logs",
+            "falling behind by 1,200 records/s: nothing was taken in, see headgate logs PIPELINE",
         ),
         (720_000, -1000, 3000, 2, "catching up: level in about 12 min"),
         (90_000, -1000, 3000, 2, "catching up: level in about 90 s"),

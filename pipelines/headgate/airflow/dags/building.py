@@ -17,6 +17,7 @@ from headgate.airflow.operators.preflight import Preflight
 from headgate.airflow.operators.stop_report import StopReport
 from headgate.airflow.operators.stream_operator import StreamOperator
 from headgate.airflow.projects import Declared, declared_in, place
+from headgate.spec.commands import pipeline_command, rendered
 from headgate.spec.errors import DeclarationError
 from headgate.spec.files import declarations_in
 from headgate.spec.load import load
@@ -78,7 +79,11 @@ def _stream(stream: Stream, launcher: str) -> DAG:
         max_consecutive_failed_dag_runs=3,
         default_args=_RETRIES,
         tags=["headgate", stream.name],
-        doc_md=docs.STREAM.format(**about, hours=_LASTS / timedelta(hours=1)),
+        doc_md=docs.STREAM.format(
+            **about,
+            hours=_LASTS / timedelta(hours=1),
+            status=rendered(pipeline_command("status"), stream.place),
+        ),
     ) as dag:
         supervise = StreamOperator(task_id="supervise", rotate_after=_LASTS, **about)
         report = StopReport(

@@ -16,7 +16,7 @@ own: nothing that happens to tasks, workers or Airflow itself ends it.
 | **delete the DAG** or a run | As marking the task failed, where it is still running. |
 | **trigger** | The run waits until the running one is over. |
 
-Stop, restart, savepoints: trigger **{name}__control**. From a shell: `headgate status {name}`.
+Stop, restart, savepoints: trigger **{name}__control**. From a shell: `{status}`.
 """
 
 CONTROL = """\

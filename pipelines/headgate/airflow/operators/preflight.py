@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from airflow.sdk.exceptions import AirflowException
 
 from headgate.airflow.operators.stream_task import StreamTask
+from headgate.spec.commands import pipeline_command, rendered
 from headgate.spec.load import load
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Preflight(StreamTask):
 
     def execute(self, context: Context) -> None:
         stream = self._stream
-        found = tuple(_problems(load(stream.file), stream))
+        found = tuple(rendered(each) for each in _problems(load(stream.file), stream))
         for problem in found:
             self.log.warning(problem)
         jobs = self._launcher.probe(stream, datetime.now(UTC))
@@ -45,7 +46,7 @@ def _problems(declared: Pipeline, stream: Stream) -> Iterator[str]:
     for plan in deployment(stream.layout, declared).tables:
         if plan.verdict in ("refuse", "reread", "rebuild"):
             why = "; ".join(plan.reasons)
-            yield f"{plan.table}: {plan.verdict}: {why}. headgate upgrade {declared.file}"
+            yield f"{plan.table}: {plan.verdict}: {why}. {pipeline_command('upgrade')}"
     files = declared.source.files
     if files is not None and "://" not in files.path and Path(files.path).is_file():
         yield f"the landing folder {files.path} is a file"

@@ -14,6 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import OVER, state_of
 from headgate.airflow.triggers.stream_trigger import SAID, START_AGAIN, StreamTrigger
+from headgate.spec.commands import rendered
 from headgate.spec.errors import HeadgateError
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.stopping import request_stop, stop_asked
@@ -141,10 +142,8 @@ class StreamOperator(StreamTask):
         """Ends with what a person has to do. The next run waits until somebody starts the stream.
         Raises AirflowFailException: another attempt would end in the same way."""
         give_up(self._stream.layout, token, reported=failure.at)
-        raise AirflowFailException(
-            f"{self.name} failed with exit code {failure.code}: {failure.reason}\n"
-            f"{failure.remedy}\n{START_AGAIN % self.name}"
-        )
+        told = f"{self.name} failed with exit code {failure.code}: {failure.reason}"
+        raise AirflowFailException(rendered(f"{told}\n{failure.remedy}\n{START_AGAIN % self.name}"))
 
     def _counted(self, watch: _Watch, said: Sequence[str]) -> _Watch:
         """With one crash more; raises AirflowFailException when it is one too many."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow.sdk import BaseOperator
 
+from headgate.spec.commands import speak_from
 from headgate.supervision.launcher import LOCAL, Launcher, Stream, launcher_of
 
 
@@ -32,6 +33,10 @@ class StreamTask(BaseOperator):
         self.name = name
         self.root = root
         self.launcher = launcher
+
+    def pre_execute(self, context: Any) -> None:
+        """Commands in what this task's process says are about its stream."""
+        speak_from(self._stream.place)
 
     @property
     def _stream(self) -> Stream:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
+from headgate.spec.commands import speak_from
 from headgate.spec.load import load
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
+from headgate.supervision.launcher import Stream
 
 
 class TablesTask(BaseOperator):
@@ -21,6 +24,10 @@ class TablesTask(BaseOperator):
         self.file = file
         self.root = root
         self.name = name
+
+    def pre_execute(self, context: Any) -> None:
+        """Commands in what this task's process says are about its pipeline."""
+        speak_from(Stream(Path(self.file), self.name, self.root).place)
 
     def _opened(self) -> tuple[Pipeline, Layout]:
         """Raises AirflowSkipException where the pipeline has never run."""

@@ -88,13 +88,15 @@ def _life(stream: Stream, launcher: str, now: datetime) -> Life:
 
 
 def _tables(stream: Stream) -> TablesReport:
-    return tables_of_stream(stream.layout, load(stream.file))
+    return tables_of_stream(stream.layout, load(stream.file), stream.place)
 
 
 def _guarded(subject: Subject, part: Callable[[], _T]) -> tuple[_T | None, str | None]:
     try:
         return part(), None
-    except (HeadgateError, OSError) as error:
+    except HeadgateError as error:
+        return None, error.told(subject.stream.place)
+    except OSError as error:
         return None, str(error)
     except Exception as error:
         log.exception("cannot tell how %s is", subject.name)

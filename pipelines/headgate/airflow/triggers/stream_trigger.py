@@ -12,6 +12,7 @@ from airflow.triggers.base import TriggerEvent
 
 from headgate.airflow.task_state import OVER, state_of
 from headgate.airflow.triggers.plain_trigger import PlainTrigger, event
+from headgate.spec.commands import pipeline_command, rendered
 from headgate.spec.errors import HeadgateError
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.stopping import request_stop, stop_asked
@@ -21,7 +22,7 @@ from headgate.supervision.keeping import Look, look, step
 from headgate.supervision.launcher import Stream, launcher_of
 from headgate.supervision.words import line
 
-START_AGAIN = "Start it again: the DAG %s__control, or headgate start"
+START_AGAIN = f"Start it again: the DAG %s__control, or: {pipeline_command('start')}"
 SAID = 20  # lines of the driver's log that a crash is reported with
 _QUIET = timedelta(minutes=1)
 
@@ -82,7 +83,8 @@ class StreamTrigger(PlainTrigger):
                 jobs, found, failure = await asyncio.to_thread(self._look, now, seen)
             except (HeadgateError, OSError) as error:
                 # A full disk, a damaged document: nothing is known until that passes.
-                self.log.warning("cannot tell how %s is: %s", self._stream.name, error)
+                said = error.told(self._stream.place) if isinstance(error, HeadgateError) else error
+                self.log.warning("cannot tell how %s is: %s", self._stream.name, said)
             else:
                 if (next_ := step(found.condition, failure, self._reported)) != "watch":
                     await self.settled()
@@ -138,6 +140,9 @@ class StreamTrigger(PlainTrigger):
             "said": self._launcher.logs(self._stream, SAID),
         }
 
+    def _start_again(self) -> str:
+        return rendered(START_AGAIN % self._stream.name, self._stream.place)
+
     def _tell(
         self, seen: Look, jobs: tuple[JobState, ...], now: datetime, failure: Failure | None
     ) -> None:
@@ -146,12 +151,12 @@ class StreamTrigger(PlainTrigger):
         if news == self._news and now - self._told < _QUIET:
             return
         self._news, self._told = news, now
-        name = self._stream.name
+        name, again = self._stream.name, self._start_again()
         if seen.condition == "failed" and failure is not None:
             told = f"{failure.reason}\n{failure.remedy}"
-            self.log.warning("%s waits for a person: %s\n%s", name, told, START_AGAIN % name)
+            self.log.warning("%s waits for a person: %s\n%s", name, told, again)
         if seen.condition == "resting":
-            self.log.info("%s rests: somebody asked it to stop. %s", name, START_AGAIN % name)
+            self.log.info("%s rests: somebody asked it to stop. %s", name, again)
         for job in jobs:
             if job.is_alive and job.is_open:
                 self.log.info(line(job, now))

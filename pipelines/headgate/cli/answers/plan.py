@@ -11,6 +11,7 @@ from headgate.cli import declaration, exit_codes
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rows import cells
+from headgate.spec.commands import pipeline_command
 from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import Layout
 
@@ -75,7 +76,7 @@ def _print_deployed(layout: Layout, declared: Pipeline, found: Deployment, *, js
     if not found.declaration:
         raise NotKeptError(
             f"no declaration is kept that all tables under {layout.storage.root} were made from",
-            remedy="take it from your version control, and see: headgate plan PIPELINE",
+            remedy=f"take it from your version control, and see: {pipeline_command('plan')}",
         )
     text = kept(layout, found.declaration, beside=declared.file).text
     if json:

@@ -13,6 +13,7 @@ from headgate.cli import declaration, exit_codes
 from headgate.cli.options import DEFAULT_ROOT, Json, Root, command
 from headgate.cli.output import console, print_json
 from headgate.cli.rows import as_text, print_rows
+from headgate.spec.commands import shell_command
 from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import Layout
 
@@ -179,13 +180,13 @@ def _check_reads_only(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     if kind not in READING:
         raise QueryError(
             f"a query only reads: {kind} is refused, nothing has been changed",
-            remedy="ask with SELECT; to keep an answer: headgate query PIPELINE SQL --json > FILE",
+            remedy="ask with SELECT; to keep an answer, write the output of --json to a file",
         )
 
 
 def _tables_are(queried: Sequence[Queried], short: Queried | None) -> str:
     if not queried:
-        return "name tables as PIPELINE.gold.TABLE; pipelines are in: headgate list"
+        return f"name tables as shop.gold.TABLE; pipelines are in: {shell_command('list')}"
     known: list[str] = []
     for each in queried:
         before = "" if each is short else f"{each.pipeline.name}."

@@ -171,7 +171,7 @@ def _remark(
         if job.trouble and job.is_alive:
             console().print(f"{job.job}: {job.trouble}", style="red", markup=False)
         if (advice := advice_for(job, declared)) is not None:
-            console().print(str(advice), markup=False)
+            console().print(str(advice), markup=False, soft_wrap=True)
     if any(job.state in ("dead", "stale") for job in jobs):
         # What it said comes first: started again, it may end for the same reason.
         file = str(declared.file)
@@ -209,9 +209,9 @@ def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
         print_json({"pipelines": list(found.values())})
         return
     table = grid("", "name", "state", "file")
-    for shown in found.values():
-        table.add_row(*cells(shown["name"], _in_words(shown), shown["file"]))
-        if told := shown.get("problem") or shown.get("failure"):
+    for each in found.values():
+        table.add_row(*cells(each["name"], _in_words(each), each["file"]))
+        if told := each.get("problem") or each.get("failure"):
             table.add_row(*cells("", "", told))
     console().print(table)
 

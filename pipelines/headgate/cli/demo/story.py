@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from headgate.cli.answers.ledger import show_ledger
 from headgate.cli.answers.query import select
-from headgate.cli.options import program
 from headgate.cli.rows import as_text, shown, table_of
+from headgate.spec.commands import ROOT, Place, pipeline_command, program, rendered, shell_command
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,22 +78,23 @@ def why_late(row: tuple[Any, ...], allowed: timedelta) -> str:
 def next_commands(folder: Path, file: Path, servers: str | None = None) -> tuple[str, ...]:
     """Lines that can be pasted as they are. ``servers`` are those of a demo with a broker, which
     has ended."""
-    headgate, declared, where = program(), quote(str(file)), f"--root {quote(str(folder))}"
+    place = Place(program(), str(file), str(folder))
     hint = f"    # and move more files into {folder}/landing/bids"
-    more = [f"{headgate} run {declared} {where}{hint}"]
+    more = [f"{pipeline_command('run')}{hint}"]
     if servers is not None:
         port = servers.rpartition(":")[2]
         more = [
-            f"{headgate} kafka up --port {port} {where}",
-            f"{headgate} kafka produce bids FILE --key auction {where}",
-            f"{headgate} run {declared} {where}    # until Ctrl-C",
-            f"{headgate} kafka down {where}",
+            shell_command("kafka up", ROOT, "--port", port),
+            shell_command("kafka produce", ROOT, "bids", "--key", "auction") + "    # from stdin",
+            f"{pipeline_command('run')}    # until Ctrl-C",
+            shell_command("kafka down", ROOT),
         ]
     sql = "SELECT reason, count(*) FROM quarantine GROUP BY reason"
-    return (
-        f"{headgate} ledger {declared} --by-id {where}",
-        f'{headgate} query {declared} "{sql}" {where}',
-        f"{headgate} plan {declared}",
+    said = (
+        pipeline_command("ledger", "--by-id"),
+        pipeline_command("query", sql),
+        pipeline_command("plan"),
         *more,
-        f"{headgate} init shop    # a project of your own",
+        f"{shell_command('init', 'shop')}    # a project of your own",
     )
+    return tuple(rendered(line, place) for line in said)

@@ -9,8 +9,9 @@ from typing import Annotated, ClassVar
 import typer
 
 from headgate.cli import exit_codes
-from headgate.cli.options import DEFAULT_ROOT, Json, Root, command
+from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import print_json
+from headgate.spec.commands import ROOT, rendered, shell_command
 from headgate.spec.errors import HeadgateError
 
 FOLDER = "_kafka"  # under the root; no pipeline's name begins so
@@ -50,7 +51,7 @@ def up(
         if port not in (None, 0, int(there.servers.rpartition(":")[2])) or foreground:
             raise BrokerRunsError(
                 f"a broker runs already at {there.servers} (process {there.pid})",
-                remedy=command("kafka", "down", root),
+                remedy=shell_command("kafka down", ROOT),
             )
         _await(there.servers)
         _tell(there.servers, there.pid, root, json, already=True)
@@ -105,13 +106,13 @@ def _tell(servers: str, pid: int | None, root: str, json: bool, *, already: bool
         print_json({"servers": servers, "pid": pid, "folder": folder, "already": already})
         return
     print(f"a broker runs {'already ' * already}at {servers} (process {pid})")
-    for verb, *rest in (
-        ("topics", "--create", "bids", "--partitions", "2"),
-        ("produce", "bids", "FILE"),
-        ("consume", "bids"),
-        ("down",),
+    for said in (
+        shell_command("kafka topics", ROOT, "--create", "bids", "--partitions", "2"),
+        shell_command("kafka produce", ROOT, "bids"),
+        shell_command("kafka consume", ROOT, "bids"),
+        shell_command("kafka down", ROOT),
     ):
-        print(command("kafka", verb, root, *rest))
+        print(rendered(said))
     sys.stdout.flush()
 
 
@@ -133,7 +134,7 @@ def broker_folder(root: str) -> Path:
     if "://" in root:
         raise NotLocalError(
             f"the broker needs a folder of this machine, and {root} is none",
-            remedy="headgate kafka up --root FOLDER",
+            remedy=shell_command("kafka up", "--root", DEFAULT_ROOT),
         )
     return Path(root) / FOLDER
 
@@ -147,6 +148,6 @@ def servers_of(given: str | None, root: str) -> str:
     if there is None:
         raise NoBrokerError(
             f"no broker runs in {broker_folder(root)}",
-            remedy=f"{command('kafka', 'up', root)}, or name another: --servers HOST:PORT",
+            remedy=f"{shell_command('kafka up', ROOT)}, or name another with --servers",
         )
     return there.servers

@@ -18,6 +18,7 @@ from headgate.cli.kafka.broker import down, servers_of, up
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rows import cells, shown
+from headgate.spec.commands import ROOT, shell_command
 from headgate.spec.errors import HeadgateError
 
 if TYPE_CHECKING:
@@ -105,8 +106,10 @@ def produce(
 
     there = servers_of(servers, root)
     name = "stdin" if file == "-" else file
+    at = [ROOT] if servers is None else ["--servers", servers]
+    again = shell_command("kafka produce", *at, topic, *(["--key", key] if key else []))
     with _open(file) as lines:
-        delivered = producing.produce(there, topic, producing.records(lines, key, name))
+        delivered = producing.produce(there, topic, producing.records(lines, key, name, again))
     if json:
         counts = [{"partition": p, "delivered": n} for p, n in delivered.items()]
         print_json({"topic": topic, "delivered": sum(delivered.values()), "partitions": counts})
@@ -126,7 +129,7 @@ def _open(file: str) -> Iterator[BinaryIO]:
     except OSError as error:
         raise NoFileError(
             f"{file} cannot be read: {error.strerror}",
-            remedy="headgate kafka produce TOPIC FILE, or - for stdin",
+            remedy="name a file that can be read, or - for stdin",
         ) from error
     with opened:
         yield opened

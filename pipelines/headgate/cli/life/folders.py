@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from headgate.cli import exit_codes
+from headgate.spec.commands import shell_command
 from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import CONTROL, Layout
 
@@ -46,7 +47,8 @@ def make_root(layout: Layout) -> None:
     if "://" in layout.storage.root:
         return
     folder = Path(layout.storage.root) / CONTROL / "logs"
-    remedy = f"headgate doctor --root {Path(layout.storage.root).parent}, or choose another --root"
+    look = shell_command("doctor", "--root", str(Path(layout.storage.root).parent))
+    remedy = f"{look}, or choose another --root"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -134,6 +134,7 @@ def _started(declared: Pipeline, root: str, pid: int, json: bool) -> None:
         print_json({"pipeline": declared.name, "pid": pid})
         return
     print(f"{declared.name}: running as process {pid}")
-    for verb in ("status", "logs -f", "stop"):
-        name, *rest = verb.split()
-        print(command(name, str(declared.file), root, *rest))
+    file = str(declared.file)
+    print(command("status", file, root))
+    print(command("logs", file, root, "-f"))
+    print(command("stop", file, root))

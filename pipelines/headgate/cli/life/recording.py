@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 from headgate.cli import exit_codes
 from headgate.cli.machine_faults import machine_fault
+from headgate.spec.commands import anywhere, pipeline_command, rendered
 from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline
 from headgate.spec.secrets import secrets_of, without
@@ -47,12 +46,12 @@ def failure_recorded(pipeline: Pipeline, root: str, *, forgets: bool) -> Iterato
 def failure_of(error: Exception, pipeline: Pipeline, root: str, at: datetime) -> Failure:
     """Without secrets. The remedy can be typed anywhere: it names the file and the root."""
     known = error if isinstance(error, HeadgateError) else machine_fault(error)
-    words = shlex.join([str(pipeline.file.absolute()), "--root", root])
+    place = anywhere(pipeline.file, root)
     secrets = secrets_of(pipeline)
     if known is None:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        code, remedy = exit_codes.UNEXPECTED, f"headgate logs {words}"
+        code, remedy = exit_codes.UNEXPECTED, pipeline_command("logs")
     else:
-        reason, code = known.message, known.exit_code
-        remedy = re.sub(r"\bPIPELINE\b", lambda _: words, known.remedy)
-    return Failure(code, without(secrets, reason), without(secrets, remedy), at)
+        reason, code, remedy = known.message, known.exit_code, known.remedy
+    reason, remedy = (without(secrets, rendered(text, place)) for text in (reason, remedy))
+    return Failure(code, reason, remedy, at)

@@ -15,6 +15,7 @@ from headgate.cli.answers.plan import MEANINGS, as_dict, show
 from headgate.cli.life.screen import Say, waiting
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import print_json
+from headgate.spec.commands import pipeline_command
 from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import Layout
 
@@ -128,7 +129,7 @@ def _await_progress(
     while True:
         state = overall(probe(layout, datetime.now(UTC)))
         if state in ("stopped", "dead"):
-            raise UpgradeError(f"its job is {state}", "headgate logs PIPELINE")
+            raise UpgradeError(f"its job is {state}", pipeline_command("logs"))
         paused = state == "paused"
         behind = _behind(layout, declared, found, had=0 if paused else had)
         # A job that has been silent for a while, as on a busy machine, may have progress to show.
@@ -136,7 +137,7 @@ def _await_progress(
             return
         if time.monotonic() > deadline:
             if state == "stale":
-                raise UpgradeError("its job is stale", "headgate logs PIPELINE")
+                raise UpgradeError("its job is stale", pipeline_command("logs"))
             said = f"no progress in {patience:.0f} s: {', '.join(behind)}"
             raise UpgradeError(said, "give it more --patience")
         time.sleep(LOOK_EVERY)
@@ -169,14 +170,14 @@ def _roll_back(
     from headgate.supervision import local
 
     reread = Layout.bronze(declared.source.name) in found.to_rebuild()
-    file, way = str(declared.file), [savepoint.id, *["--reread"] * reread]
+    file = str(declared.file)
+    back = command("savepoint restore", file, root, savepoint.id, *["--reread"] * reread)
     done = "the new declaration may still be at work"
-    remedy = f"{command('stop', file, root, '--now')}, then "
-    remedy += command("savepoint restore", file, root, *way)
+    remedy = f"{command('stop', file, root, '--now')}, then {back}"
     try:
         local.kill(layout)
         done = "the pipeline is stopped"
-        remedy = command("savepoint restore", file, root, *way)
+        remedy = back
         restore_in_place(declared, layout, savepoint, reread=reread)
         done = "the tables are what they were, and the pipeline is stopped"
         remedy = f"{_put_back(declared, root)}, then {command('start', file, root)}"

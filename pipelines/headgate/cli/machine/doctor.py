@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from headgate.cli import exit_codes
+from headgate.cli.log_file import shown
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rows import cells
@@ -37,9 +38,9 @@ def doctor(
     else:
         table = grid("", "", "check", "found")
         for f in findings:
-            table.add_row("[green]✓[/]" if f.ok else "[red]✗[/]", *cells(f.name, f.found))
+            table.add_row("[green]✓[/]" if f.ok else "[red]✗[/]", *cells(f.name, shown(f.found)))
             if not f.ok:
-                said = Text(f"needed: {f.needed}\n").append(f.remedy, style="bold")
+                said = Text(f"needed: {f.needed}\n").append(shown(f.remedy), style="bold")
                 table.add_row("", "", said)
         console().print(table)
     if not good:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
 
 from headgate.cli.options import Json
 from headgate.cli.output import print_json
+from headgate.spec.commands import Place, program, rendered, shell_command
 
 
 def init(
@@ -24,4 +26,5 @@ def init(
         return
     for file in files:
         print(f"  {file}")
-    print(f"\ncd {folder}\nheadgate run pipelines/shop.yml --once --close-windows")
+    again = shell_command("run", "pipelines/shop.yml", "--once", "--close-windows")
+    print(f"\ncd {quote(str(folder))}\n{rendered(again, Place(program(anywhere=True)))}")

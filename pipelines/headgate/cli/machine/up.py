@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from headgate.cli import exit_codes
-from headgate.cli.options import DEFAULT_ROOT, Json, Root, program
+from headgate.cli.options import DEFAULT_ROOT, Json, Root, command
 from headgate.cli.output import print_json
+from headgate.spec.commands import ROOT, rendered, shell_command
 from headgate.spec.errors import HeadgateError
 from headgate.standalone.ports import WEB
 
@@ -41,7 +42,7 @@ def up(
         int, typer.Option("--port", min=0, max=65535, help="0 for any that is free.")
     ] = WEB,
     detached: Annotated[
-        bool, typer.Option("--detached", help="Leave it running: `headgate down` ends it.")
+        bool, typer.Option("--detached", help="Leave it running: `down` ends it.")
     ] = False,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
@@ -93,7 +94,8 @@ def home_under(root: str) -> Path:
     if "://" in root:
         raise NotLocalError(
             f"Airflow needs a folder of this machine for its own, and {root} is none",
-            remedy="headgate up --root FOLDER; DAGs may name another root: build_dags(…, root=…)",
+            remedy=f"{shell_command('up', '--root', DEFAULT_ROOT)}; DAGs may name another root: "
+            "build_dags(…, root=…)",
         )
     return Path(root) / FOLDER
 
@@ -109,7 +111,7 @@ def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port:
     if database is not None and not database.startswith(("postgres://", "postgresql")):
         raise AskedWrongError(
             f"{DATABASE} names no PostgreSQL",
-            f"{DATABASE}=postgresql://USER:PASSWORD@HOST/DATABASE headgate up",
+            f"set it to postgresql://USER:PASSWORD@HOST/DATABASE: {shell_command('up', ROOT)}",
         )
     ports = chosen(port)
     if demo is not None:
@@ -119,7 +121,8 @@ def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port:
     assert dags is not None
     if not dags.is_dir():
         raise AskedWrongError(
-            f"{dags} is no folder", "name a folder of DAGs: headgate up --dags dags"
+            f"{dags} is no folder",
+            f"name a folder of DAGs: {shell_command('up', '--dags', 'dags')}",
         )
     return Settings(home, dags.absolute(), Path.cwd(), root, ports, database)
 
@@ -147,10 +150,10 @@ def _tell(
     print(f"password   {shown}; kept in {settings.passwords}")
     if demo is not None:
         print("stream     auctions, fed with bids for as long as this runs")
-        print(f"           {program()} status {demo}/pipelines/auctions.yml --root {demo}/lake")
-        print(f"your own   {program()} up --dags FOLDER")
-    given = "" if root == str(Path(DEFAULT_ROOT).absolute()) else f" --root {root}"
-    print(f"to end it  {'' if detached else 'Ctrl-C, or '}{program()} down{given}")
+        print(f"           {command('status', f'{demo}/pipelines/auctions.yml', f'{demo}/lake')}")
+        print(rendered(f"your own   {shell_command('up', ROOT, '--dags', 'dags')}"))
+    down = rendered(shell_command("down", ROOT))
+    print(f"to end it  {'' if detached else 'Ctrl-C, or '}{down}")
     sys.stdout.flush()
 
 

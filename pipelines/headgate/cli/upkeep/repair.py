@@ -17,6 +17,7 @@ from headgate.cli import declaration, exit_codes
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import print_json
 from headgate.cli.rows import shown
+from headgate.spec.commands import rendered
 from headgate.spec.errors import HeadgateError
 from headgate.storage.documents import DamagedDocumentError
 from headgate.storage.layout import Layout
@@ -120,12 +121,12 @@ def _balances(layout: Layout, declared: Pipeline) -> bool:
 
 def _show(plan: Plan, declared: Pipeline, root: str, *, dry_run: bool) -> None:
     for finding in plan.findings:
-        print(shown(f"{finding}" + (" (nothing needs it)" if finding.harmless else "")))
+        print(shown(rendered(f"{finding}" + (" (nothing needs it)" if finding.harmless else ""))))
     if not plan.is_needed:
         print(f"{declared.name}: nothing is damaged" + " that is needed" * bool(plan.findings))
         return
     print("would do:" if dry_run else "done:", file=sys.stdout)
     for line in plan.told:
-        print(shown(f"  {line}"))
+        print(shown(rendered(f"  {line}")))
     if plan.refusal is None:
         print(command("repair" if dry_run else "run", str(declared.file), root))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from headgate.spec.commands import NEW_ROOT, pipeline_command
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
@@ -67,8 +68,8 @@ def require_source_for(declared: Pipeline, layout: Layout, savepoint: Savepoint)
         raise SavepointError(
             f"{error.message}; nor can it be restored beside today's bronze, which was taken back "
             "to before it",
-            remedy="only a copy gives it back: headgate savepoint restore PIPELINE "
-            f"{savepoint.id} --to ANOTHER_FOLDER",
+            remedy="only a copy gives it back: "
+            + pipeline_command("savepoint restore", savepoint.id, "--to", NEW_ROOT),
         ) from error
 
 

@@ -20,6 +20,7 @@ from headgate.cli.options import (
 )
 from headgate.cli.output import print_json
 from headgate.cli.upkeep.savepoint_screen import REREAD_ONLY, described, show_list, show_one
+from headgate.spec.commands import NEW_ROOT
 from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import Layout
 
@@ -144,7 +145,7 @@ def verify_savepoint(
         _tell(f"savepoint {savepoint.id} is whole, but today's tables are not:", today)
         print(command("repair", *place), file=sys.stderr)
         print("or leave them as they are, and have a copy:", file=sys.stderr)
-        copied = command("savepoint restore", *place, savepoint.id, "--to", "ANOTHER_FOLDER")
+        copied = command("savepoint restore", *place, savepoint.id, "--to", NEW_ROOT)
         print(copied, file=sys.stderr)
     else:
         every = "every page of every file" if read else "every file of every table"

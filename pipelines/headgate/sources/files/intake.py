@@ -10,6 +10,7 @@ from headgate.sources.errors import FileChangedError
 from headgate.sources.files.damage import unreadable
 from headgate.sources.files.listing import examine
 from headgate.sources.files.log import FilesLog, LoggedFile
+from headgate.spec.commands import pipeline_command
 from headgate.spec.model import Source
 from headgate.storage.files import Stat, Storage
 
@@ -59,7 +60,7 @@ class FilesIntake:
             f"sequence {logged.sequence} ({logged.size} bytes of {logged.modified:%F %T}, now "
             f"{stat.size} bytes of {stat.modified:%F %T})",
             remedy="give new content a new name and put the old file back, or accept the change: "
-            f"headgate files skip PIPELINE {logged.sequence}",
+            + pipeline_command("files skip", str(logged.sequence)),
         )
 
     def pending(self, after: int) -> tuple[LoggedFile, ...]:
@@ -79,7 +80,7 @@ class FilesIntake:
                     f"{self.landing.uri(file.path)}: the file was recorded as sequence "
                     f"{file.sequence} and has vanished before it was read",
                     remedy="put it back, or accept the loss: "
-                    f"headgate files skip PIPELINE {file.sequence}",
+                    + pipeline_command("files skip", str(file.sequence)),
                 )
             if (stat.size, stat.modified) != (file.size, file.modified):
                 raise self._changed(stat)

@@ -19,6 +19,7 @@ from headgate.sources.kafka.errors import (
     UnknownTopicError,
 )
 from headgate.sources.kafka.topics import Partition, Topic
+from headgate.spec.commands import shell_command
 from headgate.spec.model import KafkaSource
 from headgate.spec.nearest import nearest
 from headgate.spec.secrets import secrets_in, without
@@ -94,8 +95,9 @@ class Cluster:
         servers = self._source.servers
         if "security.protocol" in self._source.options:
             return f"see whether brokers listen at {servers}, and speak this security.protocol"
+        look = shell_command("kafka topics", "--servers", servers)
         return (
-            f"see whether a broker listens there: headgate kafka topics --servers {servers}; "
+            f"see whether a broker listens there: {look}; "
             "one that wants a password or TLS answers only with security.protocol in options"
         )
 

@@ -9,6 +9,7 @@ from typing import Any
 from headgate.sources.kafka.errors import OffsetsLostError
 from headgate.sources.kafka.ranges import Offsets
 from headgate.sources.kafka.topics import Partition, partition_of
+from headgate.spec.commands import NEW_ROOT, pipeline_command
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ def losses(
 def lost_error(lost: Sequence[Loss]) -> OffsetsLostError:
     """The error that tells of ``lost``."""
     told = "\n".join(f"  {loss}" for loss in lost)
-    remedy = "pass over it, which the ledger then tells: headgate run PIPELINE --accept-gap"
+    remedy = f"pass over it, which the ledger then tells: {pipeline_command('run', '--accept-gap')}"
     if not all(loss.acceptable for loss in lost):
         remedy = "offsets would be given twice: read the topic into a root of its own: "
-        remedy += "headgate run PIPELINE --root ANOTHER_FOLDER"
+        remedy += pipeline_command("run", "--root", NEW_ROOT)
     return OffsetsLostError(f"records that were not read are gone:\n{told}", remedy=remedy)

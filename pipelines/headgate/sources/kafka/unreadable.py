@@ -8,6 +8,7 @@ import re
 from headgate.sources.errors import SourceError
 from headgate.sources.kafka.listing import Listing
 from headgate.sources.kafka.ranges import Offsets
+from headgate.spec.commands import pipeline_command
 
 _OVERFLOW = re.compile(r"Record at topic (\S+) partition (\d+) offset (\d+) has timestamp value")
 
@@ -29,5 +30,5 @@ def readable_before(error: Exception, listing: Listing, position: Offsets) -> di
         f"{topic}/{partition}: the record at offset {offset:,} has a timestamp that no calendar "
         "has; Kafka's are in milliseconds",
         remedy=f"mend its producer, remove the topic's records up to {offset:,} "
-        f"(kafka-delete-records), and pass over the gap: headgate run PIPELINE --accept-gap",
+        f"(kafka-delete-records), and pass over the gap: {pipeline_command('run', '--accept-gap')}",
     ) from None

@@ -1,0 +1,190 @@
+"""Every command that Headgate prints can be typed: verb, options and arguments are those of the
+command line, and nothing prints a command that was not checked here."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+import shlex
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+import typer
+
+from headgate.cli.verbs import VERBS, command_of
+from headgate.spec import commands
+from headgate.spec.commands import (
+    NEW_ROOT,
+    PIPELINE,
+    ROOT,
+    Place,
+    pipeline_command,
+    rendered,
+    shell_command,
+)
+
+PACKAGE = Path(commands.__file__).parents[1]
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+OF_VERBS = cache(command_of)
+WRITERS = ("pipeline_command", "shell_command", "command")
+WRITTEN_IN = ("cli/options.py", "spec/commands.py")
+UNDECIDED = "1"  # stands for what only a run decides: a name, a number or a path
+
+HELP = ("metavar", "help")
+OF_USERS = (
+    "spec/reference_text.py",  # docs/declaration.md
+    "cli/exit_codes.py",  # the table of `--help`
+    "cli/verbs.py",  # first sentences of `--help`
+)
+
+
+def sources() -> Iterator[tuple[str, ast.Module]]:
+    for file in sorted(PACKAGE.rglob("*.py")):
+        if "templates" not in file.parts:
+            yield str(file.relative_to(PACKAGE)), ast.parse(file.read_text())
+
+
+def values(node: ast.expr) -> tuple[list[str], ...]:
+    """The words that an argument may become: one, or those of a list that is or is not there."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return ([text],)
+        case ast.Name(id="NEW_ROOT" | "ROOT" as name):
+            return ([{"NEW_ROOT": NEW_ROOT, "ROOT": ROOT}[name]],)
+        case ast.IfExp(body=body, orelse=other):
+            return (*values(body), *values(other))
+        case ast.List(elts=elements) | ast.Tuple(elts=elements):
+            each = itertools.product(*map(values, elements))
+            return tuple(list(itertools.chain(*words)) for words in each)
+        case ast.BinOp(left=ast.List() as left, op=ast.Mult()):
+            return ([], *values(left))
+        case ast.Starred(value=ast.Name()):
+            return ([],)  # decided elsewhere; what is tried leaves them out
+        case ast.Starred(value=value):
+            return values(value)
+    return ([UNDECIDED],)
+
+
+def printed() -> Iterator[tuple[str, str, list[str]]]:
+    """Where, verb, and words of every command that the package writes, in each of its forms."""
+    for file, tree in sources():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            if node.func.id not in WRITERS:
+                continue
+            verb, *rest = node.args
+            if node.func.id == "command":  # (verb, pipeline, root, …), the two may be one tuple
+                rest = rest[1:] if isinstance(rest[0], ast.Starred) else rest[2:]
+            if file in ("cli/options.py", "spec/commands.py") and not isinstance(
+                verb, ast.Constant
+            ):
+                continue
+            head = [] if node.func.id == "shell_command" else [PIPELINE]
+            forms = itertools.product(values(verb), *map(values, rest))
+            for (verbs, *words), _ in zip(forms, range(64), strict=False):
+                at = f"{file}:{node.lineno}"
+                yield at, verbs[0], [*head, *itertools.chain(*words)]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "_here", Place())
+
+
+COMMANDS = sorted({(at, verb, tuple(words)) for at, verb, words in printed()})
+
+
+def parse(words: list[str]) -> None:
+    """Raises click's UsageError where these are no command line; runs nothing."""
+    name, *words = words
+    if name not in VERBS:
+        raise UsageError(f"no command {name}")
+    command = OF_VERBS(name)
+    while hasattr(command, "commands"):  # savepoint, files, kafka
+        name, *words = words
+        if name not in command.commands:
+            raise UsageError(f"no command {name}")
+        command = command.commands[name]
+    command.make_context("headgate", list(words))
+
+
+@pytest.mark.parametrize(("at", "verb", "words"), COMMANDS)
+def test_a_printed_command_is_one(at: str, verb: str, words: tuple[str, ...]) -> None:
+    assert verb != UNDECIDED, f"{at}: a verb that nobody can check"
+    place = Place(pipeline="my shop.yml", root="/a root")
+    said = rendered(shell_command(verb, *words), place)
+    program, *typed = shlex.split(said)
+    assert program == "headgate"
+    parse(typed)
+    if PIPELINE in words:
+        assert "my shop.yml" in typed
+        assert "--root" in typed
+
+
+def test_the_scan_finds_them() -> None:
+    verbs = {verb for _, verb, _ in COMMANDS}
+    assert len(COMMANDS) > 60
+    assert {"start", "files skip", "savepoint restore", "kafka topics", "repair"} <= verbs
+
+
+def test_a_command_is_never_written_by_hand() -> None:
+    """But in docstrings, in help, and in pages of documentation."""
+    by_hand = re.compile(rf"(?<!in )headgate ({'|'.join(VERBS)})\b|\bPIPELINE\b")
+    found = []
+    for file, tree in sources():
+        if file in (*OF_USERS, "spec/commands.py"):
+            continue
+        nodes = list(ast.walk(tree))
+        of_users = {id(n.value) for n in nodes if isinstance(n, ast.Expr)}
+        of_users |= {id(n.value) for n in nodes if isinstance(n, ast.keyword) and n.arg in HELP}
+        found += [
+            f"{file}:{node.lineno}: {node.value}"
+            for node in nodes
+            if isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in of_users
+            and by_hand.search(node.value)
+        ]
+    assert found == []
+
+
+def test_a_wrong_command_would_be_seen() -> None:
+    for wrong in (["stat", "a"], ["files", "skip", "a"], ["start"], ["logs", "a", "--what"]):
+        with pytest.raises(UsageError):
+            parse(wrong)
+
+
+def test_a_command_says_what_has_to_be_typed() -> None:
+    text = f"see: {pipeline_command('savepoint restore', 's 1')}; or {shell_command('doctor')}"
+    assert rendered(text, Place()) == (
+        "see: headgate savepoint restore PIPELINE 's 1'; or headgate doctor"
+    )
+    place = Place(".venv/bin/headgate", "my shop.yml", "/a lake")
+    assert rendered(text, place) == (
+        "see: .venv/bin/headgate savepoint restore 'my shop.yml' --root '/a lake' 's 1'; "
+        "or .venv/bin/headgate doctor"
+    )
+
+
+def test_a_root_is_named_where_the_shell_does_not_know_it() -> None:
+    there = Place(pipeline="shop", root="/lake")
+    known = Place(pipeline="shop", root="/lake", root_is_known=True)
+    status, down = pipeline_command("status"), shell_command("kafka down", ROOT)
+    assert rendered(status, there) == "headgate status shop --root /lake"
+    assert rendered(status, known) == "headgate status shop"
+    assert rendered(down, there) == "headgate kafka down --root /lake"
+    assert rendered(down, known) == "headgate kafka down"
+    assert rendered(down, Place()) == "headgate kafka down"
+
+
+def test_a_command_may_name_a_root_of_its_own() -> None:
+    other = pipeline_command("run", "--root", NEW_ROOT)
+    assert rendered(other, Place(pipeline="a", root="/lake")) == "headgate run a --root /lake-new"
+    copy = pipeline_command("savepoint restore", "s1", "--to", NEW_ROOT)
+    assert rendered(copy, Place(pipeline="a", root="/lake")) == (
+        "headgate savepoint restore a --root /lake s1 --to /lake-new"
+    )
