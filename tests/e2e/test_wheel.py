@@ -1,4 +1,4 @@
-"""The wheel is the product: it works in an empty environment, away from the clone.
+"""The wheel is the product: built and installed as the README says, it works away from the clone.
 
 What it needs comes from uv's cache, in the locked versions: this test works offline where
 ``make sync`` has been once.
@@ -50,39 +50,50 @@ def working_uv() -> str:
     raise AssertionError("no uv: make sync")
 
 
-def uv(*arguments: str, environment: Path | None = None) -> None:
-    """From the cache if it can be done so, else from the registry."""
+def commands() -> list[str]:
+    """What the README says is typed to install Headgate, up to where it is first called."""
+    told = (CLONE / "README.md").read_text("utf-8").split("## Away from the clone\n")[1]
+    lines = told.split("```console\n")[1].split("```")[0].splitlines()
+    assert lines[-1] == "$ ~/headgate/bin/headgate doctor"
+    return [line.removeprefix("$ ") for line in lines[:-1]]
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the wheel is made of, where nothing of it is written into the real one; what it needs
+    is in the home of this test. From uv's cache if it can be done so, else from the registry."""
+    folder = tmp_path_factory.mktemp("clone")
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in ("pipelines", "infra"):
+        shutil.copytree(CLONE / name, folder / name, ignore=ignored)
+    for name in ("pyproject.toml", "uv.lock", "CHANGELOG.md", "LICENSE", "README.md"):
+        shutil.copy(CLONE / name, folder)
+    uv = working_uv()
+    cache = answer([uv, "cache", "dir"], CLONE, os.environ).stdout.strip()
     variables = {k: v for k, v in os.environ.items() if k != "VIRTUAL_ENV"}
-    if environment is not None:
-        variables["UV_PROJECT_ENVIRONMENT"] = str(environment)
+    variables |= {"PATH": f"{Path(uv).parent}:{os.environ['PATH']}", "HOME": str(folder / "home")}
+    variables |= {"UV_CACHE_DIR": cache, "UV_PYTHON": sys.executable}
+    script = "\n".join(["set -eu", *commands(), "uv pip check --python ~/headgate"])
     said = ""
-    for offline in (["--offline"], []):
-        done = answer([working_uv(), *arguments, *offline], CLONE, variables)
+    for offline in ("1", "0"):
+        shutil.rmtree(folder / "home", ignore_errors=True)
+        done = answer(["bash", "-c", script], folder, variables | {"UV_OFFLINE": offline})
         if done.returncode == 0:
-            return
+            return folder
         said += done.stderr
     raise AssertionError(said)
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    uv("build", "--wheel", "--out-dir", str(folder))
-    (built,) = folder.glob("*.whl")
+def wheel(clone: Path) -> Path:
+    (built,) = (clone / "dist").glob("*.whl")
     return built
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(clone: Path) -> Path:
     """An environment that holds the wheel, what it needs, and nothing else."""
-    environment = tmp_path_factory.mktemp("environment") / "venv"
-    python = str(environment / "bin" / "python")
-    uv("venv", "--python", sys.executable, str(environment))
-    needed = ("--frozen", "--no-dev", "--no-install-project")
-    uv("sync", *needed, environment=environment)
-    uv("pip", "install", "--no-deps", "--python", python, str(wheel))
-    uv("pip", "check", "--python", python)
-    return environment
+    return clone / "home" / "headgate"
 
 
 def headgate_of(environment: Path, folder: Path) -> Headgate:
@@ -117,10 +128,13 @@ def test_the_wheel_carries_all_that_is_no_code_too(wheel: Path) -> None:
 
 
 def test_the_engine_is_the_wheels_own(installed: Path, tmp_path: Path) -> None:
-    code = "import headgate; print(*headgate.__path__)"
+    code = "import headgate, importlib.metadata as m; print(*headgate.__path__)"
+    code += "; print(m.version('apache-airflow'))"
     command = [str(installed / "bin" / "python"), "-I", "-c", code]
     done = answer(command, tmp_path, os.environ)
-    assert Path(done.stdout.strip()).is_relative_to(installed)
+    package, airflow = done.stdout.splitlines()
+    assert Path(package).is_relative_to(installed)
+    assert f"apache-airflow=={airflow}" in (CLONE / "pyproject.toml").read_text()
 
 
 def add_a_field(project: Path) -> None:
