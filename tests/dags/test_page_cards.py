@@ -131,10 +131,12 @@ def test_a_night_without_batches_is_cut(cards: Cards) -> None:
     assert len(cards.text(".chart:first-child .cut")) == 1
 
 
-def test_a_restore_is_told_as_one(cards: Cards) -> None:
+def test_an_operation_is_told_as_one(cards: Cards) -> None:
     restoring = replace(RUNNING, condition="starting", operation="restore", restarts=2)
-    cards.show(NOW, stream("shop", restoring))
-    assert cards.text(".state") == ["restoring"]
+    cards.show(NOW, stream("a", restoring), stream("b", replace(restoring, operation="repair")))
+    assert cards.text(".state") == ["restoring", "at work"]
+    assert cards.text("#summary .count") == ["1 restoring", "1 at work"]
+    assert "repair, for 60 min" in cards.text(".meta")[1]
     assert "restarted 2 times after a failure" in cards.text(".meta")[0]
 
 

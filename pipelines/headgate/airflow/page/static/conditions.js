@@ -15,12 +15,13 @@ const KNOWN = {
   ended: ["ended", "warn", (l, n) => `it ended by itself ${ago(l, n)}`],
   absent: ["never ran", "still", () => "it has no tables yet"],
   starting: ["starting", "busy", (l, n) => `it opens its tables, ${lasting(l, n)}`],
+  restoring: ["restoring", "busy", (l, n) => `its tables go back to a savepoint, ${lasting(l, n)}`],
+  working: ["at work", "busy", (l, n) => `${l.operation}, ${lasting(l, n)}`],
   paused: ["paused", "warn", (l, n) => `it takes in nothing new, ${lasting(l, n)}`],
   running: ["running", "good", (l, n) => lasting(l, n)],
   finished: ["finished", "good", (l, n) => `it has taken in all there was; it ended ${ago(l, n)}`],
   resting: ["at rest", "still", (l, n) => `somebody asked it to stop; it ended ${ago(l, n)}`],
 };
-const OPERATIONS = { restore: "restoring" };
 const ORDER = Object.keys(KNOWN);
 const WRONG = ORDER.indexOf("unknown");
 
@@ -28,13 +29,12 @@ const ENDS = { failed: "crashed", finished: "finished" };
 
 export function nameOf({ life }) {
   if (!life) return "unknown";
+  if (life.condition === "starting" && life.operation) return life.operation === "restore" ? "restoring" : "working";
   return (life.condition === "ended" && ENDS[life.ended]) || life.condition;
 }
 
 export function condition(stream, now) {
   const [word, tone, means] = KNOWN[nameOf(stream)];
-  const operation = nameOf(stream) === "starting" && stream.life.operation;
-  if (operation) return { word: OPERATIONS[operation] ?? operation, tone, means: lasting(stream.life, now) };
   return { word, tone, means: means(stream.life, now) };
 }
 
