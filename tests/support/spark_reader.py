@@ -34,8 +34,8 @@ def with_spark(table: Path, folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def main(table: str, target: str) -> None:
-    scratch = Path(target).parent
+def session(scratch: Path) -> SparkSession:
+    """What an analyst has: Spark with the extension of Delta Lake."""
     builder = (
         SparkSession.builder.master("local[1]")
         .config("spark.jars", ",".join(map(str, cached_jars())))
@@ -50,7 +50,11 @@ def main(table: str, target: str) -> None:
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
         .config("spark.local.dir", str(scratch))
     )
-    rows = builder.getOrCreate().read.format("delta").load(table).toArrow()
+    return builder.getOrCreate()
+
+
+def main(table: str, target: str) -> None:
+    rows = session(Path(target).parent).read.format("delta").load(table).toArrow()
     pq.write_table(rows, target)
 
 
