@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +13,8 @@ from deltalake import DeltaTable
 from headgate.savepoints.resets import Target, intend, reset
 from headgate.spec.load import load
 from headgate.supervision.freshness import Freshness, freshness
+from headgate.tables.log import SEAL_KEY, STATE_KEY, entry_path
+from headgate.tables.seal import seal_of
 from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 from tests.unit.ledger.conftest import DECLARATION, Lake
@@ -69,6 +72,22 @@ def test_drivers_that_start_again_and_again_make_nothing_younger(lake: Lake) -> 
     assert [age["gold_changed"]["seconds"] for age in ages] == [1200, 2400, 3600]
     assert [age["last_record"]["seconds"] for age in ages] == [1200, 2400, 3600]
     assert [age["event_clock"]["seconds"] for age in ages] == [1200, 2400, 3600]
+
+
+def test_commits_that_do_not_say_it_are_not_taken_for_new(lake: Lake) -> None:
+    """As an older version wrote them, and the fence of a newer one over them."""
+    batch(lake, "bronze/events", NOON, changed=True)
+    bronze = table(lake, "bronze/events")
+    bronze.refresh()
+    place = entry_path(bronze.handle.version())
+    actions = [json.loads(line) for line in bronze.storage.read(place).splitlines()]
+    (info,) = (action["commitInfo"] for action in actions if "commitInfo" in action)
+    del info[STATE_KEY]["changed_at"]
+    info[SEAL_KEY] = seal_of(info[STATE_KEY], (), ())
+    bronze.storage.write(place, b"\n".join(json.dumps(action).encode() for action in actions))
+    assert fresh(lake) == Freshness({"per_minute": None}, clock=NOON)
+    table(lake, "bronze/events").fence(1)
+    assert fresh(lake) == Freshness({"per_minute": None}, clock=NOON)
 
 
 def test_a_table_that_goes_back_is_as_it_was(lake: Lake) -> None:
