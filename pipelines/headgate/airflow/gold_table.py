@@ -47,6 +47,6 @@ def gold_tables(folder: str | Path, *, root: str | Path | None = None) -> tuple[
 def _gold_tables(folder: Path, root: str | Path | None) -> Iterator[GoldTable]:
     for declared in declared_in(folder, root):
         layout = declared.stream.layout
-        for name in declared.pipeline.gold:
+        for name in declared.gold:
             uri = layout.storage.uri(Layout.gold(name))
-            yield GoldTable(declared.pipeline.name, name, uri)
+            yield GoldTable(declared.stream.name, name, uri)

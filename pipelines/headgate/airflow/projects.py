@@ -1,42 +1,59 @@
 """Which streams a folder of declarations gives, for the files of a DAGs folder.
 
-Read every few seconds by Airflow, so nothing here imports Spark, looks at tables, or asks anybody
-anything.
+Read every few seconds by Airflow, and by every task before it starts, so nothing here imports
+Spark, checks a declaration, looks at tables, or asks anybody anything.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeGuard
 
-from headgate.spec.errors import DeclarationError
+import yaml  # type: ignore[import-untyped]
+
 from headgate.spec.files import declarations_in
-from headgate.spec.load import load
-from headgate.spec.model import Pipeline
+from headgate.spec.names import NAME_PATTERN
 from headgate.supervision.launcher import Stream
 
 
 @dataclass(frozen=True)
 class Declared:
-    """A declaration that has no mistakes, and where its tables are."""
+    """What a declaration calls its pipeline, and its gold tables."""
 
-    pipeline: Pipeline
     stream: Stream
+    gold: tuple[str, ...]
 
 
 def declared_in(folder: Path, root: str | Path | None) -> tuple[Declared, ...]:
-    """Every declaration of a folder but those with mistakes. Tables are under ``root``: where
-    ``$HEADGATE_ROOT`` says, else in ``lake`` beside the folder."""
+    """Every declaration of a folder that says what its pipeline is called; what else it says is not
+    checked. Tables are under ``root``: where ``$HEADGATE_ROOT`` says, else in ``lake`` beside the
+    folder."""
     tables = str(root or os.environ.get("HEADGATE_ROOT") or folder.parent / "lake")
-    found = []
+    found: dict[str, Declared] = {}
     for file in declarations_in(folder):
-        with suppress(DeclarationError):
-            pipeline = load(file)
-            found.append(Declared(pipeline, Stream(file, pipeline.name, tables)))
-    return tuple(found)
+        said = _read(file)
+        name, gold = said.get("pipeline"), said.get("gold")
+        if _is_name(name) and name not in found:
+            names = tuple(filter(_is_name, gold)) if isinstance(gold, dict) else ()
+            found[name] = Declared(Stream(file, name, tables), names)
+    return tuple(found.values())
+
+
+def _read(file: Path) -> dict[Any, Any]:
+    """What a declaration says, as text; nothing where it is no YAML."""
+    try:
+        said = yaml.load(file.read_bytes(), Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _is_name(text: object) -> TypeGuard[str]:
+    return isinstance(text, str) and re.fullmatch(NAME_PATTERN, text) is not None
 
 
 def place(folder: str | Path) -> Path:

@@ -13,12 +13,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import ClassVar
-
-import pyarrow as pa
-from pyarrow import fs
+from typing import TYPE_CHECKING, ClassVar
 
 from headgate.spec.errors import HeadgateError
+
+if TYPE_CHECKING:
+    # Imported where a file is touched: Airflow reads DAG files every few seconds, and they only
+    # say where files will be.
+    import pyarrow as pa
+    from pyarrow import fs
 
 _CHUNK = 1 << 22
 
@@ -46,6 +49,8 @@ class Storage:
 
     @cached_property
     def _filesystem(self) -> tuple[fs.FileSystem, str]:
+        from pyarrow import fs
+
         if "://" in self.root:
             filesystem, base = fs.FileSystem.from_uri(self.root)
             return filesystem, base
@@ -53,6 +58,8 @@ class Storage:
 
     @property
     def is_local(self) -> bool:
+        from pyarrow import fs
+
         return isinstance(self._filesystem[0], fs.LocalFileSystem)
 
     def uri(self, path: str = "") -> str:
@@ -112,6 +119,8 @@ class Storage:
 
         Raises FileNameError if a name is not UTF-8.
         """
+        from pyarrow import fs
+
         selector = fs.FileSelector(self._full(path), recursive=recursive, allow_not_found=True)
         base = self._filesystem[1].rstrip("/")
         for info in self._infos(selector):
@@ -127,15 +136,21 @@ class Storage:
         return found
 
     def stat(self, path: str) -> Stat | None:
+        from pyarrow import fs
+
         info = self._filesystem[0].get_file_info(self._full(path))
         return _stat(info, path) if info.type == fs.FileType.File else None
 
     def exists(self, path: str) -> bool:
+        from pyarrow import fs
+
         found = self._filesystem[0].get_file_info(self._full(path)).type
         return bool(found != fs.FileType.NotFound)
 
     def folders(self, path: str = "") -> tuple[str, ...]:
         """The names of the folders right under ``path``."""
+        from pyarrow import fs
+
         selector = fs.FileSelector(self._full(path), allow_not_found=True)
         found = self._infos(selector)
         return tuple(sorted(i.base_name for i in found if i.type == fs.FileType.Directory))
@@ -145,6 +160,8 @@ class Storage:
 
     def remove(self, path: str) -> None:
         """Delete a file or a folder with all it holds; nothing happens where there is none."""
+        from pyarrow import fs
+
         filesystem, target = self._filesystem[0], self._full(path)
         kind = filesystem.get_file_info(target).type
         if kind == fs.FileType.Directory:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 
 from headgate.ledger import balance
+from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline
 from headgate.storage.failure import last_failure
 from headgate.storage.layout import Layout
@@ -67,6 +68,19 @@ def ailments(check: Check, patient: Patient, limits: Limits) -> tuple[str, ...]:
     """What is wrong, in words; none where it is well, or at rest. Raises HeadgateError where that
     cannot be told."""
     return tuple(_CHECKS[check](patient, limits))
+
+
+def results(
+    checks: Sequence[Check], patient: Patient, limits: Limits
+) -> Mapping[Check, tuple[str, ...]]:
+    """The ailments by check. One that cannot be made is one: it keeps no other from being made."""
+    found: dict[Check, tuple[str, ...]] = {}
+    for check in checks:
+        try:
+            found[check] = ailments(check, patient, limits)
+        except (HeadgateError, OSError) as error:
+            found[check] = (f"cannot be told: {error}",)
+    return found
 
 
 def _freshness(patient: Patient, limits: Limits) -> Iterator[str]:

@@ -11,9 +11,10 @@ import pytest
 
 from headgate.spec.load import load
 from headgate.storage.backlog import Backlog, PartitionBacklog
+from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.stopping import request_stop
-from headgate.supervision.health import Patient, ailments
+from headgate.supervision.health import Patient, ailments, results
 from headgate.supervision.job_state import JobState
 from headgate.supervision.limits import CHECKS, Check, Limits
 from headgate.tables.state import commit_time
@@ -51,6 +52,16 @@ def seen(lake: Lake, *jobs: JobState) -> Patient:
 
 def test_a_stream_that_is_well(lake: Lake) -> None:
     assert not any(ailments(check, seen(lake, JOB), LIMITS) for check in CHECKS)
+
+
+def test_a_check_that_cannot_be_made_keeps_no_other_from_being_made(lake: Lake) -> None:
+    Path(lake.layout.storage.uri(Layout.gold("per_minute")), "_delta_log").joinpath(
+        "00000000000000000001.json"
+    ).write_text("{")
+    found = results(CHECKS, seen(lake, JOB), LIMITS)
+    assert tuple(found) == CHECKS
+    assert "cannot be told" in found["ledger"][0]
+    assert found["backlog"] == ()
 
 
 def test_a_pipeline_that_never_ran_is_well(lake: Lake) -> None:

@@ -20,7 +20,6 @@ from headgate.airflow.projects import Declared, declared_in, place
 from headgate.spec.commands import pipeline_command, rendered
 from headgate.spec.errors import DeclarationError
 from headgate.spec.files import declarations_in
-from headgate.spec.load import load
 from headgate.supervision.launcher import LOCAL, Stream
 from headgate.supervision.limits import Limits
 
@@ -40,13 +39,13 @@ def build_dags(
 
     A relative ``folder`` is looked for beside the calling file, then above it. ``root`` has the
     tables: ``$HEADGATE_ROOT``, else ``lake`` beside the folder. ``limits`` are what
-    ``headgate__health`` asks for. A declaration with mistakes has no DAGs: ``require_declarations``
-    tells of it.
+    ``headgate__health`` asks for. Of a declaration only names are read: a mistake in it ends no
+    DAG; ``require_declarations`` reports it, and a start of the stream is refused with it.
     """
     found = declared_in(place(folder), root)
     streams = [each.stream for each in found]
     dags = [make(stream, launcher) for stream in streams for make in (_stream, _control)]
-    dags += [_gold(each) for each in found if each.pipeline.gold]
+    dags += [_gold(each) for each in found if each.gold]
     if streams:
         dags += [health(streams, launcher, limits or Limits()), maintenance(streams, launcher)]
     return {dag.dag_id: dag for dag in dags}
@@ -57,6 +56,8 @@ def require_declarations(folder: str | Path) -> None:
 
     In a DAG file of its own this makes them one import error that disturbs no DAG.
     """
+    from headgate.spec.load import load
+
     told = []
     for file in declarations_in(place(folder)):
         try:
@@ -134,7 +135,7 @@ def _control(stream: Stream, launcher: str) -> DAG:
 
 
 def _gold(declared: Declared) -> DAG:
-    stream, gold = declared.stream, tuple(declared.pipeline.gold)
+    stream, gold = declared.stream, declared.gold
     about = tables(stream)
     with DAG(
         f"{stream.name}__gold",

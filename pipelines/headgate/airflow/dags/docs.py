@@ -41,7 +41,8 @@ until it is on again; *trigger* waits for the run there is. None of them changes
 HEALTH = """\
 Asks of every stream, every five minutes: is gold **fresh**, is the **backlog** short, does
 **input** come, is **event time** recent, are few rows **late** or in **quarantine**, does the
-**ledger** balance. Each is a task that fails with what is wrong, so that callbacks and alerts fire.
+**ledger** balance. One task for each stream asks all of it and fails with what is wrong, so that
+callbacks and alerts fire; its log and its XCom `health` have the result of every check by its name.
 A stream that somebody asked to stop or to pause is well.
 
 *Pause* ends the questions, *clear* asks again, *mark* and *delete* change no stream.

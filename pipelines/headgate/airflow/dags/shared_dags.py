@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -14,10 +15,16 @@ from headgate.airflow.operators.ledger_check import LedgerCheck
 from headgate.airflow.operators.reconciler import Reconciler
 from headgate.airflow.operators.savepoint_operator import SavepointOperator
 from headgate.airflow.operators.verb_operator import VerbOperator
+from headgate.standalone.settings import MARK
 from headgate.supervision.launcher import Stream
-from headgate.supervision.limits import CHECKS, Limits
+from headgate.supervision.limits import Limits
 
 _NAMED = "{{ task.name }}"
+
+
+def _paused() -> bool | None:
+    """On in the Airflow of ``headgate up``; elsewhere as Airflow's own configuration says."""
+    return False if MARK in os.environ else None
 
 
 def health(streams: Sequence[Stream], launcher: str, limits: Limits) -> DAG:
@@ -28,13 +35,13 @@ def health(streams: Sequence[Stream], launcher: str, limits: Limits) -> DAG:
         start_date=SINCE,
         catchup=False,
         max_active_runs=1,
+        is_paused_upon_creation=_paused(),
         tags=["headgate"],
         doc_md=docs.HEALTH,
     ) as dag:
-        for check in CHECKS:
-            HealthCheck.partial(
-                task_id=check, check=check, limits=limits, map_index_template=_NAMED
-            ).expand_kwargs(about)
+        HealthCheck.partial(
+            task_id="checks", limits=limits, map_index_template=_NAMED
+        ).expand_kwargs(about)
     return dag
 
 
@@ -49,6 +56,7 @@ def maintenance(streams: Sequence[Stream], launcher: str) -> DAG:
         max_active_runs=1,
         # A driver that starts or ends meanwhile is a reason to try again.
         default_args={"retries": 2, "retry_delay": timedelta(minutes=1)},
+        is_paused_upon_creation=_paused(),
         tags=["headgate"],
         doc_md=docs.MAINTENANCE,
     ) as dag:

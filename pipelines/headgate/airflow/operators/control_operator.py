@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow.operators.stream_task import StreamTask
-from headgate.spec.load import load
 from headgate.supervision.launcher import Stream
 
 if TYPE_CHECKING:
@@ -98,6 +97,7 @@ def refusal(action: str, savepoint: str) -> str | None:
 
 def _take(stream: Stream, action: str) -> str:
     from headgate.savepoints.store import create
+    from headgate.spec.load import load
 
     note = "Airflow" if action == "savepoint" else "at stop"
     return create(stream.layout, load(stream.file), datetime.now(UTC), note).id

@@ -1,36 +1,52 @@
-"""One question about a stream's health, as an ordinary task: alerts that people have fire."""
+"""Whether a stream is well, as an ordinary task: alerts that people have fire."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow.operators.stream_task import StreamTask
-from headgate.spec.load import load
-from headgate.supervision.limits import Check, Limits
+from headgate.supervision.limits import CHECKS, Check, Limits
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+RESULTS = "health"
+"""The key under which the results are kept (XCom), also where the task fails: what is wrong, in
+words, by the name of the check."""
+
 
 class HealthCheck(StreamTask):
-    """Fails, for good, with what is wrong. ``check`` is one of ``supervision.limits.CHECKS``; a
-    stream that somebody asked to stop or to pause is well."""
+    """Makes all the ``checks`` in one process. Fails, for good, with what is wrong by the name of
+    the check; each has a line in the log, and an entry in the XCom ``health``. A stream that
+    somebody asked to stop or to pause is well."""
 
-    def __init__(self, *, check: Check, limits: Limits | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *, checks: Sequence[Check] = CHECKS, limits: Limits | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
-        self.check = check
+        self.checks = tuple(checks)
         self.limits = limits or Limits()
 
     def execute(self, context: Context) -> None:
-        from headgate.supervision.health import Patient, ailments
+        found = self._results(datetime.now(UTC))
+        for check, wrong in found.items():
+            if wrong:
+                self.log.error("%s, %s: %s", self.name, check, "; ".join(wrong))
+            else:
+                self.log.info("%s, %s: well", self.name, check)
+        context["ti"].xcom_push(RESULTS, {check: list(wrong) for check, wrong in found.items()})
+        if told := [f"{check}: {'; '.join(wrong)}" for check, wrong in found.items() if wrong]:
+            raise AirflowFailException(f"{self.name} is not well\n" + "\n".join(told))
 
-        now, stream = datetime.now(UTC), self._stream
+    def _results(self, now: datetime) -> Mapping[Check, tuple[str, ...]]:
+        from headgate.spec.load import load
+        from headgate.supervision.health import Patient, results
+
+        stream = self._stream
         jobs = self._launcher.probe(stream, now)
         patient = Patient(load(stream.file), stream.layout, jobs, now)
-        found = ailments(self.check, patient, self.limits)
-        if found:
-            raise AirflowFailException(f"{self.name}, {self.check}: " + "; ".join(found))
-        self.log.info("%s, %s: well", self.name, self.check)
+        return results(self.checks, patient, self.limits)

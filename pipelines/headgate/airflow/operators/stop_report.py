@@ -10,7 +10,6 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import state_of
-from headgate.spec.load import load
 from headgate.storage.stopping import stop_asked
 from headgate.supervision.keeping import condition
 from headgate.supervision.words import line
@@ -39,6 +38,7 @@ class StopReport(StreamTask):
     def _told(self, stream: Stream, now: datetime) -> Iterator[str]:
         from headgate.ledger import balance
         from headgate.savepoints.store import savepoints
+        from headgate.spec.load import load
 
         jobs = self._launcher.probe(stream, now)
         yield f"{stream.name} is {condition(jobs, stop_asked(stream.layout))}"

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
 from headgate.spec.commands import speak_from
-from headgate.spec.load import load
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.supervision.launcher import Stream
+
+if TYPE_CHECKING:
+    from headgate.spec.model import Pipeline
 
 
 class TablesTask(BaseOperator):
@@ -31,6 +32,8 @@ class TablesTask(BaseOperator):
 
     def _opened(self) -> tuple[Pipeline, Layout]:
         """Raises AirflowSkipException where the pipeline has never run."""
+        from headgate.spec.load import load
+
         declared = load(self.file)
         layout = Layout.of(self.root, declared.name)
         if not layout.storage.folders("bronze"):

@@ -10,7 +10,6 @@ from airflow.triggers.base import TriggerEvent
 
 from headgate.airflow.triggers.plain_trigger import PlainTrigger, event
 from headgate.spec.errors import HeadgateError
-from headgate.spec.load import load
 from headgate.storage.layout import Layout
 from headgate.supervision import hours
 
@@ -42,6 +41,7 @@ class FinalHoursTrigger(PlainTrigger):
 
     def news(self) -> Mapping[str, str]:
         """Raises HeadgateError where a table is no longer declared, or its log is damaged."""
+        from headgate.spec.load import load
         from headgate.supervision.finality import final_up_to
 
         declared = load(self._file)
