@@ -31,6 +31,6 @@ def report(gold: GoldTable) -> DAG:
     return dag
 
 
-for table in gold_tables("pipelines/examples"):
+for table in gold_tables("pipelines/examples")[:1]:  # one is enough for an example
     made = report(table)
     globals()[made.dag_id] = made

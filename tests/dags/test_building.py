@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from headgate.airflow import build_dags
+from headgate.scaffold import create_project
 from headgate.standalone.settings import MARK
 from tests.unit.ledger.conftest import DECLARATION
 
@@ -81,13 +83,21 @@ def test_the_shipped_dags(tmp_path: Path) -> None:
     assert set(found["dags"]) == SHARED | {
         f"{pipeline}__{what}"
         for pipeline in ("auctions", "auctions_kafka")
-        for what in (
-            *("stream", "control", "gold"),
-            *("bids_per_minute_by_hour", "channels_sliding_by_hour"),
-        )
-    }
+        for what in ("stream", "control", "gold")
+    } | {"auctions__bids_per_minute_by_hour"}
     assert found["dags"]["auctions__stream"] == ["preflight", "report", "supervise"]
     assert found["dags"]["auctions__gold"] == ["bids_per_minute", "channels_sliding", "wait"]
+
+
+def test_a_new_project_has_the_dags_that_its_documents_count(tmp_path: Path) -> None:
+    create_project(tmp_path)
+    found = set(read(tmp_path / "dags", tmp_path / "home")["dags"])
+    of_streams = SHARED | {"shop__stream", "shop__control", "shop__gold"}
+    assert found == of_streams | {"shop__sales_per_hour_by_hour"}
+    told = (tmp_path / "dags/README.md").read_text()
+    assert {dag.replace("shop", "NAME") for dag in of_streams} <= set(re.findall(r"\w+__\w+", told))
+    assert "That is six for this project" in told
+    assert "has five, and a\nsixth" in (REPOSITORY / "docs/airflow.md").read_text()
 
 
 def test_a_new_file_is_a_new_dag_and_nothing_heavy_is_read(project: Path) -> None:

@@ -122,12 +122,13 @@ class Airflow:
         runs: list[dict[str, Any]] = found["dag_runs"]
         return runs
 
-    def task(self, dag: str, task: str) -> dict[str, Any] | None:
-        """That task in the newest run."""
+    def task(self, dag: str, task: str, back: int = 0) -> dict[str, Any] | None:
+        """That task in the newest run, or so many runs ``back``."""
         runs = self.runs(dag)
-        if not runs:
+        if len(runs) <= back:
             return None
-        path = f"/dags/{dag}/dagRuns/{quote(runs[0]['dag_run_id'], safe='')}/taskInstances/{task}"
+        run = quote(runs[back]["dag_run_id"], safe="")
+        path = f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}"
         try:
             found: dict[str, Any] = self.ask("GET", path)
         except urllib.error.HTTPError:
@@ -149,9 +150,12 @@ class Airflow:
         found = self.ask("GET", path)["task_instances"]
         return {(task["task_id"], task["map_index"]): str(task["state"]) for task in found}
 
-    def returned(self, dag: str, run: str, task: str) -> Any:
-        path = f"/dags/{dag}/dagRuns/{quote(run, safe='')}/taskInstances/{task}"
-        return self.ask("GET", f"{path}/xcomEntries/return_value?deserialize=true")["value"]
+    def returned(
+        self, dag: str, run: str, task: str, *, key: str = "return_value", map_index: int = -1
+    ) -> Any:
+        path = f"/dags/{dag}/dagRuns/{quote(run, safe='')}/taskInstances/{task}/xcomEntries/{key}"
+        found = self.ask("GET", f"{path}?deserialize=true&map_index={map_index}")
+        return found["value"]
 
     def set_state(self, dag: str, task: str, state: str) -> None:
         run = quote(self.runs(dag)[0]["dag_run_id"], safe="")
@@ -163,9 +167,9 @@ class Airflow:
         wanted = {"task_ids": [task], "dag_run_id": run, "only_failed": False, "dry_run": False}
         self.ask("POST", f"/dags/{dag}/clearTaskInstances", wanted | {"reset_dag_runs": True})
 
-    def said(self, dag: str, task: str) -> str:
-        """The log of the newest run's task, its last attempt."""
-        found = self.task(dag, task)
+    def said(self, dag: str, task: str, back: int = 0) -> str:
+        """The log of the newest run's task, its last attempt; or of a run so many ``back``."""
+        found = self.task(dag, task, back)
         if found is None:
             return ""
         run = quote(found["dag_run_id"], safe="")

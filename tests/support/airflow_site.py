@@ -9,10 +9,13 @@ from pathlib import Path
 import psutil
 
 from headgate.ledger.by_id import by_id
+from headgate.sources.files.log import FilesLog
 from headgate.spec.load import load
 from headgate.spec.model import Pipeline
+from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
+from headgate.storage.pausing import pause, resume
 from headgate.supervision.finality import final_up_to
 from headgate.supervision.hours import whole
 from headgate.supervision.job_state import JobState, probe
@@ -45,6 +48,26 @@ class Site:
         self.landing.write(f"{self._delivered:03d}.json", b"\n".join(sent), arrived)
         self._events += len(sent)
         return self._events
+
+    def lose(self) -> Failure:
+        """A file that is recorded vanishes before it is read; returns what the stream says then."""
+        before = self._events
+        pause(self.layout, datetime.now(UTC))
+        self.deliver()
+        path = f"{self._delivered:03d}.json"
+        self.airflow.wait(lambda: path in self._listed(), "it is not listed")
+        (self.folder / "landing" / path).unlink()
+        self._events = before
+        resume(self.layout)
+        self.airflow.wait(lambda: last_failure(self.layout), "it has not failed")
+        failure = last_failure(self.layout)
+        assert failure is not None
+        return failure
+
+    def _listed(self) -> set[str]:
+        log = FilesLog(self.layout.storage, self.declared.name, self.declared.source.name)
+        log.load()
+        return {file.path for file in log.files}
 
     @property
     def layout_root(self) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
+import subprocess
 
 import pytest
 
-from tests.support.airflow_site import STREAM, SUPERVISE, Site
+from tests.support.airflow_site import CONTROL, STREAM, SUPERVISE, Site
 from tests.support.drivers import PATIENCE
 from tests.support.rounds import in_full
 
@@ -25,6 +28,33 @@ def test_a_driver_that_is_killed_is_replaced(site: Site) -> None:
     assert site.wait_for_owner() != first
     assert seconds < PATIENCE
     assert "its driver is dead" in airflow.said(STREAM, SUPERVISE)
+
+
+def test_what_needs_a_person_is_reported_once_and_its_remedy_works(site: Site) -> None:
+    airflow = site.airflow
+    airflow.wait(site.is_supervised, "the task never deferred")
+    runs = len(airflow.runs(STREAM))
+    failure = site.lose()
+    assert failure.code == 3
+    airflow.wait(lambda: len(airflow.runs(STREAM)) > runs, "no run came after it")
+    airflow.wait(site.is_supervised, "nobody waits")
+    failed = airflow.task(STREAM, SUPERVISE, back=1)
+    assert failed is not None
+    assert (failed["state"], failed["try_number"]) == ("failed", 1)
+    (stream,) = json.loads(airflow.get("/headgate/api/streams"))["streams"]
+    told = stream["life"]["failure"]
+    assert (stream["life"]["ended"], told["reason"]) == ("failed", failure.reason)
+    assert site.drivers() == []
+
+    (typed,) = re.findall(r"\S*headgate files skip .*", failure.remedy)
+    done = subprocess.run(typed, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert site.drivers() == []
+    airflow.trigger(CONTROL, action="start")
+    site.wait_for_owner()
+    site.absorbs()
+    assert site.is_supervised()
+    assert len(airflow.runs(STREAM)) == runs + 1
 
 
 @in_full

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from headgate.airflow.operators.health_check import RESULTS
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import savepoints
 from headgate.storage.layout import Layout
@@ -29,7 +30,7 @@ def test_restart_and_savepoint_from_the_form(site: Site) -> None:
 @pytest.mark.parametrize(
     ("dag", "tasks"),
     [
-        ("headgate__health", set(CHECKS)),
+        ("headgate__health", {"checks"}),
         ("headgate__maintenance", {"reconcile", "savepoint", "compact", "vacuum", "ledger"}),
     ],
 )
@@ -47,7 +48,11 @@ def test_the_dags_that_all_streams_share(site: Site, dag: str, tasks: set[str]) 
         f"{dag} does not end: {airflow.states(dag, run)}",
     )
     failed = {task for (task, _), state in airflow.states(dag, run).items() if state == "failed"}
-    assert failed == ({"late", "quarantine"} if dag == "headgate__health" else set())
+    assert failed == ({"checks"} if dag == "headgate__health" else set())
+    if dag == "headgate__health":
+        results = airflow.returned(dag, run, "checks", key=RESULTS, map_index=0)
+        assert tuple(results) == CHECKS
+        assert {check for check, wrong in results.items() if wrong} == {"late", "quarantine"}
     airflow.ask("PATCH", f"/dags/{dag}", {"is_paused": True})
     assert site.owner == driver
     if dag == "headgate__maintenance":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow.operators.stream_task import StreamTask
+from headgate.spec.commands import rendered
 from headgate.supervision.limits import CHECKS, Check, Limits
 
 if TYPE_CHECKING:
@@ -32,13 +33,14 @@ class HealthCheck(StreamTask):
         self.limits = limits or Limits()
 
     def execute(self, context: Context) -> None:
-        found = self._results(datetime.now(UTC))
+        results = self._results(datetime.now(UTC)).items()
+        found = {check: [rendered(text) for text in wrong] for check, wrong in results}
         for check, wrong in found.items():
             if wrong:
                 self.log.error("%s, %s: %s", self.name, check, "; ".join(wrong))
             else:
                 self.log.info("%s, %s: well", self.name, check)
-        context["ti"].xcom_push(RESULTS, {check: list(wrong) for check, wrong in found.items()})
+        context["ti"].xcom_push(RESULTS, found)
         if told := [f"{check}: {'; '.join(wrong)}" for check, wrong in found.items() if wrong]:
             raise AirflowFailException(f"{self.name} is not well\n" + "\n".join(told))
 

@@ -152,6 +152,9 @@ def _tell(
         print("stream     auctions, fed with bids for as long as this runs")
         print(f"           {command('status', f'{demo}/pipelines/auctions.yml', f'{demo}/lake')}")
         print(rendered(f"your own   {shell_command('up', ROOT, '--dags', 'dags')}"))
+    else:
+        print("on         headgate__health, headgate__maintenance, and every NAME__control")
+        print("off        every NAME__stream and NAME__gold, until you switch them on")
     down = rendered(shell_command("down", ROOT))
     print(f"to end it  {'' if detached else 'Ctrl-C, or '}{down}")
     sys.stdout.flush()
