@@ -129,6 +129,7 @@ def test_the_topic_holds_every_outcome(topic: Topic) -> None:
     assert any(record.value is None for record in topic.records)
     assert all(topic.expected.late.values())
     assert topic.expected.counts["duplicate"] > 50
+    assert topic.expected.counts["corrected"] > 3
     assert {record.partition for record in topic.records} == set(range(PARTITIONS))
     assert {row["final"] for rows in topic.expected.gold.values() for row in rows} == {True, False}
 

@@ -80,6 +80,7 @@ def record_counts(stamped: list[Stamped]) -> dict[str, Any]:
         "read": len(stamped),
         "duplicate": sum(one.duplicate for one in stamped),
         "differing": sum(one.differing for one in stamped),
+        "corrected": sum(one.corrected for one in stamped),
         "quarantined": sum(bool(one.reason) and not one.duplicate for one in stamped),
         "conformed": sum(not one.reason and not one.duplicate for one in stamped),
     }

@@ -14,7 +14,9 @@ from tests.oracle.rules import Floor, Row, Rules, SourceRecord
 
 @dataclass
 class Stamped:
-    """A record with its stamps. ``fields`` holds the typed columns of one without a reason."""
+    """A record with its stamps. ``fields`` holds the typed columns of one without a reason; one
+    that ``opens`` conforms and is no copy; one that is ``corrected`` failed, and its first
+    conforming copy came later and opens."""
 
     source: SourceRecord
     event_id: str | None = None
@@ -25,6 +27,8 @@ class Stamped:
     differing: bool = False
     reason: str | None = None
     column: str | None = None
+    opens: bool = False
+    corrected: bool = False
     fields: Row = field(default_factory=dict)
 
     @property
@@ -40,7 +44,7 @@ def stamp(
     ordered = sorted(records, key=lambda record: (record.partition, record.offset))
     stamped = [examine(record, rules) for record in ordered]
     clocks: dict[int, datetime] = {}
-    seen: dict[tuple[int, str], list[Stamped]] = defaultdict(list)
+    seen: dict[tuple[int, str], Copies] = defaultdict(Copies)
     for record in stamped:
         partition, own = record.source.partition, record.event_time
         clock = clocks.get(partition)
@@ -51,9 +55,7 @@ def stamp(
             continue
         clocks[partition] = max(own, clock or own)
         if record.event_id is not None and rules.event_id and rules.within is not None:
-            earlier = seen[partition, record.event_id]
-            compare_with_earlier(record, earlier, rules)
-            earlier.append(record)
+            compare_with_others(record, seen[partition, record.event_id], rules)
     return stamped
 
 
@@ -63,22 +65,47 @@ def floor_of(record: SourceRecord, floors: Sequence[Floor]) -> datetime | None:
     return known[-1] if known else None
 
 
-def compare_with_earlier(record: Stamped, earlier: list[Stamped], rules: Rules) -> None:
-    own, within = record.event_time, rules.within
-    assert own is not None
-    assert within is not None
-    near = [one for one in earlier if one.event_time and abs(one.event_time - own) <= within]
+@dataclass
+class Copies:
+    """The records of one id so far: those that conform by themselves, and those that failed while
+    no conforming one was near."""
+
+    conforming: list[Stamped] = field(default_factory=list)
+    failed: list[Stamped] = field(default_factory=list)
+
+
+def compare_with_others(record: Stamped, copies: Copies, rules: Rules) -> None:
+    """A record that failed is a duplicate of a conforming one, but makes its id known to none."""
+    near = [one for one in copies.conforming if are_near(one, record, rules)]
+    if record.reason:
+        if not near:
+            copies.failed.append(record)
+    else:
+        record.opens = not near
+        copies.conforming.append(record)
+        # The first conforming copy settles it: another one later corrects nothing.
+        settled = [one for one in copies.failed if are_near(one, record, rules)]
+        copies.failed = [one for one in copies.failed if one not in settled]
+        for one in settled:
+            one.corrected = record.opens
     if not near:
         return
     differing = all(one.source.value != record.source.value for one in near)
     record.duplicate = not differing or rules.differing == "warn"
     record.differing = differing and record.duplicate
-    if differing and rules.differing == "quarantine":
-        record.reason, record.column = "differing_duplicate", None
+    if differing and rules.differing == "quarantine" and not record.reason:
+        record.reason = "differing_duplicate"
+
+
+def are_near(one: Stamped, other: Stamped, rules: Rules) -> bool:
+    assert one.event_time is not None
+    assert other.event_time is not None
+    assert rules.within is not None
+    return abs(one.event_time - other.event_time) <= rules.within
 
 
 def examine(source: SourceRecord, rules: Rules) -> Stamped:
-    """Reasons 1 to 7 in their order; the first one found names the record's failure."""
+    """Every reason but a differing duplicate, in order; the first one found names the failure."""
     record = Stamped(source)
     if not rules.event_id:
         record.event_id = f"{source.partition}:{source.offset}"

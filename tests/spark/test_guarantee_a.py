@@ -90,6 +90,7 @@ def test_the_input_holds_every_outcome(expected: Tables) -> None:
     }
     assert all(expected.late.values())
     assert expected.counts["differing"] < expected.counts["duplicate"]
+    assert 0 < expected.counts["corrected"] < expected.counts["quarantined"]
     assert {row["final"] for rows in expected.gold.values() for row in rows} == {True, False}
 
 
@@ -110,6 +111,8 @@ def test_other_answers_to_differing_duplicates_and_unknown_fields(
         engine.absorb(end)
         engine.catch_up()
     judged = judge(landing.records(), rules(differing=differing, unknown=unknown))
+    reasons = {row["reason"] for row in judged.quarantine}
+    assert ("differing_duplicate" in reasons) == (differing == "quarantine")
     # How many differ is counted whatever is done with them; the oracle counts them for warn only.
     del judged.counts["differing"]
     assert differences(engine.root, judged) == {}

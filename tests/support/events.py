@@ -31,19 +31,26 @@ def reading(id_: str, at: datetime | str, **fields: Any) -> bytes:
 
 def readings(count: int, seed: int) -> list[bytes]:
     """``count`` records in arrival order: some out of order, late, repeated, repeated with other
-    content, future, stray (hours old) or malformed, every kind of it at least once."""
+    content, failed and corrected later, future, stray (hours old) or malformed, every kind of it
+    at least once."""
     chance = random.Random(seed)
     made: list[bytes] = []
+    owed: list[bytes] = []
     for number, moment in zip(range(count), _moments(chance), strict=False):
         dice = chance.random()
         if dice < 0.08 and made:
             made.append(chance.choice(made))
         elif dice < 0.10 and made:
-            made.append(_differing(chance.choice(made)))
+            made.append(_differing(chance.choice(made), chance))
         elif dice < 0.12:
             made.append(chance.choice(list(MALFORMED.values())))
+        elif owed and dice > 0.97:
+            made.append(owed.pop(chance.randrange(len(owed))))
         else:
             made.append(_reading(f"r-{number}", _shifted(moment, dice), chance))
+            if chance.random() < 0.04:
+                owed.append(made[-1])
+                made[-1] = _failed(made[-1])
     for value in MALFORMED.values():
         made.insert(chance.randrange(len(made)), value)
     return made
@@ -78,6 +85,11 @@ def _reading(id_: str, at: datetime, chance: random.Random) -> bytes:
     return reading(id_, at, **{k: v for k, v in optional.items() if chance.random() < 0.9})
 
 
-def _differing(value: bytes) -> bytes:
+def _differing(value: bytes, chance: random.Random) -> bytes:
     """The same record, other bytes."""
-    return value.replace(b"{", b'{"again": 1, ', 1)
+    return value.replace(b"{", chance.choice([b"{ ", b'{"again": 1, ']), 1)
+
+
+def _failed(value: bytes) -> bytes:
+    """The same record with a field of the wrong type."""
+    return value[:-1] + b', "level": "many"}'

@@ -12,9 +12,9 @@ class Reason(StrEnum):
     MISSING_TIME = "missing_time"
     UNPARSABLE_TIME = "unparsable_time"
     FUTURE = "future"
-    DIFFERING_DUPLICATE = "differing_duplicate"
     WRONG_TYPE = "wrong_type"
     UNKNOWN_FIELD = "unknown_field"
+    DIFFERING_DUPLICATE = "differing_duplicate"
 
 
 UNREADABLE = (Reason.UNPARSABLE, Reason.NOT_AN_OBJECT)

@@ -1,5 +1,8 @@
 """The ids seen so far, by event time: what duplicates are looked up in.
 
+Only a record that conforms makes its id known. Those that failed are held as well, apart: so that
+a corrected copy of one is counted.
+
 Held in memory by buckets of event time. A bucket that is not in memory is read from bronze when a
 record of its time comes by, so memory bounds speed, never correctness. Ids are compared by two
 independent 64-bit hashes: among 10^10 events the chance that any two different ids are taken for
@@ -11,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +34,7 @@ SEEN = pa.schema(
         ("hash_a", pa.int64()),
         ("hash_b", pa.int64()),
         ("content", pa.int64()),
+        ("conforms", pa.bool_()),
     ]
 )
 ROWS_IN_MEMORY = 6_000_000  # about 350 MB
@@ -39,6 +44,17 @@ _BESIDE = ThreadPoolExecutor(max_workers=1, thread_name_prefix="seen")
 
 _VALUES = ("time", "partition", "hash_b", "content")
 """What the index holds of a row, under its hash_a."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Which records of a batch are a ``duplicate``, and which are ``differing`` from all earlier
+    copies (duplicates only where the declaration says warn); ``corrected`` is how many failed
+    records, of this batch or before, got their first conforming copy with it."""
+
+    duplicate: Flags
+    differing: Flags
+    corrected: int = 0
 
 
 class Seen:
@@ -61,35 +77,57 @@ class Seen:
         self._used: dict[int, int] = {}
         self._sizes: Counter[int] = Counter()
         self._batch = 0
-        self._index = IdIndex(len(_VALUES))
+        self._known = IdIndex(len(_VALUES))
+        self._failed = IdIndex(len(_VALUES))
         self._matching = Matching(within)
         self._adding: Future[None] | None = None
 
-    def find(self, ordered: pa.Table) -> tuple[Flags, Flags]:
-        """Which records of a batch in log order are duplicates, and which differ from all
-        earlier records of their id (those are duplicates only where the declaration says warn).
-        Raises what the last ``add`` came to, if it failed."""
+    def find(self, ordered: pa.Table) -> Found:
+        """Look for the records of a batch in log order. Raises what the last ``add`` came to, if
+        it failed."""
         self._await_added()
+        self._batch += 1
         fresh = _with_id_and_time(ordered)
-        self._need(np.unique(_ints(fresh, "time") // self._width))
+        self._need(fresh)
         matched = np.zeros(len(ordered), np.bool_)
         same = np.zeros(len(ordered), np.bool_)
-        matches = self._match(fresh)
+        hashes, counts = np.unique(_ints(fresh, "hash_a"), return_counts=True)
+        matches = self._match(fresh, hashes, counts)
         rows = matches.column("i").to_numpy()
         matched[rows] = True
         same[rows] = matches.column("same").to_numpy(zero_copy_only=False)
         differing = matched & ~same
-        return (matched if self._differing == "warn" else matched & same), differing
+        duplicate = matched if self._differing == "warn" else matched & same
+        return Found(duplicate, differing, self._corrected(fresh, hashes, matched))
 
-    def _match(self, fresh: pa.Table) -> pa.Table:
+    def _match(self, fresh: pa.Table, hashes: Ints, counts: Ints) -> pa.Table:
         """``i`` of the records that have an earlier one within reach, and whether one of those
         has the ``same`` content."""
-        hashes, counts = np.unique(_ints(fresh, "hash_a"), return_counts=True)
-        known, values = self._index.find(hashes)
-        twice = pc.unique(pa.array(np.concatenate([hashes[counts > 1], known])))
-        columns = {"hash_a": known} | dict(zip(_VALUES, values, strict=True))
-        few = fresh.filter(pc.is_in(fresh.column("hash_a"), value_set=twice))
-        return self._matching.matches(few, pa.table(columns))
+        earlier = _found(self._known, hashes)
+        twice = np.concatenate([hashes[counts > 1], _ints(earlier, "hash_a")])
+        return self._matching.matches(_of(fresh, twice), earlier)
+
+    def _corrected(self, fresh: pa.Table, hashes: Ints, matched: Flags) -> int:
+        failed_here = pc.invert(fresh.column("conforms"))
+        if not len(self._failed) and not pc.any(failed_here).as_py():
+            return 0
+        opens = pa.array(~matched[fresh.column("i").to_numpy()])
+        failed = pa.concat_tables(
+            [
+                _found(self._failed, hashes),
+                fresh.filter(pc.and_(failed_here, opens)).select(["hash_a", *_VALUES]),
+            ]
+        )
+        copies = _of(fresh.append_column("opens", opens), _ints(failed, "hash_a"))
+        copies = copies.filter(copies.column("conforms"))
+        openers = copies.filter(copies.column("opens"))
+        failed = _of(failed, _ints(openers, "hash_a"))
+        if not failed.num_rows:
+            return 0
+        # Their first copy may be out of reach of this batch.
+        self._need(failed)
+        earlier = _found(self._known, np.unique(_ints(failed, "hash_a")))
+        return self._matching.corrected(failed, copies, earlier)
 
     def add(self, ordered: pa.Table) -> None:
         """Remember a batch once bronze holds it, then forget what is over the memory bound: while
@@ -109,8 +147,9 @@ class Seen:
         self._insert(fresh)
         self._evict()
 
-    def _need(self, buckets: Ints) -> None:
-        self._batch += 1
+    def _need(self, rows: pa.Table) -> None:
+        """Hold whatever is within reach of some rows."""
+        buckets = np.unique(_ints(rows, "time") // self._width)
         needed = {int(b) + d for b in buckets for d in (-1, 0, 1)}
         missing = sorted(b for b in needed if b not in self._used)
         # Nothing in bronze is newer than the newest bucket, so those ahead need no reading.
@@ -120,7 +159,10 @@ class Seen:
         self._used.update(dict.fromkeys(needed, self._batch))
 
     def _insert(self, rows: pa.Table) -> None:
-        self._index.add(_ints(rows, "hash_a"), [_ints(rows, name) for name in _VALUES])
+        conforms = rows.column("conforms")
+        for index, chosen in ((self._known, conforms), (self._failed, pc.invert(conforms))):
+            part = rows.filter(chosen)
+            index.add(_ints(part, "hash_a"), [_ints(part, name) for name in _VALUES])
         buckets, counts = np.unique(_ints(rows, "time") // self._width, return_counts=True)
         self._sizes.update(dict(zip(buckets.tolist(), counts.tolist(), strict=True)))
 
@@ -129,9 +171,10 @@ class Seen:
 
     def _evict(self) -> None:
         """Forget buckets that were not used for longest. A batch's own are never among them."""
-        if len(self._index) <= self._rows_in_memory:
+        held = len(self._known) + len(self._failed)
+        if held <= self._rows_in_memory:
             return
-        over = len(self._index) - (1 - _FORGOTTEN) * self._rows_in_memory
+        over = held - (1 - _FORGOTTEN) * self._rows_in_memory
         forgotten = []
         for bucket in sorted(self._used, key=lambda b: (self._used[b], b)):
             if over <= 0 or self._used[bucket] == self._batch:
@@ -139,16 +182,28 @@ class Seen:
             over -= self._sizes.pop(bucket, 0)
             del self._used[bucket]
             forgotten.append(bucket)
-        if forgotten:
-            held = self._index.column(_VALUES.index("time")) // self._width
-            self._index.keep(~np.isin(held, forgotten))
+        for index in (self._known, self._failed) if forgotten else ():
+            buckets = index.column(_VALUES.index("time")) // self._width
+            index.keep(~np.isin(buckets, forgotten))
 
 
 def _with_id_and_time(ordered: pa.Table) -> pa.Table:
     """The rows that can have a duplicate: ``SEEN``, and as ``i`` their place in the batch."""
     usable = pc.and_(pc.is_valid(ordered.column("time")), pc.is_valid(ordered.column("hash_a")))
-    numbered = ordered.select(SEEN.names).add_column(0, "i", pa.array(np.arange(len(ordered))))
-    return numbered.filter(usable)
+    rows = ordered.select(["hash_a", *_VALUES])
+    rows = rows.append_column("conforms", pc.is_null(ordered.column("reason")))
+    return rows.append_column("i", pa.array(np.arange(len(ordered)))).filter(usable)
+
+
+def _found(index: IdIndex, hashes: Ints) -> pa.Table:
+    found, values = index.find(hashes)
+    columns = dict(zip(_VALUES, values, strict=True))
+    return pa.table({"hash_a": found, **columns, "partition": columns["partition"].astype(np.int32)})
+
+
+def _of(rows: pa.Table, hashes: Ints) -> pa.Table:
+    """Those of some rows that have one of ``hashes``."""
+    return rows.filter(pc.is_in(rows.column("hash_a"), value_set=pa.array(np.unique(hashes))))
 
 
 def _ints(rows: pa.Table, column: str) -> Ints:

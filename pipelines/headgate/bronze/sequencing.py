@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headgate.bronze.seen import Seen
+from headgate.bronze.seen import Found, Seen
 
 Micros = npt.NDArray[np.int64]
 NEVER = np.iinfo(np.int64).min
@@ -59,6 +59,7 @@ class Sequenced:
     closing: int | None
     duplicates: int
     differing: int
+    corrected: int
 
 
 def sequence(
@@ -77,7 +78,8 @@ def sequence(
     partition = ordered.column("partition").to_numpy()
     time = ordered.column("time").fill_null(NEVER).to_numpy()
     before, after = _clocks(partition, time, clocks, closing)
-    duplicate, differing = seen.find(ordered) if seen else _none(len(time))
+    found = seen.find(ordered) if seen else _none(len(time))
+    duplicate, differing = found.duplicate, found.differing
     # Stored only where it is ahead of the record's own time: most records are in order.
     behind = (before > time) & (time != NEVER)
     told = ordered.column("reason").is_valid().to_numpy()
@@ -99,7 +101,12 @@ def sequence(
     known = [clock for clock in waited_for if clock is not None]
     lowest = min(known) if known and len(known) == len(waited_for) else None
     return Sequenced(
-        stamps, after, _later(closing, lowest), int(duplicate.sum()), int(differing.sum())
+        stamps,
+        after,
+        _later(closing, lowest),
+        int(duplicate.sum()),
+        int(differing.sum()),
+        found.corrected,
     )
 
 
@@ -125,5 +132,5 @@ def _later(closing: int | None, lowest: int | None) -> int | None:
     return max(known, default=None)
 
 
-def _none(rows: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    return np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
+def _none(rows: int) -> Found:
+    return Found(np.zeros(rows, np.bool_), np.zeros(rows, np.bool_))

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from headgate.bronze.fitness import THIN, in_log_order
 from headgate.bronze.hashes import HASHES, hashes
 from headgate.bronze.judging import VERDICTS, VERDICTS_DDL, judge_batches
-from headgate.bronze.reasons import BEFORE_FUTURE, UNREADABLE, Reason
+from headgate.bronze.reasons import UNREADABLE, Reason
 from headgate.bronze.record import RecordParser
 from headgate.bronze.schema import bronze_type
 from headgate.bronze.seen import SEEN, Seen, Span
@@ -153,11 +153,9 @@ class BronzeStage:
         computed["value"] = F.col("value").cast("binary")
         computed["duplicate"] = F.coalesce("duplicate", F.lit(False))
         if record.duplicates and record.duplicates.differing == "quarantine":
-            early = F.col("reason").isin(*(r.value for r in (*BEFORE_FUTURE, Reason.FUTURE)))
-            told = F.coalesce("differing", F.lit(False)) & ~F.coalesce(early, F.lit(False))
-            differs = Reason.DIFFERING_DUPLICATE.value
-            computed["reason"] = F.when(told, differs).otherwise(F.col("reason"))
-            computed["reason_column"] = F.when(~told, F.col("reason_column"))
+            # Last of all: the reason tells whether the record by itself conforms.
+            differs = F.when(F.col("differing"), Reason.DIFFERING_DUPLICATE.value)
+            computed["reason"] = F.coalesce("reason", differs)
         names = self.type.fieldNames()
         return [computed.get(name, F.col(name)).alias(name) for name in names]
 
@@ -171,7 +169,8 @@ class BronzeStage:
         return self._seen
 
     def _load_seen(self, spans: Sequence[Span]) -> pa.Table:
-        """The ids of bronze whose event times lie in ``spans``."""
+        """The ids of bronze whose event times lie in ``spans``. One that differs from its copies
+        conforms by itself."""
         # On the handle of this step: refreshing here would take the fence away.
         handle = self.table.handle
         files = overlapping_files(handle, "event_time", spans)
@@ -184,9 +183,11 @@ class BronzeStage:
         for first, last in spans:
             low = F.timestamp_micros(F.lit(first))
             wanted |= F.col("event_time").between(low, F.timestamp_micros(F.lit(last)))
-        future = F.coalesce(F.col("reason") == Reason.FUTURE.value, F.lit(False))
+        reason = F.coalesce("reason", F.lit(Reason.DIFFERING_DUPLICATE.value))
+        future = reason == Reason.FUTURE.value
         known = rows.where(wanted & ~future & F.col("event_id").isNotNull())
-        columns = [F.col("partition"), time.alias("time"), *hashes(F.col("event_id"))]
+        conforms = (reason == Reason.DIFFERING_DUPLICATE.value).alias("conforms")
+        columns = [F.col("partition"), time.alias("time"), *hashes(F.col("event_id")), conforms]
         return known.select(*columns).toArrow().cast(SEEN)
 
 
@@ -203,4 +204,5 @@ def _counts(ordered: pa.Table, sequenced: Sequenced) -> dict[str, int]:
         "read": ordered.num_rows,
         "duplicate": sequenced.duplicates,
         "differing": sequenced.differing,
+        "corrected": sequenced.corrected,
     }

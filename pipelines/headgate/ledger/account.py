@@ -25,7 +25,8 @@ class Difference:
 @dataclass(frozen=True)
 class SilverAccount:
     """read = duplicate + quarantined + silver + filtered, as of the table's own batch ``n``.
-    ``lag`` is how many batches the table stands behind bronze."""
+    ``corrected`` of the quarantined records got a conforming copy later; ``lag`` is how many
+    batches the table stands behind bronze."""
 
     table: str
     n: int
@@ -33,6 +34,7 @@ class SilverAccount:
     read: int
     duplicate: int
     quarantined: int
+    corrected: int
     silver: int
     filtered: int
 
@@ -109,6 +111,12 @@ class Ledger:
         return max((s.quarantined for s in self.silver), default=0)
 
     @property
+    def corrected(self) -> int:
+        """Quarantined records whose first conforming copy came later and was taken: of those with
+        an id and an event time, at the same n."""
+        return max((s.corrected for s in self.silver), default=0)
+
+    @property
     def filtered(self) -> int:
         return sum(s.filtered for s in self.silver)
 
@@ -124,6 +132,7 @@ class Ledger:
             "duplicate": self.duplicate,
             "differing": self.differing,
             "quarantined": self.quarantined,
+            "corrected": self.corrected,
             "silver": {s.table: _without_name(s) for s in self.silver},
             "gold": {g.table: _without_name(g) for g in self.gold},
             **files,

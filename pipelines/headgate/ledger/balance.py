@@ -47,13 +47,15 @@ def balance(layout: Layout, pipeline: Pipeline) -> Ledger:
 
 def _silver(name: str, at: Positions) -> SilverAccount:
     silver = at.silver[name]
+    above = as_of(at.bronze, silver.state.n)
     return SilverAccount(
         table=name,
         n=silver.state.n,
         lag=at.bronze.state.n - silver.state.n,
-        read=as_of(at.bronze, silver.state.n).total("read"),
+        read=above.total("read"),
         duplicate=silver.total("duplicate"),
         quarantined=silver.total("quarantined"),
+        corrected=above.total("corrected"),
         silver=silver.total("silver"),
         filtered=silver.total("filtered"),
     )

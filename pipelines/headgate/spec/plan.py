@@ -128,10 +128,12 @@ def _reasons(source: Source) -> list[str]:
     reasons = ["unparsable", "not_an_object"]
     reasons += ["missing_id"] if record.event_id else []
     reasons += ["missing_time", "unparsable_time", "future"]
+    reasons.append("wrong_type")
+    if record.unknown_fields == "quarantine":
+        reasons.append("unknown_field")
     if record.duplicates and record.duplicates.differing == "quarantine":
         reasons.append("differing_duplicate")
-    reasons.append("wrong_type")
-    return [*reasons, "unknown_field"] if record.unknown_fields == "quarantine" else reasons
+    return reasons
 
 
 def _silver(table: SilverTable, source: Source) -> dict[str, Any]:

@@ -13,15 +13,15 @@ from headgate.bronze.matching import Matching
 from headgate.bronze.seen import SEEN
 
 WITHIN = 10
-# partition, time, hash_a, hash_b, content: few of each, so that rows meet.
+# partition, time, hash_a, hash_b, content, conforms: few of each, so that rows meet.
 MOSTLY = st.sampled_from([0, 0, 0, 1])
-ROW = st.tuples(MOSTLY, st.integers(-50, 50), st.just(1), MOSTLY, st.integers(0, 9))
+ROW = st.tuples(MOSTLY, st.integers(-50, 50), st.just(1), MOSTLY, st.integers(0, 9), st.booleans())
 MATCHING = Matching(WITHIN)
-Row = tuple[int, int, int, int, int]
+Row = tuple[int, int, int, int, int, bool]
 
 
 @settings(max_examples=150, deadline=None)
-@example([(0, 25, 1, 0, 1)], [(0, 11, 1, 0, 2), (0, 19, 1, 0, 3)])  # only the later one reaches it
+@example([(0, 25, 1, 0, 1, True)], [(0, 11, 1, 0, 2, True), (0, 19, 1, 0, 3, True)])  # only the later one reaches it
 @given(
     st.lists(ROW, max_size=8), st.lists(ROW, max_size=5) | st.lists(ROW, min_size=12, max_size=40)
 )
@@ -29,11 +29,12 @@ def test_finds_who_has_an_earlier_copy_and_whether_one_is_the_same(
     batch: list[Row], past: list[Row]
 ) -> None:
     candidates = _table(batch).add_column(0, "i", pa.array(range(len(batch)), pa.int64()))
+    past = [row for row in past if row[5]]
     matches = MATCHING.matches(candidates, _table(past))
     found = {row["i"]: row["same"] for row in matches.to_pylist()}
     expected = {}
     for i, row in enumerate(batch):
-        copies = [other for other in past + batch[:i] if _meet(row, other)]
+        copies = [other for other in past + batch[:i] if other[5] and _meet(row, other)]
         if copies:
             expected[i] = any(other[4] == row[4] for other in copies)
     assert found == expected
@@ -52,7 +53,7 @@ def test_a_past_of_one_id_is_thinned_before_it_is_compared() -> None:
             "content": number,
         }
     )
-    batch = _table([(0, count, 7, 9, count - 1), (0, count, 7, 9, -5)])
+    batch = _table([(0, count, 7, 9, count - 1, True), (0, count, 7, 9, -5, True)])
     candidates = batch.add_column(0, "i", pa.array([0, 1]))
     began = time.monotonic()
     matches = Matching(10 * count).matches(candidates, past)

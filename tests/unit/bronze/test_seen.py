@@ -1,9 +1,11 @@
-"""What a look-up costs and waits for; that it is right is tested in ``property``."""
+"""What a look-up costs and waits for, and which failed records count as corrected; that duplicates
+are right is tested in ``property``."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from headgate.bronze.id_index import IdIndex, Ints
-from headgate.bronze.seen import SEEN, Seen
+from headgate.bronze.seen import SEEN, Seen, Span
 from headgate.bronze.sequencing import FIT
 
 SECOND = 1_000_000
@@ -23,9 +25,9 @@ def test_one_id_for_all_records_does_not_stall_the_stream() -> None:
     began = time.monotonic()
     for batch in range(2):
         records = _records(40_000, first=batch * 40_000)
-        duplicate, differing = seen.find(records)
+        found = seen.find(records)
         seen.add(records)
-        assert duplicate.sum() == differing.sum() == 40_000 - (batch == 0)
+        assert found.duplicate.sum() == found.differing.sum() == 40_000 - (batch == 0)
     assert time.monotonic() - began < 20
 
 
@@ -39,8 +41,7 @@ def test_a_look_waits_for_what_is_being_remembered(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(IdIndex, "add", slowly)
     seen = Seen(600 * SECOND, "warn", lambda _: SEEN.empty_table(), None)
     seen.add(_records(10, first=0))
-    duplicate, _ = seen.find(_records(10, first=10))
-    assert duplicate.all()
+    assert seen.find(_records(10, first=10)).duplicate.all()
 
 
 def test_what_could_not_be_remembered_is_told_at_the_next_look(
@@ -56,7 +57,57 @@ def test_what_could_not_be_remembered_is_told_at_the_next_look(
         seen.find(_records(10, first=10))
 
 
-def _records(count: int, first: int) -> pa.Table:
+@pytest.mark.parametrize(
+    ("seconds", "failed", "corrected"),
+    [
+        ([60, 60, 60], "xx.", 2),
+        ([60, 60], ".x", 0),  # its id was known: a duplicate
+        ([60, 121], "x.", 0),  # out of reach
+        ([60, 120, 0], "x..", 1),  # once, though both are taken
+        ([60, 170, 119], "x..", 0),  # a duplicate of one that is out of the failed one's reach
+        ([60, 170, 119, 0], "x...", 0),  # the first copy was that duplicate
+        ([60, 0, 119, 170], "x...", 1),
+        ([60, 60, 60, 60], "x.x.", 1),
+    ],
+)
+def test_a_failed_record_is_corrected_once_however_the_log_is_cut(
+    seconds: list[int], failed: str, corrected: int
+) -> None:
+    count = len(seconds)
+    times = np.array(seconds) * SECOND
+    reasons = pa.array(["wrong_type" if mark == "x" else None for mark in failed], pa.string())
+    log = _records(count, first=0, time=times, reason=reasons)
+    for cuts in range(1 << count - 1):
+        ends = [0, *(n + 1 for n in range(count - 1) if cuts >> n & 1), count]
+        for restarts in (False, True):
+            assert _corrected(log, ends, restarts) == corrected, (ends, restarts)
+
+
+def _corrected(log: pa.Table, ends: list[int], restarts: bool) -> int:
+    """What is counted in batches that end at ``ends``, each by a driver of its own or all by one."""
+    held = log.slice(0, 0)
+
+    def load(spans: Sequence[Span]) -> pa.Table:
+        rows = [
+            row | {"conforms": row["reason"] is None}
+            for row in held.to_pylist()
+            if any(first <= row["time"] <= last for first, last in spans)
+        ]
+        return pa.Table.from_pylist(rows, SEEN)
+
+    seen = Seen(60 * SECOND, "warn", load, None)
+    total = 0
+    for begin, end in pairwise(ends):
+        if restarts and begin:
+            seen = Seen(60 * SECOND, "warn", load, max(held.column("time").to_pylist()))
+        batch = log.slice(begin, end - begin)
+        total += seen.find(batch).corrected
+        held = log.slice(0, end)
+        seen.add(batch)
+    return total
+
+
+def _records(count: int, first: int, **other: object) -> pa.Table:
     """Records of one id, each with other content, a millisecond apart."""
     number = np.arange(first, first + count)
     columns = {
@@ -67,5 +118,5 @@ def _records(count: int, first: int) -> pa.Table:
         "hash_b": np.full(count, 9),
         "content": number,
     }
-    rest = {name: pa.nulls(count, pa.string()) for name in ("reason", "reason_column", "rescued")}
-    return pa.table({**columns, **rest}).select(FIT.names).cast(FIT)
+    rest = {name: pa.nulls(count, pa.string()) for name in FIT.names if name not in columns}
+    return pa.table({**columns, **rest, **other}).select(FIT.names).cast(FIT)

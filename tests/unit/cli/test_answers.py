@@ -12,7 +12,7 @@ from headgate.storage.ownership import Owner
 from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import Lake, fill
+from tests.unit.ledger.conftest import Lake, fill, silver
 from tests.unit.supervision.conftest import NOW, lease, report
 
 OfLake = tuple[str, str, str]
@@ -112,6 +112,10 @@ def test_ledger_that_balances(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
     code, out, _ = ask("ledger", *of_lake)
     assert code == 0
     assert "every event is accounted for" in out
+    assert "corrected" not in out
+    counts = {"silver": 1, "filtered": 0, "quarantined": 0, "duplicate": 0}
+    lake.commit("silver/good", 2, [silver(6)], counts)
+    assert "quarantined 1, of these 1 corrected later" in ask("ledger", *of_lake)[1]
     code, out, _ = ask("ledger", *of_lake, "--by-id", "--json")
     document = last_object(out)
     assert code == 0

@@ -147,7 +147,8 @@ def fill(
     first = [bronze(0), bronze(1, reason="wrong_type"), bronze(2, duplicate=True)]
     rows = [*first, bronze(3), bronze(4), bronze(5)]
     lake.commit("bronze/events", 1, rows, {"read": 6, "duplicate": 1, "differing": 0})
-    lake.commit("bronze/events", 2, [bronze(6)], {"read": 1, "duplicate": 0, "differing": 0})
+    second = {"read": 1, "duplicate": 0, "differing": 0, "corrected": 1}
+    lake.commit("bronze/events", 2, [bronze(6)], second)
     bad = [{"partition": 0, "offset": o} for o in quarantine_rows]
     lake.commit("quarantine/events", 1, bad, {"quarantined": len(bad)})
     counts = {"silver": 3, "filtered": 1, "quarantined": 1, "duplicate": 1}

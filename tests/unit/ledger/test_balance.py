@@ -31,6 +31,16 @@ def test_every_event_has_its_place(lake: Lake) -> None:
     assert (gold.pairs, gold.folded, gold.late, gold.rows, gold.final) == (3, 2, 1, 1, 1)
 
 
+def test_what_was_corrected_is_told_as_of_the_batch_that_silver_has(lake: Lake) -> None:
+    """Batch 2 of bronze corrects the record in quarantine; silver has not absorbed it."""
+    account = balance(lake.layout, lake.pipeline)
+    assert (account.quarantined, account.corrected) == (1, 0)
+    counts = {"silver": 1, "filtered": 0, "quarantined": 0, "duplicate": 0}
+    lake.commit("silver/good", 2, [silver(6)], counts)
+    account = balance(lake.layout, lake.pipeline)
+    assert account.as_dict()["corrected"] == account.silver[0].corrected == 1
+
+
 def test_lag_is_shown_and_is_no_difference(lake: Lake) -> None:
     account = balance(lake.layout, lake.pipeline)
     assert account.n == 2

@@ -85,20 +85,24 @@ def test_futures_and_missing_ids_are_never_duplicates() -> None:
     assert len(tables.quarantine) == 6
 
 
-def test_a_copy_of_a_quarantined_record_is_a_duplicate_and_stays_in_bronze() -> None:
-    bad = order("a", "10:00", amount="x")
-    tables = judge(arrive(bad, bad, order("a", "10:00")), RULES)
+def test_only_a_record_that_conforms_makes_its_id_known() -> None:
+    bad, good = order("a", "10:00", amount="x"), order("a", "10:00")
+    tables = judge(arrive(bad, bad, good, bad, good), RULES)
     assert column(tables.bronze, "duplicate", "reason") == [
         (False, "wrong_type"),
+        (False, "wrong_type"),
+        (False, None),
         (True, "wrong_type"),
         (True, None),
     ]
+    assert column(tables.silver["orders"], "_offset") == [2]
     assert tables.counts | {"silver": 0, "filtered": 0, "gold": 0} == {
-        "read": 3,
+        "read": 5,
         "duplicate": 2,
         "differing": 1,
-        "quarantined": 1,
-        "conformed": 0,
+        "corrected": 2,
+        "quarantined": 2,
+        "conformed": 1,
         "silver": 0,
         "filtered": 0,
         "gold": 0,
@@ -123,10 +127,35 @@ def test_a_copy_that_differs(
     assert tables.counts["differing"] == counted
 
 
-def test_differing_duplicate_comes_before_wrong_type() -> None:
+@pytest.mark.parametrize(
+    ("times", "corrected"),
+    [
+        (["10:00"], 0),  # it conforms, but a minute and more away
+        (["10:01:59"], 1),
+        (["10:02:59", "10:01:59"], 0),  # a duplicate of a copy that is out of reach
+        (["10:03:30", "10:01:59", "10:01:01"], 1),
+        (["10:01:59", "10:00:05"], 1),  # once, though both are taken
+    ],
+)
+def test_the_first_conforming_copy_corrects_unless_it_is_a_duplicate(
+    times: list[str], corrected: int
+) -> None:
+    values = [order("a", "10:01:01", amount="x"), *(order("a", time) for time in times)]
+    tables = judge(arrive(*values), replace(RULES, within=MINUTE))
+    assert tables.counts["corrected"] == corrected
+
+
+@pytest.mark.parametrize("differing", ["keep", "quarantine"])
+def test_what_failed_after_its_id_was_known_is_not_corrected(differing: str) -> None:
+    values = [order("a", "10:00"), order("a", "10:00", amount="x"), order("a", "10:00", amount=2)]
+    tables = judge(arrive(*values), replace(RULES, differing=differing))
+    assert tables.counts["corrected"] == 0
+
+
+def test_wrong_type_comes_before_differing_duplicate() -> None:
     values = [order("a", "10:00"), order("a", "10:00", amount="x")]
     tables = judge(arrive(*values), replace(RULES, differing="quarantine"))
-    assert column(tables.quarantine, "reason", "column") == [("differing_duplicate", None)]
+    assert column(tables.quarantine, "reason", "column") == [("wrong_type", "amount")]
 
 
 def test_a_copy_that_differs_is_compared_with_near_ones_only() -> None:

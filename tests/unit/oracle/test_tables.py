@@ -287,6 +287,7 @@ def test_the_account_balances() -> None:
         "read": 5,
         "duplicate": 1,
         "differing": 0,
+        "corrected": 0,
         "quarantined": 1,
         "conformed": 3,
         "silver": {"orders": 3},

@@ -50,7 +50,7 @@ def test_reasons_for_quarantine_follow_the_declaration(base: str, read: Read) ->
     asked = asked.replace("      schema:", "      unknown_fields: quarantine\n      schema:")
     assert " ".join(plan(read(asked))["quarantine"]["reasons"]) == (
         "unparsable not_an_object missing_id missing_time unparsable_time future "
-        "differing_duplicate wrong_type unknown_field"
+        "wrong_type unknown_field differing_duplicate"
     )
     bare = base.replace("      event_id: [order_id]\n", "")
     bare = bare.replace("      duplicates: {within: 10 minutes}\n", "")

@@ -72,6 +72,10 @@ def show_ledger(account: Ledger, out: Console) -> None:
     for table in (silver, gold):
         if table.row_count:
             out.print(table)
+    if account.corrected:
+        out.print(
+            f"quarantined {account.quarantined:,}, of these {account.corrected:,} corrected later"
+        )
     if account.gaps:
         gaps = grid("", "gaps", "offsets", "reason")
         for gap in account.gaps:
