@@ -20,7 +20,8 @@ TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
 PLAIN_DECIMAL = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 ISO = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? ?(?:Z|([+-])(\d\d)(?::?(\d\d))?)",
+    re.ASCII,
 )
 BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 UNIT = {"epoch_seconds": timedelta(seconds=1), "epoch_millis": timedelta(milliseconds=1)}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.oracle import Closing, Tables, judge
+from headgate.spec.load import load
+from headgate.spec.model import Pipeline
+from tests.oracle import Closing, Rules, Tables, judge
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
@@ -105,17 +108,34 @@ def test_other_answers_to_differing_duplicates_and_unknown_fields(
     spark: SparkSession, tmp_path: Path, landing: Landing, differing: str, unknown: str
 ) -> None:
     pipeline = declare(tmp_path, landing.folder, differing=differing, unknown=unknown)
+    prescribed = rules(differing=differing, unknown=unknown)
+    if unknown == "rescue":
+        pipeline, prescribed = using_rescued(pipeline, prescribed)
     engine = Engine(spark, pipeline, tmp_path / "root")
     engine.list_new()
     for end in (2, 6):
         engine.absorb(end)
         engine.catch_up()
-    judged = judge(landing.records(), rules(differing=differing, unknown=unknown))
+    judged = judge(landing.records(), prescribed)
     reasons = {row["reason"] for row in judged.quarantine}
     assert ("differing_duplicate" in reasons) == (differing == "quarantine")
     # How many differ is counted whatever is done with them; the oracle counts them for warn only.
     del judged.counts["differing"]
     assert differences(engine.root, judged) == {}
+
+
+def using_rescued(pipeline: Pipeline, prescribed: Rules) -> tuple[Pipeline, Rules]:
+    """With a column made of the rescued fields, and a filter by them."""
+    text = pipeline.text.replace(
+        "doubled: level * 2\n",
+        "doubled: level * 2\n      again: get_json_object(_rescued, '$.again')\n",
+    )
+    pipeline.file.write_text(text.replace("level >= 5\n", "level >= 5 and _rescued is null\n", 1))
+    clean, strong = prescribed.silver["clean"], prescribed.silver["strong"]
+    again = {"again": lambda row: None if row["_rescued"] is None else "1"}
+    clean = replace(clean, columns={**clean.columns, **again})
+    strong = replace(strong, where=lambda row: row["_rescued"] is None and (row["level"] or 0) >= 5)
+    return load(pipeline.file), replace(prescribed, silver={"clean": clean, "strong": strong})
 
 
 def test_windows_closed_in_the_middle(

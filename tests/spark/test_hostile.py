@@ -71,6 +71,17 @@ def test_a_line_ends_where_it_should(outcome: Outcome, line: Line) -> None:
     assert (row["offset"] in outcome.silver) == (line.reason is None)
 
 
+def test_quarantine_says_what_was_expected_and_shows_what_came(outcome: Outcome) -> None:
+    rows = outcome.quarantine
+    assert rows[VALUES['at "today"']]["detail"] == (
+        "at is not ISO 8601 with an offset, such as 2026-01-31T12:00:00Z or "
+        '2026-01-31 12:00:00+01:00: "today"'
+    )
+    assert rows[VALUES["level {}"]]["detail"] == "level is not of type int: {}"
+    told = {row["reason"] for row in rows.values() if row["detail"] is not None}
+    assert told == {"unparsable_time", "wrong_type"}
+
+
 def test_every_table_equals_the_oracle(outcome: Outcome, expected: Tables) -> None:
     assert differences(outcome.root, expected) == {}
 

@@ -204,8 +204,12 @@ def test_late_and_quarantined_rows_are_dead_letters(
     letters = shop.messages("letters")
     assert len(letters) == len({header(m, "id") for m in letters}) > 0
     assert sorted(
-        (int(header(m, "offset") or -1), m.value, header(m, "reason")) for m in letters
-    ) == sorted((row["offset"], row["value"], row["reason"]) for row in quarantined)
+        (int(header(m, "offset") or -1), m.value, header(m, "reason"), header(m, "detail") or "")
+        for m in letters
+    ) == sorted(
+        (row["offset"], row["value"], row["reason"], row["detail"] or "") for row in quarantined
+    )
+    assert any(row["detail"] for row in quarantined)
 
 
 def test_tables_go_on_while_brokers_are_away(

@@ -40,9 +40,9 @@ def in_log_order(thin: pa.Table, verdicts: pa.Table, future_after: int) -> pa.Ta
     suspects = np.flatnonzero(rows.column("suspect").to_numpy())
     if judged.num_rows != len(suspects):
         raise AssertionError(f"{len(suspects)} suspects, but {judged.num_rows} verdicts")
-    reason, reason_column, rescued = (
+    reason, reason_column, reason_detail, rescued = (
         _spread(judged.column(c), suspects, len(rows))
-        for c in ("reason", "reason_column", "rescued")
+        for c in ("reason", "reason_column", "reason_detail", "rescued")
     )
     time = rows.column("time")
     unreadable = _among(reason, UNREADABLE)
@@ -50,8 +50,8 @@ def in_log_order(thin: pa.Table, verdicts: pa.Table, future_after: int) -> pa.Ta
     ahead = pc.greater(time, pc.add(rows.column("seen_at"), future_after))
     future = pc.and_(pc.fill_null(ahead, False), pc.invert(unreadable))
     early = _among(reason, BEFORE_FUTURE)
-    told = pc.if_else(pc.and_(future, pc.invert(early)), Reason.FUTURE.value, reason)
-    nothing = pa.scalar(None, pa.int64())
+    is_future = pc.and_(future, pc.invert(early))
+    nothing, nobody = pa.scalar(None, pa.int64()), pa.scalar(None, pa.string())
     columns = {
         "partition": rows.column("partition"),
         "offset": rows.column("offset"),
@@ -59,10 +59,9 @@ def in_log_order(thin: pa.Table, verdicts: pa.Table, future_after: int) -> pa.Ta
         "hash_a": pc.if_else(no_id, nothing, rows.column("hash_a")),
         "hash_b": rows.column("hash_b"),
         "content": rows.column("content"),
-        "reason": told,
-        "reason_column": pc.if_else(
-            pc.equal(told, Reason.WRONG_TYPE.value), reason_column, pa.scalar(None, pa.string())
-        ),
+        "reason": pc.if_else(is_future, Reason.FUTURE.value, reason),
+        "reason_column": pc.if_else(is_future, nobody, reason_column),
+        "reason_detail": pc.if_else(is_future, nobody, reason_detail),
         "rescued": rescued,
     }
     return pa.table([columns[f.name] for f in FIT], schema=FIT)

@@ -17,6 +17,7 @@ from math import inf
 
 import pyarrow as pa
 
+from headgate.bronze.details import misfit, time_form, type_form, undeclared
 from headgate.bronze.limits import MAX_DEPTH, MAX_DIGITS, MAX_NAME
 from headgate.bronze.reasons import Reason
 from headgate.spec.model import FileFormat, Record
@@ -27,20 +28,26 @@ VERDICTS = pa.schema(
         ("offset", pa.int64()),
         ("reason", pa.string()),
         ("reason_column", pa.string()),
+        ("reason_detail", pa.string()),
         ("rescued", pa.string()),
     ]
 )
-VERDICTS_DDL = "partition int, offset bigint, reason string, reason_column string, rescued string"
+VERDICTS_DDL = (
+    "partition int, offset bigint, reason string, reason_column string, reason_detail string, "
+    "rescued string"
+)
 
 
 @dataclass(frozen=True)
 class Verdict:
     """``reason`` is None for a record that is fit after all; ``column`` is the first one of the
-    wrong type; ``rescued`` is a JSON object of the fields nobody declared."""
+    wrong type; ``detail`` says what was expected and shows what came instead; ``rescued`` is a
+    JSON object of the fields nobody declared."""
 
     reason: Reason | None = None
     column: str | None = None
     rescued: str | None = None
+    detail: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,8 +85,12 @@ def judge(unclear: Unclear, record: Record, format: FileFormat) -> Verdict:
     if unclear.no_id or (format != "csv" and _has_unfit_id(document, record)):
         return Verdict(Reason.MISSING_ID)
     if unclear.no_time:
-        given = document.get(record.event_time.column) is not None
-        return Verdict(Reason.UNPARSABLE_TIME if given else Reason.MISSING_TIME)
+        rule = record.event_time
+        if (given := document.get(rule.column)) is None:
+            return Verdict(Reason.MISSING_TIME)
+        return Verdict(
+            Reason.UNPARSABLE_TIME, detail=misfit(rule.column, _json(given), time_form(rule))
+        )
     return _judge_fields(document, unclear, record, format)
 
 
@@ -94,15 +105,16 @@ def _judge_fields(
 ) -> Verdict:
     for column in record.schema:
         value = document.get(column.name)
-        misfit = format != "csv" and not _fits(value, column.type)
-        if misfit or column.name in unclear.unconverted:
-            return Verdict(Reason.WRONG_TYPE, column.name)
+        unfit = format != "csv" and not _fits(value, column.type)
+        if unfit or column.name in unclear.unconverted:
+            detail = misfit(column.name, _json(value), type_form(column.type))
+            return Verdict(Reason.WRONG_TYPE, column.name, detail=detail)
     # The parser also complains of a wrong type that a later field of the same name makes good.
     if unclear.corrupt and not document.repeats_keys:
         return Verdict(Reason.WRONG_TYPE)
     unknown = {k: v for k, v in document.items() if k not in {c.name for c in record.schema}}
     if unknown and record.unknown_fields == "quarantine":
-        return Verdict(Reason.UNKNOWN_FIELD)
+        return Verdict(Reason.UNKNOWN_FIELD, detail=undeclared(unknown))
     if unknown and record.unknown_fields == "rescue":
         # A lone surrogate has no UTF-8: it becomes a question mark, as in the parser.
         return Verdict(rescued=_json(unknown).encode("utf-8", "replace").decode("utf-8"))
@@ -245,5 +257,6 @@ def _row(row: dict[str, object], record: Record, format: FileFormat) -> dict[str
     return place | {
         "reason": None if verdict.reason is None else verdict.reason.value,
         "reason_column": verdict.column,
+        "reason_detail": verdict.detail,
         "rescued": verdict.rescued,
     }

@@ -15,7 +15,8 @@ def bronze_type(source: Source) -> StructType:
 
     ``clock``: the greatest event time before it, where that is ahead of its own; ``duplicate``:
     an earlier record has its id; ``reason``: why it goes to quarantine, null if it conforms;
-    ``reason_column`` is the column of a wrong type; ``record``: the declared fields, parsed once,
+    ``reason_column`` is the column of a wrong type, ``reason_detail`` what was expected and what
+    came; ``record``: the declared fields, parsed once,
     here; ``rescued``: a JSON object of undeclared fields, where asked.
     """
     return struct_type(
@@ -23,5 +24,5 @@ def bronze_type(source: Source) -> StructType:
         f"{source.place} string, ingested_at timestamp, seen_at timestamp, event_id string, "
         "event_time timestamp, clock timestamp, duplicate boolean, "
         f"record {record_type(source.record)}, reason string, reason_column string, "
-        "rescued string"
+        "reason_detail string, rescued string"
     )

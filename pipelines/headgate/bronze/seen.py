@@ -198,7 +198,9 @@ def _with_id_and_time(ordered: pa.Table) -> pa.Table:
 def _found(index: IdIndex, hashes: Ints) -> pa.Table:
     found, values = index.find(hashes)
     columns = dict(zip(_VALUES, values, strict=True))
-    return pa.table({"hash_a": found, **columns, "partition": columns["partition"].astype(np.int32)})
+    return pa.table(
+        {"hash_a": found, **columns, "partition": columns["partition"].astype(np.int32)}
+    )
 
 
 def _of(rows: pa.Table, hashes: Ints) -> pa.Table:

@@ -28,6 +28,7 @@ FIT = pa.schema(
         ("content", pa.int64()),
         ("reason", pa.string()),
         ("reason_column", pa.string()),
+        ("reason_detail", pa.string()),
         ("rescued", pa.string()),
     ]
 )
@@ -43,6 +44,7 @@ STAMPS = pa.schema(
         ("differing", pa.bool_()),
         ("reason", pa.string()),
         ("reason_column", pa.string()),
+        ("reason_detail", pa.string()),
         ("rescued", pa.string()),
     ]
 )
@@ -93,7 +95,7 @@ def sequence(
             clock,
             pa.array(duplicate[marked]),
             pa.array(differing[marked]),
-            *(ordered.column(c).take(marked) for c in ("reason", "reason_column", "rescued")),
+            *(ordered.column(c).take(marked) for c in STAMPS.names[5:]),
         ],
         schema=STAMPS,
     )

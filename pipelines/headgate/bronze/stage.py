@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ from headgate.bronze.sequencing import Sequenced, sequence
 from headgate.spec.model import Source
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
-from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros
+from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros, row_type
 from headgate.tables.history import Footers
 from headgate.tables.live_files import overlapping_files
 from headgate.tables.projection import Projection
@@ -66,7 +67,6 @@ class BronzeStage:
         # Expressions are made once: building them anew for every batch costs more than a small
         # batch's rows.
         self._thin_columns = Projection(*_thin_columns(self._parser.text))
-        self._columns = Projection(*self._stamped_columns())
         self._seen: Seen | None = None
         self._footers = Footers(self.table)
 
@@ -138,6 +138,13 @@ class BronzeStage:
             places, stamps = ["offset"], stamps.drop_columns("partition")
         known = F.broadcast(self._spark.createDataFrame(stamps))
         return self._columns.of(rows.join(known, places, "left"))
+
+    @cached_property
+    def _columns(self) -> Projection:
+        """Those that the table has: one that an older version made lacks the later ones."""
+        stamped = zip(self.type.fieldNames(), self._stamped_columns(), strict=True)
+        held = row_type(self.table).fieldNames()
+        return Projection(*(column for name, column in stamped if name in held))
 
     def _stamped_columns(self) -> list[Column]:
         record = self._source.record

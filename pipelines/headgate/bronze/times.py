@@ -9,8 +9,9 @@ from pyspark.sql import functions as F
 from headgate.spec.model import EventTime
 from headgate.spec.patterns import reading_regex
 
-ISO = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)\z"
-"""ISO 8601 with an offset. Spark's own cast would also take ``2026`` or a time of today."""
+ISO = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})? ?(Z|[+-]\d\d(:?\d\d)?)\z"
+"""ISO 8601 with an offset: ``+01:00``, ``+0100``, ``+01`` or ``Z``, with a space before it or not.
+Spark's own cast would also take ``2026`` or a time of today."""
 
 _DATE = r"^(?!0000)\d{4}-\d\d-\d\d\z"
 

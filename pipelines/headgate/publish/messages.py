@@ -5,8 +5,8 @@ from         key                            value                 headers beside
 ===========  =============================  ====================  ==================================
 gold         JSON: window_start and ``by``  JSON of the row       table, final, revision, batch
 late         the event's id                 JSON of the row       table, reason
-quarantine   the event's id, or null        the bytes as read     table, reason, column, partition,
-                                                                  offset, file or topic
+quarantine   the event's id, or null        the bytes as read     table, reason, column, detail,
+                                                                  partition, offset, file or topic
 ===========  =============================  ====================  ==================================
 
 Headers begin with ``headgate-`` and hold text. Two messages with one id say the same.
@@ -48,10 +48,10 @@ def of_late(publication: Publication, columns: Sequence[str]) -> Projection:
     return _message(publication, F.col("_event_id"), _json(columns), identity, headers)
 
 
-def of_quarantine(publication: Publication, place: str) -> Projection:
+def of_quarantine(publication: Publication, columns: Sequence[str], place: str) -> Projection:
     """``place`` is the source's: ``file`` or ``topic``."""
-    named = ("reason", "column", "partition", "offset", place)
-    headers = {name: F.col(f"`{name}`").cast("string") for name in named}
+    named = ("reason", "column", "detail", "partition", "offset", place)
+    headers = {name: F.col(f"`{name}`").cast("string") for name in named if name in columns}
     identity = ["partition", "offset", "table"]
     return _message(publication, F.col("event_id"), F.col("value"), identity, headers)
 

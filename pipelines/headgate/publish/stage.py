@@ -150,9 +150,9 @@ class PublishStage:
 
     def _message_columns(self) -> Projection:
         publication = self.publication
-        if publication.layer == "quarantine":
-            return of_quarantine(publication, self._pipeline.source.place)
         columns = row_type(self.source).fieldNames()
+        if publication.layer == "quarantine":
+            return of_quarantine(publication, columns, self._pipeline.source.place)
         if publication.layer == "late":
             return of_late(publication, columns)
         by = [b.name for b in self._pipeline.gold[publication.table].by]

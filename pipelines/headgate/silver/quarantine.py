@@ -26,10 +26,12 @@ _ROWS = 65_536  # read at once: memory is bounded by these, not by a batch
 
 
 def quarantine_type(source: Source) -> StructType:
-    """``table`` is null where the record failed as such; ``column`` names one of the wrong type."""
+    """``table`` is null where the record failed as such; ``column`` names one of the wrong type;
+    ``detail`` says what was expected and shows what came, where that is known."""
     return struct_type(
         "partition int, offset bigint, event_id string, event_time timestamp, reason string, "
-        f"column string, table string, value binary, {source.place} string, ingested_at timestamp"
+        "column string, detail string, table string, value binary, "
+        f"{source.place} string, ingested_at timestamp"
     )
 
 
@@ -38,7 +40,7 @@ class Quarantining:
 
     def __init__(self, source: Source) -> None:
         self._schema = arrow_schema(quarantine_type(source))
-        renamed = {"column": "reason_column"}
+        renamed = {"column": "reason_column", "detail": "reason_detail"}
         self._bronze = {
             name: renamed.get(name, name) for name in self._schema.names if name != "table"
         }
@@ -67,9 +69,10 @@ class Quarantining:
 
     def _rows(self, bronze: pa.Table) -> pa.Table:
         nothing = pa.nulls(len(bronze), pa.string())
-        columns = {name: bronze.column(theirs) for name, theirs in self._bronze.items()}
-        columns["table"] = nothing
-        return pa.table({name: columns[name] for name in self._schema.names}).cast(self._schema)
+        held = {n: theirs for n, theirs in self._bronze.items() if theirs in bronze.column_names}
+        columns = {name: bronze.column(theirs) for name, theirs in held.items()}
+        rows = {name: columns.get(name, nothing) for name in self._schema.names}
+        return pa.table(rows).cast(self._schema)
 
 
 def _positions(storage: Storage, file: DataFile) -> pa.Table:
@@ -81,10 +84,12 @@ def _positions(storage: Storage, file: DataFile) -> pa.Table:
 def _failed(bronze: Storage, file: DataFile, columns: dict[str, str]) -> Iterator[pa.Table]:
     with bronze.open(file.path) as source:
         parquet = pq.ParquetFile(source, page_checksum_verification=True)
+        # An older version wrote fewer columns.
+        held = set(parquet.schema_arrow.names)
         thin = parquet.read(columns=["reason", "duplicate"])
         if not pc.any(_is_failed(thin)).as_py():
             return
-        wanted = [*columns.values(), "duplicate"]
+        wanted = [name for name in (*columns.values(), "duplicate") if name in held]
         for batch in parquet.iter_batches(_ROWS, columns=wanted):
             part = pa.Table.from_batches([batch])
             yield part.filter(_is_failed(part))

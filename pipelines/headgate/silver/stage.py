@@ -17,7 +17,7 @@ from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.catching_up import files_of, steps
-from headgate.tables.frames import Rows, arrow_schema
+from headgate.tables.frames import Rows, arrow_schema, row_type
 from headgate.tables.log import Commit
 from headgate.tables.shape import Shape
 from headgate.tables.staging import Prepared, prepare_together, stage
@@ -112,6 +112,8 @@ class SilverStage:
             # Silver is built anew behind a vacuum: one commit stands for many batches, those among
             # them that quarantine has absorbed already.
             rows = self._quarantining.new(rows, self.quarantine)
+        # A table that an older version made has fewer columns.
+        rows = rows.select(row_type(self.quarantine).fieldNames())
         staged = stage_arrow(self.quarantine, state, rows, time_column="ingested_at")
         if not staged:
             return None

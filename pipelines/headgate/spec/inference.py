@@ -16,6 +16,7 @@ from headgate.spec.conditions import CONDITIONS
 from headgate.spec.datatypes import VOID
 from headgate.spec.errors import Unfit
 from headgate.spec.forms import FORMS
+from headgate.spec.names import RESCUED
 from headgate.spec.nearest import nearest
 from headgate.spec.typed import Typed, TypeOf, sql
 
@@ -83,6 +84,8 @@ def _column(node: exp.Column, scope: Scope) -> Typed:
         raise Unfit(f"{sql(node)} is not a column; nested fields come next")
     if node.name not in scope:
         reason = None if node.this.quoted else calls.refusal(node.name)
+        if node.name == RESCUED:
+            reason = f"unknown column {RESCUED!r}: silver has it with unknown_fields: rescue"
         raise Unfit(reason or f"unknown column {node.name!r}", nearest(node.name, scope))
     type_ = scope[node.name]
     if type_ is None:

@@ -31,7 +31,13 @@ from headgate.spec.names import RESERVED_TABLES, check_not_taken
 from headgate.spec.publish_section import build_publication
 from headgate.spec.quantities import format_size
 from headgate.spec.silver_section import build_silver
-from headgate.spec.source_section import build_source, project_folder, scope_of, time_column
+from headgate.spec.source_section import (
+    build_source,
+    ours_of,
+    project_folder,
+    scope_of,
+    time_column,
+)
 
 # Parsing YAML is slow; something this large was taken for a declaration by mistake.
 _MOST_BYTES = 1 << 20
@@ -151,11 +157,12 @@ def _build_silver(
 ) -> tuple[dict[str, SilverTable], dict[str, Scope]]:
     known: dict[str, Scope] = {name: scope_of(section) for name, section in sources.items()}
     fields = partial(known, missing=root.reported("sources"))
+    ours = {name: ours_of(section) for name, section in sources.items()}
     times = {name: time_column(section) for name, section in sources.items()}
     tables: dict[str, SilverTable] = {}
     scopes: dict[str, Scope] = partial({}, missing=root.reported("silver"))
     for name, section in sections.items():
-        tables[name], scopes[name] = build_silver(section, name, fields, times, report)
+        tables[name], scopes[name] = build_silver(section, name, fields, ours, times, report)
     return tables, scopes
 
 

@@ -25,6 +25,9 @@ SILVER_COLUMNS = {
     "_clock": "timestamp",
     "_event_time": "timestamp",
 }
+RESCUED = "_rescued"
+"""The fields that nobody declared, as JSON text, where ``unknown_fields`` is ``rescue``."""
+
 # Columns that a late side table adds to the silver row.
 LATE_COLUMNS = {**WINDOW_COLUMNS, "late_seconds": "double", "reason": "string"}
 

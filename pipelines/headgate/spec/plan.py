@@ -21,7 +21,13 @@ from headgate.spec.model import (
     Source,
     Window,
 )
-from headgate.spec.names import LATE_COLUMNS, SILVER_COLUMNS, STATUS_COLUMNS, WINDOW_COLUMNS
+from headgate.spec.names import (
+    LATE_COLUMNS,
+    RESCUED,
+    SILVER_COLUMNS,
+    STATUS_COLUMNS,
+    WINDOW_COLUMNS,
+)
 from headgate.spec.quantities import format_duration, format_size
 
 # What an open window keeps for one measure.
@@ -137,7 +143,7 @@ def _reasons(source: Source) -> list[str]:
 
 
 def _silver(table: SilverTable, source: Source) -> dict[str, Any]:
-    rescued = {"_rescued": "string"} if source.record.unknown_fields == "rescue" else {}
+    rescued = {RESCUED: "string"} if source.record.unknown_fields == "rescue" else {}
     declared = {column.name: column.type for column in table.schema}
     return {
         "table": f"silver/{table.name}",

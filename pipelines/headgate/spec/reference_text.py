@@ -49,7 +49,9 @@ listed here is allowed.
 
 - **Columns** by name, case-sensitive. `columns` of silver see the record's fields, `where` of
   silver sees the results of `columns`, gold sees silver's columns, `columns` of gold see `by` and
-  `measures`. Columns made side by side do not see each other.
+  `measures`. Columns made side by side do not see each other. With `unknown_fields: rescue`,
+  `columns` and `where` of silver also see `_rescued`, a `string`: a JSON object of the undeclared
+  fields, null where there are none, such as in `get_json_object(_rescued, '$.colour')`.
 - **Types**: {types} and
   `decimal(p,s)`. Nested types come next; today, `unknown_fields: rescue` keeps a field that is
   left out of `schema` as JSON text.

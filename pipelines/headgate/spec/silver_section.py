@@ -20,24 +20,27 @@ def build_silver(
     section: Section,
     name: str,
     scopes: Mapping[str, Scope],
+    ours: Mapping[str, Scope],
     times: Mapping[str, str | None],
     report: Report,
 ) -> tuple[SilverTable, Scope]:
     """The table, and the scope it gives to gold.
 
-    ``scopes`` are the fields of each source, ``times`` the columns event times are read from.
+    ``scopes`` are the fields of each source, ``ours`` the columns that Headgate adds to them,
+    ``times`` the columns event times are read from.
     Problems are reported; the table is then never used.
     """
     source, fields = reference(section, scopes, "source", report)
     columns = section.entries("columns")
-    derived = derive(columns, fields, report)
+    added, unread = ours.get(source, {}), isinstance(fields, Partial)
+    derived = derive(columns, partial({**fields, **added}, missing=unread), report)
     changed = columns.get(times.get(source) or "")
     if changed is not None:
         report.add(changed.line, changed.path, "would change the event time, which windows use")
     types = {item.name: item.type for item in derived}
-    unknown = isinstance(fields, Partial) or section.reported("columns")
+    unknown = unread or section.reported("columns")
     scope = partial({**fields, **{n: types.get(n) for n in columns}}, missing=unknown)
-    where = condition(section.get("where"), scope, report)
+    where = condition(section.get("where"), partial({**scope, **added}, missing=unknown), report)
     dropped = _dropped(section, scope, report)
     kept = partial({n: t for n, t in scope.items() if n not in dropped}, missing=unknown)
     _check_kept(kept, section, columns, report)

@@ -100,7 +100,8 @@ RECORD = Key(
                 Key(
                     "format",
                     "text",
-                    "`iso` (with an offset or `Z`), `epoch_seconds`, `epoch_millis`, or a Spark "
+                    "`iso` (with an offset such as `+01:00`, `+0100` or `+01`, or `Z`), "
+                    "`epoch_seconds`, `epoch_millis`, or a Spark "
                     "date pattern such as `yyyy-MM-dd HH:mm:ss`.",
                     default="iso",
                 ),
@@ -120,8 +121,8 @@ RECORD = Key(
                 Key(
                     "within",
                     "duration",
-                    "An event with the same id and an event time this near to an earlier one's is "
-                    "a duplicate.",
+                    "An event with the same id and an event time this near to that of an earlier "
+                    "record that conforms is a duplicate.",
                     required=True,
                     low=INSTANT,
                     high=YEAR,
@@ -149,7 +150,8 @@ RECORD = Key(
             "unknown_fields",
             "choice",
             "Fields that `schema` does not declare are left out (`ignore`), kept as JSON text in "
-            "`_rescued` (`rescue`), or send the record to quarantine (`quarantine`).",
+            "`_rescued` (`rescue`), a text that silver may use in `columns` and `where`, or send "
+            "the record to quarantine (`quarantine`).",
             default="ignore",
             choices=("ignore", "rescue", "quarantine"),
         ),

@@ -14,7 +14,7 @@ from headgate.spec.errors import Unfit
 from headgate.spec.kafka_section import build_kafka
 from headgate.spec.literals import check_zone
 from headgate.spec.model import Column, Duplicates, EventTime, FilesSource, Record, Source
-from headgate.spec.names import in_other_case
+from headgate.spec.names import RESCUED, in_other_case
 from headgate.spec.nearest import nearest
 from headgate.spec.patterns import check_read_pattern, has_offset
 
@@ -53,6 +53,15 @@ def time_column(section: Section) -> str | None:
     record = section.section("record")
     event_time = record.section("event_time") if record else None
     return event_time.text("column") if event_time else None
+
+
+def ours_of(section: Section) -> dict[str, str | None]:
+    """The columns that Headgate adds to a source's record for silver to use."""
+    record = section.section("record")
+    if record is None:
+        return {}
+    rescues = record.text("unknown_fields") == "rescue" or record.reported("unknown_fields")
+    return {RESCUED: "string"} if rescues else {}
 
 
 def project_folder(declaration: Path) -> Path:

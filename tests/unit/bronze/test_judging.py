@@ -29,7 +29,7 @@ def verdict(field: bytes, record: Record = RECORD) -> Verdict:
 def fits(type_: str, text: str) -> bool:
     typed = replace(RECORD, schema=(*RECORD.schema[:2], Column("it", type_)))
     found = verdict(f'"it": {text}'.encode(), typed)
-    assert found in (FIT, Verdict(Reason.WRONG_TYPE, "it"))
+    assert (found.reason, found.column) in ((None, None), (Reason.WRONG_TYPE, "it"))
     return found == FIT
 
 
@@ -83,6 +83,56 @@ def test_types_never_guess(type_: str, fit: list[str], unfit: list[str]) -> None
 def test_an_id_of_the_wrong_type_is_missing(type_: str, text: bytes) -> None:
     typed = replace(RECORD, event_id=("it",), schema=(*RECORD.schema[:2], Column("it", type_)))
     assert verdict(b'"it": ' + text, typed) == Verdict(Reason.MISSING_ID)
+
+
+PATTERN = "dd/MM/yyyy HH:mm"
+
+
+@pytest.mark.parametrize(
+    ("format", "detail"),
+    [
+        (
+            "iso",
+            "at is not ISO 8601 with an offset, such as 2026-01-31T12:00:00Z or "
+            '2026-01-31 12:00:00+01:00: "tomorrow \\"?\\" noon"',
+        ),
+        (
+            "epoch_millis",
+            "at is not a whole number of milliseconds since 1970 UTC, in the years 1 to 9999: "
+            '"tomorrow \\"?\\" noon"',
+        ),
+        (PATTERN, f'at is not a time of the form {PATTERN}: "tomorrow \\"?\\" noon"'),
+    ],
+)
+def test_a_time_that_does_not_parse_is_shown_with_the_format_that_was_expected(
+    format: str, detail: str
+) -> None:
+    value = rb'{"id": "a", "at": "tomorrow \"\ud800\" noon"}'
+    record = replace(RECORD, event_time=EventTime(column="at", format=format))
+    found = judge(Unclear(value, no_time=True), record, "json")
+    assert found == Verdict(Reason.UNPARSABLE_TIME, detail=detail)
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "detail"),
+    [
+        ("int", '"many"', 'it is not of type int: "many"'),
+        ("date", "20260209", "it is not a date such as 2026-01-31: 20260209"),
+        ("int", "[" + "1.50, " * 40 + "1]", f"it is not of type int: [{'1.50, ' * 13}1..."),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_shown_as_far_as_it_fits(
+    type_: str, text: str, detail: str
+) -> None:
+    typed = replace(RECORD, schema=(*RECORD.schema[:2], Column("it", type_)))
+    assert verdict(f'"it": {text}'.encode(), typed).detail == detail
+
+
+def test_the_first_fields_that_nobody_declared_are_named() -> None:
+    refusing = replace(RECORD, unknown_fields="quarantine")
+    assert verdict(b'"x": 1, "\\ud800": 2', refusing).detail == "not declared: x, ?"
+    many = b", ".join(b'"f%d": 1' % number for number in range(7))
+    assert verdict(many, refusing).detail == "not declared: f0, f1, f2, f3, f4, ..."
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,9 @@ Row = tuple[int, int, int, int, int, bool]
 
 
 @settings(max_examples=150, deadline=None)
-@example([(0, 25, 1, 0, 1, True)], [(0, 11, 1, 0, 2, True), (0, 19, 1, 0, 3, True)])  # only the later one reaches it
+@example(
+    [(0, 25, 1, 0, 1, True)], [(0, 11, 1, 0, 2, True), (0, 19, 1, 0, 3, True)]
+)  # only the later one reaches it
 @given(
     st.lists(ROW, max_size=8), st.lists(ROW, max_size=5) | st.lists(ROW, min_size=12, max_size=40)
 )

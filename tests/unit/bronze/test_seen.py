@@ -84,7 +84,7 @@ def test_a_failed_record_is_corrected_once_however_the_log_is_cut(
 
 
 def _corrected(log: pa.Table, ends: list[int], restarts: bool) -> int:
-    """What is counted in batches that end at ``ends``, each by a driver of its own or all by one."""
+    """What is counted in batches that end at ``ends``; each by a driver of its own, or not."""
     held = log.slice(0, 0)
 
     def load(spans: Sequence[Span]) -> pa.Table:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from headgate.spec.errors import DeclarationError
 from headgate.spec.model import Pipeline
 from headgate.spec.plan import describe, plan
 
@@ -61,6 +62,17 @@ def test_reasons_for_quarantine_follow_the_declaration(base: str, read: Read) ->
 def test_rescued_fields_have_a_column(base: str, read: Read) -> None:
     text = base.replace("      schema:", "      unknown_fields: rescue\n      schema:")
     assert plan(read(text))["silver"]["clean"]["schema"]["_rescued"] == "string"
+
+
+def test_silver_may_use_rescued_fields_and_gold_and_drop_may_not(base: str, read: Read) -> None:
+    rescuing = base.replace("      schema:", "      unknown_fields: rescue\n      schema:")
+    used = rescuing.replace("lower(note)", "get_json_object(_rescued, '$.note')")
+    used = used.replace("where: price > 0", "where: price > 0 and _rescued is not null")
+    assert plan(read(used))["silver"]["clean"]["schema"]["note"] == "string"
+    refused = {"revenue: sum(price)": "revenue: min(_rescued)", "drop: [": "drop: [_rescued, "}
+    for old, new in refused.items():
+        with pytest.raises(DeclarationError, match="_rescued"):
+            read(rescuing.replace(old, new))
 
 
 def test_per_layer_is_three_processes(base: str, read: Read) -> None:

@@ -178,6 +178,8 @@ EXPRESSIONS = [
     Wrong("lower(note)", "split(note, ',')", 23, "silver.clean.columns.note", None, "nested types"),
     Wrong(WHERE, "where: price", 25, "silver.clean.where", None, "must be a condition"),
     Wrong(WHERE, "where: price > '0'", 25, "silver.clean.where", None, "compares a decimal(18,2)"),
+    Wrong(WHERE, "where: _rescued is null", 25, "silver.clean.where", None,
+          "unknown column '_rescued': silver has it with unknown_fields: rescue"),
     Wrong(WHERE, "where: prise > 0", 25, "silver.clean.where", "price", "unknown column"),
     Wrong(MEAN, "mean: revenue / order", 35, "gold.sales.columns.mean", "orders", "unknown column"),
     Wrong(MEAN, "mean: price / orders", 35, "gold.sales.columns.mean", None, "unknown column"),

@@ -1,0 +1,47 @@
+"""What a quarantined record should have said and what it said instead, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+from headgate.spec.model import EventTime
+
+_SHOWN = 80  # characters of a value
+_NAMED = 5  # fields
+
+_ISO = "ISO 8601 with an offset, such as 2026-01-31T12:00:00Z or 2026-01-31 12:00:00+01:00"
+_TIME = {
+    "iso": _ISO,
+    "epoch_seconds": "a whole number of seconds since 1970 UTC, in the years 1 to 9999",
+    "epoch_millis": "a whole number of milliseconds since 1970 UTC, in the years 1 to 9999",
+}
+_TYPE = {"timestamp": _ISO, "date": "a date such as 2026-01-31"}
+
+
+def time_form(rule: EventTime) -> str:
+    """What an event time is expected to look like."""
+    return _TIME.get(rule.format, f"a time of the form {rule.format}")
+
+
+def type_form(type_: str) -> str:
+    """What a value of a declared type is expected to be."""
+    return _TYPE.get(type_, f"of type {type_}")
+
+
+def misfit(column: str, value: str, expected: str) -> str:
+    """``value`` is the JSON text of what came."""
+    shown = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}..."
+    return _in_utf8(f"{column} is not {expected}: {shown}")
+
+
+def undeclared(names: Iterable[str]) -> str:
+    """The first few fields that no schema declares."""
+    first = list(islice(names, _NAMED + 1))
+    more = ", ..." if len(first) > _NAMED else ""
+    return _in_utf8(f"not declared: {', '.join(name[:_SHOWN] for name in first[:_NAMED])}{more}")
+
+
+def _in_utf8(text: str) -> str:
+    """A lone surrogate has no UTF-8."""
+    return text.encode("utf-8", "replace").decode("utf-8")
