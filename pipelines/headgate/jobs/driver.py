@@ -63,8 +63,7 @@ class Driver:
         self._turns = Turns()
         self._gate = Gate()
         self._failure: BaseException | None = None
-        self._position = 0
-        self._is_level = True
+        self._position, self._is_level = 0, True
 
     def stop(self) -> None:
         """End after the current micro-batch."""
@@ -164,6 +163,7 @@ class Driver:
             self._report(self._progress)
         self._publish(feed)
         query = self._start(spark, feed, medallion, epoch)
+        self._progress.reached(feed.backlog(self._position))
         try:
             self._supervise(query, feed, medallion)
         finally:
@@ -287,13 +287,12 @@ class Driver:
         return "; ".join(said for said in troubles if said) or None
 
     def _raise_failure(self, query: StreamingQuery) -> None:
-        if self._failure is not None and not isinstance(self._failure, StopRequested):
+        was_asked_to = isinstance(self._failure, StopRequested)
+        if self._failure is not None and not was_asked_to:
             raise self._failure
         if self._lease.is_lost:
             self._check()
-        if (error := query.exception()) is not None and not isinstance(
-            self._failure, StopRequested
-        ):
+        if (error := query.exception()) is not None and not was_asked_to:
             raise error
 
 

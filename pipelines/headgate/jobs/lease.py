@@ -91,6 +91,12 @@ class Lease:
     def is_lost(self) -> bool:
         return self._lost.is_set()
 
+    def require_free(self, now: datetime) -> None:
+        """Raises LeaseHeldError where another owner has a layer now. Takes nothing."""
+        for layer in self._layers:
+            if not may_take(held := self._read(layer), now, take_over=False):
+                raise self._refused(layer, held or {})
+
     def take(self, *, take_over: bool = False, highest: HighestEpoch = highest_epoch) -> int:
         """Take the layers' leases and return the new epoch, higher than every lease's and every
         table's. Raises LeaseHeldError."""

@@ -83,6 +83,12 @@ class Progress:
         progress._write()
         return progress
 
+    def reached(self, backlog: Backlog) -> None:
+        """The source has answered, and the first batch can be planned."""
+        with self._lock:
+            self.backlog, self.trouble = backlog, None
+            self._write()
+
     def batch_done(self, medallion: Medallion, backlog: Backlog) -> None:
         """Take the tables' states in after a batch."""
         with self._lock:

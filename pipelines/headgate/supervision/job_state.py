@@ -67,6 +67,11 @@ class JobState:
         """Its tables are open and fenced: it is past everything that can refuse a start."""
         return self.n is not None
 
+    @property
+    def has_reached_source(self) -> bool:
+        """It has heard from its source, and can plan its first batch."""
+        return self.is_open and self.backlog is not None
+
     def as_dict(self) -> dict[str, Any]:
         content = asdict(self) | {"samples": [s.document() for s in self.samples]}
         return {k: v.isoformat() if isinstance(v, datetime) else v for k, v in content.items()}

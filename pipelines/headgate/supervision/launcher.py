@@ -43,8 +43,9 @@ class Launcher(Protocol):
     decided here: the lease does that."""
 
     def launch(self, stream: Stream, options: Sequence[str] = ()) -> str:
-        """Start a driver that outlives the caller, and return how it is called. Blocks until its
-        tables are open. Raises HeadgateError, with what the driver said, where it does not start.
+        """Start a driver that outlives the caller, and return how it is called. Blocks until it
+        has reached its source; where that does not answer, the driver is left to go on trying.
+        Raises HeadgateError, with what the driver said, where it does not start.
         """
         ...
 
@@ -69,8 +70,9 @@ class LocalLauncher:
     """Processes of this machine, each a session of its own."""
 
     def launch(self, stream: Stream, options: Sequence[str] = ()) -> str:
-        pid = local.launch(stream.layout, stream.file, stream.root, options)
-        return f"process {pid}"
+        started = local.launch(stream.layout, stream.file, stream.root, options)
+        waits = f" ({started.waits_for})" if started.waits_for else ""
+        return f"process {started.pid}{waits}"
 
     def probe(self, stream: Stream, now: datetime) -> tuple[JobState, ...]:
         return probe(stream.layout, now)

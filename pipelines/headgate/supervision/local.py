@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
@@ -31,6 +32,7 @@ HEADGATE = (sys.executable, "-m", "headgate.cli")
 """How a child is started: with this interpreter, whatever is on PATH."""
 
 STARTS_WITHIN = 180.0  # seconds until its tables are open, on a busy machine
+REACHES_WITHIN = 30.0  # seconds that a source which does not answer is waited for after that
 STOPS_WITHIN = 300.0  # seconds: a batch is never cut short
 ASK_AGAIN = 5.0  # seconds: a job that is still starting looks only at requests made after that
 LOOK_EVERY = 0.25  # seconds
@@ -42,17 +44,28 @@ class NotAliveError(HeadgateError):
     exit_code: ClassVar[int] = 7
 
 
+@dataclass(frozen=True)
+class Started:
+    """``waits_for`` is what still keeps it from reading, in words; None where nothing does."""
+
+    pid: int
+    waits_for: str | None = None
+
+
 def launch(
     layout: Layout,
     file: Path,
     root: str,
     options: Sequence[str] = (),
     say: Callable[[str], None] = lambda _: None,
-) -> int:
-    """Start ``headgate run`` detached from this terminal and return its pid.
+) -> Started:
+    """Start ``headgate run`` detached from this terminal.
 
-    Blocks until its tables are open; ``say`` gets the stages that it tells. Raises NotAliveError,
-    with what it said, if it ends before, and if it takes too long: then it is ended.
+    Blocks until it has reached its source and can plan its first batch. One whose tables are open
+    is left alone from then on: it is waited for no longer than ``REACHES_WITHIN`` where the source
+    does not answer, and ``STARTS_WITHIN`` where it is still busy. ``say`` gets the stages that it
+    tells. Raises NotAliveError, with what it said, if it ends before, and if its tables are not
+    open in time: then it is ended.
     """
     log = run_log(layout)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -70,14 +83,21 @@ def launch(
             env=_environment(),
             start_new_session=True,
         )
-    deadline = time.monotonic() + STARTS_WITHIN
-    while time.monotonic() < deadline:
-        if _is_open(layout, began):
-            return process.pid
+    deadline, opened = time.monotonic() + STARTS_WITHIN, None
+    while (now := time.monotonic()) < deadline:
+        jobs = _opened(layout, began)
+        if jobs and all(job.has_reached_source for job in jobs):
+            return Started(process.pid)
+        opened = now if jobs and opened is None else opened
+        trouble = next((job.trouble for job in jobs if job.trouble), None)
+        if trouble and opened is not None and now - opened >= REACHES_WITHIN:
+            return Started(process.pid, trouble)
         if (code := process.poll()) is not None:
             raise _ended(layout, log, code, (file, root), began)
         read = _relay(log, read, say)
         time.sleep(LOOK_EVERY)
+    if _opened(layout, began):
+        return Started(process.pid, "it is still bringing its tables level")
     # It may hold no lease yet, so nobody else would find it: it must not come up after all.
     _kill_tree(psutil.Process(process.pid))
     process.wait()
@@ -104,10 +124,11 @@ def _environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if not k.lstrip("_").startswith("AIRFLOW")}
 
 
-def _is_open(layout: Layout, began: datetime) -> bool:
+def _opened(layout: Layout, began: datetime) -> tuple[JobState, ...]:
+    """The jobs that have begun since, once all layers' tables are open; before that, none."""
     # Of a job that has ended again, probe tells what the one before it said last.
-    ours = [j for j in _alive(layout) if j.since >= began and j.is_open]
-    return {layer for job in ours for layer in job.layers} == set(LAYERS)
+    ours = tuple(j for j in _alive(layout) if j.since >= began and j.is_open)
+    return ours if {layer for job in ours for layer in job.layers} == set(LAYERS) else ()
 
 
 def _ended(

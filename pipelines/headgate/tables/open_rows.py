@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headgate.spec.commands import pipeline_command
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.errors import DamagedFileError
 from headgate.tables.live_files import partition_files
@@ -39,6 +40,6 @@ def open_rows(table: Table) -> OpenRows:
         raise DamagedFileError(
             f"{table.storage.uri()}: another tool has written the open rows anew, and what they "
             "are folded on from is gone",
-            remedy=f"build the table anew: headgate run PIPELINE --full-refresh {name}",
+            remedy="build the table anew: " + pipeline_command("run", "--full-refresh", name),
         )
     return OpenRows(live, tuple(written.values()))

@@ -27,6 +27,16 @@ def test_a_landing_folder_that_is_to_come_is_a_remark(empty_lake: Lake) -> None:
     assert look_at_landing(empty_lake.pipeline) is None
 
 
+@pytest.mark.parametrize("verb", ["start", "restart"])
+def test_a_start_wants_its_landing_folder(
+    ask: Ask, empty_lake: Lake, of_lake: OfLake, verb: str
+) -> None:
+    landing = Path(files_of(empty_lake.pipeline).path)
+    code, _, err = ask(verb, *of_lake)
+    assert code == 3
+    assert f"there is no landing folder {landing}\nmkdir -p {landing}" in err
+
+
 @pytest.mark.parametrize("verb", ["run", "start"])
 def test_a_landing_folder_that_is_a_file_is_3(
     ask: Ask, empty_lake: Lake, of_lake: OfLake, verb: str

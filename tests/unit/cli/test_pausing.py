@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,7 +45,8 @@ def test_pause_and_resume(ask: Ask, of_lake: OfLake, stopped: Layout) -> None:
     since = paused_since(stopped)
     assert since is not None
     again = last_object(ask("pause", *of_lake, "--json")[1])
-    assert again == {"schema": 1, "pipeline": "tiny", "paused": since.isoformat()}
+    said = {"pipeline": "tiny", "paused": since.isoformat(), "state": "stopped"}
+    assert again == {"schema": 1, **said}
     code, out, _ = ask("resume", *of_lake)
     assert code == 0
     assert "goes on" in out
@@ -52,6 +54,19 @@ def test_pause_and_resume(ask: Ask, of_lake: OfLake, stopped: Layout) -> None:
     assert paused_since(stopped) is None
     assert ask("resume", *of_lake)[1] == "tiny: not paused\n"
     assert last_object(ask("resume", *of_lake, "--json")[1])["was_paused"] is None
+
+
+def test_a_pause_of_a_dead_pipeline_says_that_it_is_dead(
+    ask: Ask, of_lake: OfLake, lake: Lake
+) -> None:
+    gone = Owner(os.getpid(), Owner.here().host, 0.0)  # a process that had this number before
+    lease(lake.layout, gone, renewed=datetime.now(UTC))
+    code, out, err = ask("pause", *of_lake)
+    assert code == 0
+    assert "does not run (DEAD" in err
+    assert f"headgate start {of_lake[0]}" in err
+    assert paused_since(lake.layout) is not None
+    assert f"headgate resume {of_lake[0]}" in out
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume"])
@@ -76,11 +91,12 @@ def test_run_once_refuses_and_says_what_ends_the_pause(
 def test_a_start_says_loudly_that_it_is_paused(
     ask: Ask, of_lake: OfLake, stopped: Layout, verb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headgate.cli.life import run
+    from headgate.cli.life import lifecycle, run
     from headgate.supervision import local
 
     pause(stopped, NOON)
-    monkeypatch.setattr(local, "launch", lambda *_: 1)
+    monkeypatch.setattr(lifecycle, "_require_startable", lambda *_: None)
+    monkeypatch.setattr(local, "launch", lambda *_: local.Started(1))
     monkeypatch.setattr(run, "_drive", lambda *_: None)
     code, _, err = ask(verb, *of_lake)
     assert code == 0

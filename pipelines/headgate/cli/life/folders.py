@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -21,6 +22,17 @@ class LandingError(HeadgateError):
 
 class RootError(HeadgateError):
     exit_code: ClassVar[int] = exit_codes.MACHINE
+
+
+def require_landing(pipeline: Pipeline) -> None:
+    """Raises LandingError where there is no landing folder that may be listed."""
+    if (remark := look_at_landing(pipeline)) is not None:
+        files = pipeline.source.files
+        assert files is not None
+        raise LandingError(
+            remark.partition(" yet")[0],
+            f"mkdir -p {shlex.quote(files.path)}\nor mend its path in {pipeline.file}",
+        )
 
 
 def look_at_landing(pipeline: Pipeline) -> str | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from headgate.cli import declaration
-from headgate.cli.life.folders import look_at_landing, make_root
+from headgate.cli import declaration, exit_codes
+from headgate.cli.life.folders import make_root, require_landing
 from headgate.cli.life.pausing import look_at_pause
+from headgate.cli.life.refusing import require_free, require_tables
 from headgate.cli.life.screen import Say, waiting
 from headgate.cli.options import (
     DEFAULT_ROOT,
@@ -22,11 +23,20 @@ from headgate.cli.options import (
     command,
 )
 from headgate.cli.output import print_json
+from headgate.spec.commands import pipeline_command
+from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
     from headgate.spec.model import Pipeline
     from headgate.supervision.job_state import JobState
+
+
+class SourceSilentError(HeadgateError):
+    """The source does not answer a driver that has been started."""
+
+    exit_code: ClassVar[int] = exit_codes.SOURCE
+
 
 STOPPING = "stopping after the current batch"
 
@@ -42,7 +52,7 @@ def start(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Start a pipeline in the background. Returns when its tables are open."""
+    """Start a pipeline in the background. Returns when it has reached its source."""
     with waiting("checking the declaration") as say:
         declared = declaration.load(pipeline)
         if from_savepoint is not None:
@@ -50,6 +60,10 @@ def start(
 
             say(f"restoring savepoint {from_savepoint}")
             go_back(declared, Layout.of(root, declared.name), from_savepoint)
+        layout = Layout.of(root, declared.name)
+        _require_startable(declared, layout, accept_gap)
+        if not take_over:
+            require_free(declared, layout)
         pid = _start(declared, root, say, take_over=take_over, accept_gap=accept_gap)
     _started(declared, root, pid, json)
 
@@ -98,29 +112,48 @@ def restart(
 ) -> None:
     """Stop a pipeline and start it again."""
     declared = declaration.load(pipeline)
+    layout = Layout.of(root, declared.name)
+    _require_startable(declared, layout, accept_gap)  # before what runs is stopped
     with waiting(STOPPING) as say:
-        _stop(Layout.of(root, declared.name), now)
+        _stop(layout, now)
         pid = _start(declared, root, say, accept_gap=accept_gap)
     _started(declared, root, pid, json)
+
+
+def _require_startable(declared: Pipeline, layout: Layout, accept_gap: bool) -> None:
+    """Raises what the driver would raise, as far as that shows without a JVM."""
+    from headgate.cli.life.driving import require_machine
+    from headgate.cli.life.run import look_at_gap
+
+    look_at_gap(declared, accept_gap)
+    make_root(layout)
+    require_landing(declared)
+    require_tables(declared, layout)
+    require_machine(declared)
 
 
 def _start(
     declared: Pipeline, root: str, say: Say, *, take_over: bool = False, accept_gap: bool = False
 ) -> int:
-    from headgate.cli.life.driving import require_machine
-    from headgate.cli.life.run import look_at_gap
+    """The pid of a driver that has reached its source. Raises SourceSilentError where that does not
+    answer: then the driver is stopped again."""
     from headgate.supervision.local import launch
 
-    require_machine(declared)
-    look_at_gap(declared, accept_gap)
     layout = Layout.of(root, declared.name)
-    make_root(layout)
     look_at_pause(declared, layout, root)
-    if remark := look_at_landing(declared):
-        print(remark, file=sys.stderr)
     options = ["--take-over"] * take_over + ["--accept-gap"] * accept_gap
     say("starting a process")
-    return launch(layout, declared.file, root, options, say)
+    started = launch(layout, declared.file, root, options, say)
+    if declared.source.kafka is not None and started.waits_for is not None:
+        say("stopping: the source does not answer")
+        _stop(layout, now=False)
+        raise SourceSilentError(
+            f"{started.waits_for}; {declared.name} is stopped again",
+            f"see whether they listen, then: {pipeline_command('start')}",
+        )
+    if started.waits_for is not None:
+        print(started.waits_for, file=sys.stderr)
+    return started.pid
 
 
 def _stop(layout: Layout, now: bool) -> tuple[JobState, ...]:

@@ -28,16 +28,26 @@ class NeverRanError(HeadgateError):
 
 
 def pause(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
-    """Take in nothing new until `resume`. Returns when the batch that runs has ended."""
+    """Take in nothing new until `resume`. Returns when the batch that runs has ended.
+
+    One that does not run, or has died, stays paused when it is started; this says so.
+    """
     from headgate.supervision import local
+    from headgate.supervision.job_state import overall, probe
 
     declared = declaration.load(pipeline)
     layout = _known(declared, root)
     with waiting("waiting for the current batch to end"):
         since = local.pause(layout)
+    state = overall(probe(layout, datetime.now(UTC)))
     if json:
-        print_json({"pipeline": declared.name, "paused": since.isoformat()})
+        print_json({"pipeline": declared.name, "paused": since.isoformat(), "state": state})
         return
+    if state in ("dead", "stopped"):
+        is_so = "DEAD: its process is gone without having let go" if state == "dead" else state
+        print(f"{declared.name}: does not run ({is_so})", file=sys.stderr)
+        print("once it is started it takes in nothing new: the pause is kept", file=sys.stderr)
+        print(command("start", str(declared.file), root), file=sys.stderr)
     print(f"{declared.name}: paused since {_time(since)}, also after a restart, until:")
     print(command("resume", str(declared.file), root))
 

@@ -1,0 +1,52 @@
+"""Whether a start would be refused, asked before a JVM is started. What the driver finds decides:
+this is the same question, answered sooner."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS
+
+if TYPE_CHECKING:
+    from headgate.spec.model import Pipeline
+
+_OF_RECORDS = ("bronze/", "silver/", "gold/", "late/", "quarantine/")
+
+
+def require_free(declared: Pipeline, layout: Layout) -> None:
+    """Raises LeaseHeldError while another process runs the pipeline."""
+    from headgate.jobs.lease import Lease
+
+    Lease(layout, LAYERS, declared.name).require_free(datetime.now(UTC))
+
+
+def require_tables(declared: Pipeline, layout: Layout) -> None:
+    """Raises DefinitionChangedError where tables were made from another declaration, LogGapError or
+    SavepointError where they are damaged or half a copy. Those that a reset is open for are not
+    looked at: the driver goes on with it."""
+    from headgate.jobs.errors import DefinitionChangedError
+    from headgate.savepoints.clone import require_whole
+    from headgate.savepoints.resets import Resets
+    from headgate.tables.agreement import require_agreement, states_of
+    from headgate.tables.table import Table
+
+    require_whole(layout)
+    states = states_of(layout, declared)
+    bronze = Layout.bronze(declared.source.name)
+    if bronze not in states:
+        if any(path.startswith("bronze/") for path in states):
+            raise DefinitionChangedError(declared, bronze)
+        return
+    resets = Resets(Table(layout.storage, bronze, pipeline=declared.name))
+
+    def awaits(path: str) -> bool:
+        return resets.awaits_at(path, states[path][1].generation)
+
+    require_agreement(declared, states, awaits)
+    for path, (_, state) in states.items():
+        wanted = declared.definitions.get(path)
+        is_declared = path.startswith(_OF_RECORDS) and wanted is not None
+        if is_declared and state.definition != wanted and not awaits(path):
+            raise DefinitionChangedError(declared, path)

@@ -1,0 +1,122 @@
+"""A start that the driver would refuse is refused before a process is started."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from headgate.jobs.lease import Lease
+from headgate.savepoints.resets import Target, intend
+from headgate.spec.load import load
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS
+from headgate.supervision import local
+from headgate.tables.table import Table
+from tests.support.declared import files_of
+from tests.unit.cli.conftest import Ask
+from tests.unit.ledger.conftest import DECLARATION, SCHEMAS
+
+OfLake = tuple[str, str, str]
+NOW = datetime(2026, 5, 4, 13, tzinfo=UTC)
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    """Tables, without a row, that were made from the declaration."""
+    declared = load(tiny(tmp_path))
+    layout = Layout.of(str(tmp_path / "lake"), "tiny")
+    for path, digest in declared.definitions.items():
+        parts = [("final", pa.bool_())] if path.startswith("gold/") else []
+        table = Table(layout.storage, path, pipeline="tiny")
+        table.create(pa.schema([*SCHEMAS[path], *parts]), digest, time_column="time")
+    Path(files_of(declared).path).mkdir(parents=True, exist_ok=True)
+    return layout
+
+
+def tiny(folder: Path) -> Path:
+    file = folder / "tiny.yml"
+    if not file.exists():
+        file.write_text(DECLARATION)
+    return file
+
+
+@pytest.fixture
+def of_lake(layout: Layout, tmp_path: Path) -> OfLake:
+    return str(tiny(tmp_path)), "--root", str(tmp_path / "lake")
+
+
+@pytest.fixture(autouse=True)
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The options of processes that were started: none are, where it is refused in time."""
+    starts: list[str] = []
+
+    def launch(*arguments: object) -> local.Started:
+        starts.append(str(arguments[3]))
+        return local.Started(1)
+
+    monkeypatch.setattr(local, "launch", launch)
+    return starts
+
+
+def change(file: str) -> None:
+    text = Path(file).read_text()
+    assert "1 minute" in text
+    Path(file).write_text(text.replace("1 minute", "2 minutes", 1))
+
+
+def test_what_is_in_order_is_started(ask: Ask, of_lake: OfLake, launched: list[str]) -> None:
+    assert ask("start", *of_lake)[0] == 0
+    assert launched == ["[]"]
+
+
+def test_another_process_runs_it(
+    ask: Ask, of_lake: OfLake, layout: Layout, launched: list[str]
+) -> None:
+    held = Lease(layout, LAYERS, "tiny")
+    held.take()
+    try:
+        code, _, err = ask("start", *of_lake)
+        assert code == 6
+        assert f"headgate start {of_lake[0]} --take-over" in err
+        assert launched == []
+        assert ask("start", *of_lake, "--take-over")[0] == 0
+    finally:
+        held.release()
+    assert launched == ["['--take-over']"]
+
+
+@pytest.mark.parametrize("verb", ["start", "restart"])
+def test_another_declaration(
+    ask: Ask, of_lake: OfLake, launched: list[str], verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped: list[object] = []
+    monkeypatch.setattr(local, "stop", stopped.append)
+    change(of_lake[0])
+    code, _, err = ask(verb, *of_lake)
+    assert code == 2
+    assert f"headgate upgrade {of_lake[0]}" in err
+    assert (launched, stopped) == ([], [])
+
+
+def test_a_reset_that_is_open_is_the_drivers(
+    ask: Ask, of_lake: OfLake, layout: Layout, launched: list[str]
+) -> None:
+    change(of_lake[0])
+    bronze = Table(layout.storage, "bronze/events", pipeline="tiny")
+    bronze.fence(1)
+    both = {"gold/per_minute": Target(), "late/per_minute": Target()}
+    intend(bronze, both, NOW + timedelta(days=1), why="asked for by hand")
+    code, _, err = ask("start", *of_lake)
+    assert (code, launched) == (0, ["[]"]), err
+
+
+def test_damage(ask: Ask, of_lake: OfLake, layout: Layout, launched: list[str]) -> None:
+    logs = sorted(Path(layout.storage.uri("gold/per_minute/_delta_log")).glob("*.json"))
+    logs[-1].write_text("{")
+    code, _, err = ask("start", *of_lake)
+    assert code == 5
+    assert f"headgate repair {of_lake[0]} --dry-run" in err
+    assert launched == []

@@ -1,0 +1,99 @@
+"""When a start is done: its process has reached its source, or cannot."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+import pytest
+
+from headgate.storage.layout import Layout
+from headgate.supervision import local
+from headgate.supervision.job_state import probe
+from headgate.supervision.local import NotAliveError, Started, launch
+
+# What is launched outlives whoever launched it.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:subprocess:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+_DRIVER = """
+import os, sys, time
+from datetime import UTC, datetime
+from headgate.storage.files import Storage
+from headgate.storage.documents import write_document
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS, Owner, lease_path
+from headgate.storage.backlog import Backlog
+storage, now = Storage({folder!r}), datetime.now(UTC).isoformat()
+held = {{"since": now, "renewed": now, "released": False, "epoch": 2}}
+for layer in LAYERS:
+    write_document(storage, lease_path(layer), {{**vars(Owner.here()), **held}})
+said = {{"state": "running", "epoch": 2, "n": 0, "rows": 0, "seconds": 0, "totals": {{}}}}
+said |= {{"closing": None, "updated": now, "backlog": None, "trouble": {trouble!r}}}
+def tell():
+    write_document(storage, Layout.document("status-fused"), said)
+tell()
+{then}
+time.sleep(60)
+"""
+
+
+def driver(layout: Layout, trouble: str | None, then: str = "") -> str:
+    """A process that reports as a driver whose tables are open; ``then`` is what it does next."""
+    return _DRIVER.format(folder=layout.storage.uri(), trouble=trouble, then=then)
+
+
+@pytest.fixture
+def launches(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Started]]:
+    pids = list[int]()
+
+    def work(script: str) -> Started:
+        monkeypatch.setattr(local, "HEADGATE", (sys.executable, "-c", script))
+        started = launch(layout, Path("tiny.yml"), "lake")
+        pids.append(started.pid)
+        return started
+
+    yield work
+    for pid in pids:
+        psutil.Process(pid).kill()
+
+
+def test_a_start_is_done_when_the_source_has_been_reached(
+    layout: Layout, launches: Callable[[str], Started]
+) -> None:
+    then = """
+time.sleep(1)
+said["backlog"] = Backlog("files", 0, 0).document()
+tell()
+"""
+    assert launches(driver(layout, None, then)).waits_for is None
+    (job,) = probe(layout, datetime.now(UTC))
+    assert job.has_reached_source
+
+
+def test_a_source_that_refuses_is_the_starts_error(
+    layout: Layout, launches: Callable[[str], Started]
+) -> None:
+    with pytest.raises(NotAliveError, match="no topic") as refused:
+        launches(driver(layout, None, "print('no topic bids'); sys.exit(3)"))
+    assert refused.value.exit_code == 3
+
+
+def test_a_source_that_does_not_answer_is_waited_for_a_while_only(
+    layout: Layout, launches: Callable[[str], Started], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "REACHES_WITHIN", 0.5)
+    assert launches(driver(layout, "no answer")).waits_for == "no answer"
+
+
+def test_tables_that_take_long_to_come_level_end_nothing(
+    layout: Layout, launches: Callable[[str], Started], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "STARTS_WITHIN", 5.0)
+    started = launches(driver(layout, None))
+    assert "bringing its tables level" in str(started.waits_for)
+    assert psutil.pid_exists(started.pid)
