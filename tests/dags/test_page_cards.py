@@ -144,8 +144,9 @@ DOWN = replace(RUNNING, condition="ended", jobs=(replace(JOB, state="stopped"),)
 REWRITTEN = Failure(
     3,
     "file 7 <b>07.json</b> was rewritten after it had been read",
-    "leave it out: headgate files skip '/a b/shop.yml' 7 --root /lake",
+    "leave it out: /bin/headgate files skip '/a b/shop.yml' 7; then: /bin/headgate start shop",
     NOW - timedelta(minutes=3),
+    ("/bin/headgate files skip '/a b/shop.yml' 7", "/bin/headgate start shop"),
 )
 
 IS_RED = """
@@ -169,11 +170,12 @@ def test_what_needs_a_person_stands_on_the_face_of_its_card(cards: Cards) -> Non
     (note,) = cards.text(".card > .notes > .note.bad")
     assert note.split("\n") == [
         "file 7 <b>07.json</b> was rewritten after it had been read",
-        "leave it out: headgate files skip '/a b/shop.yml' 7 --root /lake Copy",
+        "leave it out: /bin/headgate files skip '/a b/shop.yml' 7 Copy; "
+        "then: /bin/headgate start shop Copy",
         "Then press Start.",
     ]
     assert cards.page.run(IS_RED), "and not folded away"
-    assert cards.text(".note code") == ["headgate files skip '/a b/shop.yml' 7 --root /lake"]
+    assert cards.text(".note code") == list(REWRITTEN.commands)
 
 
 def test_what_supervision_mends_by_itself_is_told_with_its_reason(cards: Cards) -> None:

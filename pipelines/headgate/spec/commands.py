@@ -83,6 +83,11 @@ def speak_about(
     speak_from(told if root is None else replace(told, root=root, root_is_known=known))
 
 
+def commands_in(text: str, place: Place) -> tuple[str, ...]:
+    """The commands of a text, as they stand in it once it is rendered."""
+    return tuple(place.line(shlex.split(found)) for found in _MARKED.findall(text))
+
+
 def rendered(text: str, place: Place | None = None) -> str:
     """A text with its commands as they are typed at ``place``; where this process speaks from if
     left out."""

@@ -14,12 +14,13 @@ _PATH = Layout.document("failure")
 @dataclass(frozen=True)
 class Failure:
     """``code`` is the exit code (docs/operations.md), ``remedy`` the command to type next, as it
-    can be typed. ``at`` tells one failure from another."""
+    can be typed; ``commands`` are those that stand in it. ``at`` tells one failure from another."""
 
     code: int
     reason: str
     remedy: str
     at: datetime
+    commands: tuple[str, ...] = ()
 
 
 def record_failure(layout: Layout, failure: Failure) -> None:
@@ -32,7 +33,8 @@ def last_failure(layout: Layout) -> Failure | None:
     if document is None:
         return None
     at = datetime.fromisoformat(document["at"])
-    return Failure(document["code"], document["reason"], document["remedy"], at)
+    commands = tuple(document.get("commands", ()))
+    return Failure(document["code"], document["reason"], document["remedy"], at, commands)
 
 
 def forget_failure(layout: Layout) -> None:

@@ -139,7 +139,7 @@ def _ended(
     told = last_failure(layout)
     if told is None or told.at < began:
         logs = rendered(pipeline_command("logs"), anywhere(*about))
-        told = Failure(code, _said(log), logs, datetime.now(UTC))
+        told = Failure(code, _said(log), logs, datetime.now(UTC), (logs,))
         if code in NEEDS_A_PERSON:
             record_failure(layout, told)
     error = NotAliveError(told.reason, told.remedy)

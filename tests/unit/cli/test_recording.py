@@ -51,6 +51,7 @@ def test_code_reason_and_a_remedy_that_can_be_typed_anywhere(root: str) -> None:
         told.remedy
         == f"{program(anywhere=True)} files skip {declared(root).file} --root '{root}' 3"
     )
+    assert told.commands == (told.remedy,)
 
 
 def test_a_fault_of_the_machine_and_one_of_ours(root: str) -> None:

@@ -96,6 +96,7 @@ def test_a_failure_is_told_until_it_runs_again(layout: Layout) -> None:
         "reason": "a file is gone",
         "remedy": "headgate files skip",
         "at": at.isoformat(),
+        "commands": [],
     }
     running = life_of(layout, [JOB], NOW)
     assert (running.condition, running.ended, running.failure) == ("running", None, None)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from headgate.cli import exit_codes
 from headgate.cli.machine_faults import machine_fault
-from headgate.spec.commands import anywhere, pipeline_command, rendered
+from headgate.spec.commands import anywhere, commands_in, pipeline_command, rendered
 from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline
 from headgate.spec.secrets import secrets_of, without
@@ -53,5 +53,6 @@ def failure_of(error: Exception, pipeline: Pipeline, root: str, at: datetime) ->
         code, remedy = exit_codes.UNEXPECTED, pipeline_command("logs")
     else:
         reason, code, remedy = known.message, known.exit_code, known.remedy
+    commands = tuple(without(secrets, each) for each in commands_in(remedy, place))
     reason, remedy = (without(secrets, rendered(text, place)) for text in (reason, remedy))
-    return Failure(code, reason, remedy, at)
+    return Failure(code, reason, remedy, at, commands)

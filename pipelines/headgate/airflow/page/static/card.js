@@ -3,7 +3,7 @@
 import { actions } from "./actions.js";
 import { chart } from "./chart.js";
 import { condition, isWrong, nameOf } from "./conditions.js";
-import { commands, drawer, driver, goldTables, lastLines, partitions } from "./details.js";
+import { drawer, driver, goldTables, lastLines, partitions, remedy } from "./details.js";
 import { make } from "./elements.js";
 import { figures } from "./figures.js";
 import { place } from "./shell.js";
@@ -111,9 +111,8 @@ function notes(stream, act) {
 
 /** Why it failed, what to type, and what then. */
 function failure({ life, control }) {
-  const { reason, remedy } = life.failure;
   const start = life.condition === "failed" && control.may_act ? ["Then press Start."] : [];
-  return [make("strong", {}, reason), ...commands(remedy), ...start];
+  return [make("strong", {}, life.failure.reason), ...remedy(life.failure), ...start];
 }
 
 function charts({ tables }) {

@@ -83,13 +83,18 @@ function copies(text, what) {
   return button;
 }
 
-/** What to do, line by line; a line that is a command, or ends with one, can be copied. */
-export function commands(text) {
-  return text.split("\n").map((line) => {
-    const [, before, command] = /^(.*: |)(headgate [^,;]+)$/.exec(line) ?? [null, line, null];
-    const typed = command ? [make("code", {}, command), " ", copies(command, "the command")] : [];
-    return make("span", { class: "command" }, before, ...typed);
-  });
+/** What to do, line by line; the commands in it can be copied. */
+export function remedy({ remedy: text, commands = [] }) {
+  return text.split("\n").map((line) => make("span", { class: "command" }, ...typed(line, commands)));
+}
+
+function typed(line, commands) {
+  const command = commands.find((each) => line.includes(each));
+  if (!command) return [line];
+  const start = line.indexOf(command);
+  const [before, after] = [line.slice(0, start), line.slice(start + command.length)];
+  const button = copies(command, "the command");
+  return [...typed(before, commands), make("code", {}, command), " ", button, ...typed(after, commands)];
 }
 
 /** The driver's last lines: read when it is opened, and again on demand. */
