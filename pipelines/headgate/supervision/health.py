@@ -10,7 +10,7 @@ from itertools import takewhile
 from headgate.ledger import balance
 from headgate.spec.errors import HeadgateError
 from headgate.spec.model import Pipeline
-from headgate.storage.failure import last_failure
+from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import stop_asked
 from headgate.supervision.ending import how_ended
@@ -37,8 +37,7 @@ class Patient:
         """It has run, did not finish (``run --once``), and nobody asked it to stop or to pause."""
         if self._condition in ("absent", "resting", "paused"):
             return False
-        failure = last_failure(self.layout)
-        return how_ended(self.jobs, stop_asked(self.layout), failure) != "finished"
+        return how_ended(self.jobs, stop_asked(self.layout), self.failure) != "finished"
 
     @property
     def is_running(self) -> bool:
@@ -47,11 +46,15 @@ class Patient:
 
     @property
     def is_down(self) -> bool:
-        return self._condition in ("dead", "ended")
+        return self._condition in ("dead", "ended", "failed")
+
+    @property
+    def failure(self) -> Failure | None:
+        return last_failure(self.layout)
 
     @property
     def _condition(self) -> str:
-        return condition(self.jobs, stop_asked(self.layout))
+        return condition(self.jobs, stop_asked(self.layout), self.failure)
 
     def recently(self, path: str, within: timedelta) -> Counts:
         """What the commits of a table counted within a time; nothing where there is no table."""
@@ -87,8 +90,8 @@ def _freshness(patient: Patient, limits: Limits) -> Iterator[str]:
     if not patient.is_meant_to_run:
         return
     if patient.is_down:
-        failure = last_failure(patient.layout)
-        yield f"no driver runs: {failure.reason}" if failure else "no driver runs"
+        why = f": {patient.failure.reason}" if patient.failure else ""
+        yield f"no driver runs{why}"
     for job in patient.jobs:
         age = patient.now - (job.updated or job.since)
         if age > limits.freshness:

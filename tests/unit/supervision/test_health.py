@@ -11,6 +11,7 @@ import pytest
 
 from headgate.spec.load import load
 from headgate.storage.backlog import Backlog, PartitionBacklog
+from headgate.storage.failure import Failure, record_failure
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.stopping import request_stop
@@ -77,6 +78,13 @@ def test_gold_that_is_old(lake: Lake) -> None:
 
 def test_a_driver_that_is_gone(lake: Lake) -> None:
     assert "no driver runs" in ailments("freshness", seen(lake, replace(JOB, state="dead")), LIMITS)
+
+
+def test_a_failure_that_needs_a_person_is_an_alarm_also_of_a_first_start(lake: Lake) -> None:
+    record_failure(lake.layout, Failure(2, "tiny.yml:2: sorces", "headgate plan", NOON))
+    why = "no driver runs: tiny.yml:2: sorces"
+    assert ailments("freshness", seen(lake), LIMITS) == (why,)
+    assert why in ailments("freshness", seen(lake, replace(JOB, state="stopped")), LIMITS)
 
 
 def test_rest_is_no_alarm(lake: Lake) -> None:

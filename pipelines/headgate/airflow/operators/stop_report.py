@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import state_of
+from headgate.storage.failure import last_failure
 from headgate.storage.stopping import stop_asked
 from headgate.supervision.keeping import condition
 from headgate.supervision.words import line
@@ -41,7 +42,11 @@ class StopReport(StreamTask):
         from headgate.spec.load import load
 
         jobs = self._launcher.probe(stream, now)
-        yield f"{stream.name} is {condition(jobs, stop_asked(stream.layout))}"
+        failure = last_failure(stream.layout)
+        found = condition(jobs, stop_asked(stream.layout), failure)
+        yield f"{stream.name} is {found}"
+        if found == "failed" and failure is not None:
+            yield f"exit code {failure.code}: {failure.reason}\n{failure.remedy}"
         yield from (line(job, now) for job in jobs)
         if jobs:
             account = balance(stream.layout, load(stream.file))
