@@ -22,7 +22,7 @@ VERBS = {
     "logs": ("answers.logs:logs", "Show the log of a pipeline that `headgate start` has started."),
     "repair": ("upkeep.repair:repair", "Find what is damaged and mend it."),
     "list": (
-        "answers.status:list_pipelines",
+        "answers.listing:list_pipelines",
         "List the pipelines that a name can find here, and how they are.",
     ),
     "plan": ("answers.plan:plan", "Check a declaration; say what would run and what changes."),

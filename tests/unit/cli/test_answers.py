@@ -53,6 +53,7 @@ def test_status_of_what_never_ran(ask: Ask, of_lake: OfLake) -> None:
         "failure": None,
         "paused": None,
         "jobs": [],
+        "elsewhere": [],
         "freshness": {
             "gold_changed": None,
             "event_clock": None,

@@ -1,8 +1,7 @@
-"""``headgate status`` and ``headgate list``: how jobs are."""
+"""``headgate status``: how the jobs of a pipeline are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -10,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headgate.cli import declaration, exit_codes
+from headgate.cli.answers import elsewhere
 from headgate.cli.answers.backlogs import advice_for, partitions_table, waiting_for
 from headgate.cli.answers.checkpoints import as_dict, show
 from headgate.cli.answers.freshness import freshness_told
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
-from headgate.cli.rows import cells
-from headgate.spec.errors import DeclarationError
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since
@@ -61,8 +59,11 @@ def status(
     jobs, paused = probe(layout, now), paused_since(layout)
     state, restored = overall(jobs), last_reset(layout, declared)
     words, fresh = freshness_told(layout, declared, now)
-    ended, failure = _end(layout, jobs)
+    ended, failure = how_it_ended(layout, jobs)
     found = checkpoints(layout, declared) if checkpoint else None
+    around = elsewhere.look_around([declared.file], root)
+    others = elsewhere.others(around, declared.name, declared.file, root, has_run=bool(jobs))
+    others_told = [elsewhere.as_dict(each) for each in others]
     if json:
         print_json(
             {
@@ -72,6 +73,7 @@ def status(
                 "failure": failure and asdict(failure) | {"at": failure.at.isoformat()},
                 "paused": paused and paused.isoformat(),
                 "jobs": [_as_dict(job, declared) for job in jobs],
+                "elsewhere": others_told,
                 "freshness": fresh,
                 "reset": restored and restored.document() | {"generation": restored.generation},
                 **({"checkpoint": as_dict(found)} if found else {}),
@@ -94,6 +96,7 @@ def status(
             )
         if failure is not None:
             _show_failure(failure, command("start", str(declared.file), root))
+        elsewhere.show(others_told, declared, root)
     if failure is not None and failure.code in NEEDS_A_PERSON:
         raise typer.Exit(failure.code)
     if state in ("dead", "stale") or failure is not None:
@@ -109,7 +112,7 @@ def last_reset(layout: Layout, declared: Pipeline) -> Intent | None:
     return Resets(bronze).intent if bronze.exists else None
 
 
-def _end(layout: Layout, jobs: tuple[JobState, ...]) -> tuple[Ended | None, Failure | None]:
+def how_it_ended(layout: Layout, jobs: tuple[JobState, ...]) -> tuple[Ended | None, Failure | None]:
     """How the last run ended, and why it failed if it did."""
     from headgate.supervision.ending import how_ended
 
@@ -181,49 +184,3 @@ def _remark(
         said = "takes in nothing new once its batch has ended" if ending else "takes in nothing new"
         resume = command("resume", str(declared.file), root)
         typer.echo(f"paused since {paused:%F %T}Z: it {said}, until:\n{resume}")
-
-
-def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
-    """List the pipelines that a name can find here, and how they are."""
-    from headgate.spec.load import load
-    from headgate.supervision.job_state import overall, probe
-
-    found: dict[str, dict[str, object]] = {}
-    for file in declaration.declarations():
-        if file.stem in found:
-            continue
-        entry: dict[str, object]
-        try:
-            declared = load(file)
-        except DeclarationError as error:
-            entry = {"state": "invalid", "problem": str(error.problems[0])}
-        else:
-            layout = Layout.of(root, declared.name)
-            jobs, paused = probe(layout, datetime.now(UTC)), paused_since(layout)
-            ended, failure = _end(layout, jobs)
-            entry = {"pipeline": declared.name, "state": overall(jobs), "has_run": bool(jobs)}
-            entry |= {"ended": ended, "failure": failure and failure.reason}
-            entry["paused"] = paused and paused.isoformat()
-        found[file.stem] = {"name": file.stem, "file": str(file), **entry}
-    if json:
-        print_json({"pipelines": list(found.values())})
-        return
-    table = grid("", "name", "state", "file")
-    for each in found.values():
-        table.add_row(*cells(each["name"], _in_words(each), each["file"]))
-        if told := each.get("problem") or each.get("failure"):
-            table.add_row(*cells("", "", told))
-    console().print(table)
-
-
-def _in_words(entry: Mapping[str, object]) -> str:
-    """A pipeline's state, and since when it is paused."""
-    state, since = str(entry["state"]), entry.get("paused")
-    if entry.get("ended") in ("finished", "failed"):
-        state = str(entry["ended"])
-    elif not entry.get("has_run", True):
-        state = "never run"
-    if not since:
-        return state
-    paused = f"{datetime.fromisoformat(str(since)):%F %T}Z"
-    return f"paused since {paused}" if state == "paused" else f"{state}, paused since {paused}"

@@ -1,0 +1,68 @@
+"""What `status` and `list` say of a pipeline that is under another root, or is run from another
+declaration of the same name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headgate.cli.options import DEFAULT_ROOT, command
+from headgate.cli.output import console
+
+if TYPE_CHECKING:
+    from headgate.spec.model import Pipeline
+    from headgate.supervision.elsewhere import Sighting
+
+
+def look_around(files: Iterable[Path], root: str) -> tuple[Sighting, ...]:
+    """Pipelines of this machine: those that this user runs, and those under the roots that one
+    would think of: ``root``, the environment's, and `lake` here and beside each declaration."""
+    from headgate.spec.source_section import project_folder
+    from headgate.supervision.elsewhere import running_drivers, sightings
+
+    folders = (Path(), *(project_folder(file) for file in files))
+    roots = [root, os.environ.get("HEADGATE_ROOT", ""), *(str(f / DEFAULT_ROOT) for f in folders)]
+    near = [Path(each) for each in roots if each and "://" not in each]
+    return sightings(tuple(running_drivers()), near, datetime.now(UTC))
+
+
+def others(
+    seen: Iterable[Sighting], name: str, file: Path, root: str, *, has_run: bool
+) -> Iterator[Sighting]:
+    """Those that share a name with the pipeline of ``file`` under ``root``, and are not it. One at
+    rest under another root is told of only where there is none here."""
+    for each in seen:
+        if each.pipeline != name:
+            continue
+        if each.root == Path(root).resolve():
+            if each.is_alive and each.file is not None and each.file != file.resolve():
+                yield each
+        elif each.is_alive or not has_run:
+            yield each
+
+
+def as_dict(seen: Sighting) -> dict[str, Any]:
+    file = str(seen.file) if seen.file else None
+    return {"root": str(seen.root), "state": seen.state, "pid": seen.pid, "file": file}
+
+
+def in_words(seen: Mapping[str, Any], root: str) -> str:
+    """Of what :func:`as_dict` says."""
+    if seen["root"] == str(Path(root).resolve()):
+        return f"process {seen['pid']} runs another declaration of this name"
+    return f"{seen['state']} under {seen['root']}" + (
+        f" (process {seen['pid']})" * bool(seen["pid"])
+    )
+
+
+def show(seen: Iterable[Mapping[str, Any]], declared: Pipeline, root: str) -> None:
+    for each in seen:
+        file = each["file"] or str(declared.file)
+        said = f"{declared.name}: {in_words(each, root)}, from {file}:"
+        if each["file"] is None:
+            said = f"{declared.name}: {in_words(each, root)}:"
+        for line in (said, command("status", file, each["root"])):
+            console().print(line, markup=False, soft_wrap=True)

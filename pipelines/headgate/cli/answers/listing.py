@@ -1,0 +1,88 @@
+"""``headgate list``: the pipelines of this place, and how they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headgate.cli import declaration
+from headgate.cli.answers import elsewhere
+from headgate.cli.answers.status import how_it_ended
+from headgate.cli.options import DEFAULT_ROOT, Json, Root
+from headgate.cli.output import console, grid, print_json
+from headgate.cli.rows import cells
+from headgate.spec.errors import DeclarationError
+from headgate.storage.layout import Layout
+from headgate.storage.pausing import paused_since
+
+if TYPE_CHECKING:
+    from headgate.supervision.elsewhere import Sighting
+
+
+def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
+    """List the pipelines that a name can find here, and how they are.
+
+    And others that this user runs on this machine.
+    """
+    files: dict[str, Path] = {}
+    for file in declaration.declarations():
+        files.setdefault(file.stem, file)
+    around = elsewhere.look_around(files.values(), root)
+    listed = [_entry(file, root, around) for file in files.values()]
+    names = {entry.get("pipeline") for entry in listed}
+    more = [each for each in around if each.is_alive and each.pipeline not in names]
+    if json:
+        others = [{"pipeline": each.pipeline, **elsewhere.as_dict(each)} for each in more]
+        print_json({"pipelines": listed, "others": others})
+        return
+    table = grid("", "name", "state", "file")
+    for entry in listed:
+        table.add_row(*cells(entry["name"], _in_words(entry), entry["file"]))
+        if told := entry.get("problem") or entry.get("failure"):
+            table.add_row(*cells("", "", told))
+        for found in entry.get("elsewhere", ()):
+            table.add_row(*cells("", elsewhere.in_words(found, root), found["file"] or ""))
+    for each in more:
+        said = elsewhere.as_dict(each)
+        table.add_row(*cells(each.pipeline, elsewhere.in_words(said, root), said["file"] or ""))
+    console().print(table)
+
+
+def _entry(file: Path, root: str, around: Sequence[Sighting]) -> dict[str, Any]:
+    from headgate.spec.load import load
+    from headgate.supervision.job_state import overall, probe
+
+    about = {"name": file.stem, "file": str(file)}
+    try:
+        declared = load(file)
+    except DeclarationError as error:
+        return {**about, "state": "invalid", "problem": str(error.problems[0])}
+    layout = Layout.of(root, declared.name)
+    jobs, paused = probe(layout, datetime.now(UTC)), paused_since(layout)
+    ended, failure = how_it_ended(layout, jobs)
+    others = elsewhere.others(around, declared.name, file, root, has_run=bool(jobs))
+    return {
+        **about,
+        "pipeline": declared.name,
+        "state": overall(jobs),
+        "has_run": bool(jobs),
+        "ended": ended,
+        "failure": failure and failure.reason,
+        "paused": paused and paused.isoformat(),
+        "elsewhere": [elsewhere.as_dict(each) for each in others],
+    }
+
+
+def _in_words(entry: Mapping[str, object]) -> str:
+    """A pipeline's state, and since when it is paused."""
+    state, since = str(entry["state"]), entry.get("paused")
+    if entry.get("ended") in ("finished", "failed"):
+        state = str(entry["ended"])
+    elif not entry.get("has_run", True):
+        state = "never run here" if entry.get("elsewhere") else "never run"
+    if not since:
+        return state
+    paused = f"{datetime.fromisoformat(str(since)):%F %T}Z"
+    return f"paused since {paused}" if state == "paused" else f"{state}, paused since {paused}"

@@ -1,0 +1,116 @@
+"""Where else pipelines are: under other roots, or run from other declarations of the same name.
+
+The processes of this user say which drivers run on this machine, and where. A pipeline that does
+not run is found only under the roots that are asked about; nobody keeps a list of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import psutil
+
+from headgate.storage.layout import CONTROL, Layout
+from headgate.storage.ownership import LAYERS, lease_path
+from headgate.supervision.job_state import State, overall, probe
+
+_WITH_VALUE = ("--root", "--layer", "--declared-as", "--from-savepoint", "--full-refresh")
+_DEFAULT_ROOT = "lake"
+
+
+@dataclass(frozen=True)
+class RunningDriver:
+    """``declared`` is how its command line names the pipeline, as a path where it is one."""
+
+    pid: int
+    declared: Path
+    root: Path
+
+    @property
+    def file(self) -> Path | None:
+        """The declaration; None where it was named by a name that no file here has."""
+        folder, name = self.declared.parent, f"{self.declared.name}.yml"
+        places = (self.declared, folder / "pipelines" / name, folder / name)
+        return next((place.resolve() for place in places if place.is_file()), None)
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """A pipeline under a root. ``file`` is what it is run from, and ``pid`` by whom, where one of
+    this user's processes on this machine runs it."""
+
+    pipeline: str
+    root: Path
+    state: State
+    pid: int | None = None
+    file: Path | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        return self.state in ("running", "paused", "stale")
+
+
+def running_drivers() -> Iterator[RunningDriver]:
+    """This user's, on this machine. Takes some milliseconds for a few hundred processes."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if process.uids().real != os.getuid():
+                continue
+            words = process.cmdline()
+            if not any("headgate" in word for word in words):
+                continue
+            told = driver_of(words, Path(process.cwd()), process.environ().get("HEADGATE_ROOT"))
+            if told is not None:
+                yield RunningDriver(process.pid, *told)
+
+
+def driver_of(
+    words: Sequence[str], folder: Path, root: str | None = None
+) -> tuple[Path, Path] | None:
+    """The pipeline and the root of a command line that was typed in ``folder``, where ``root`` is
+    the environment's; None if it runs no driver."""
+    called = next((i for i, word in enumerate(words) if _is_headgate(word)), None)
+    if called is None or list(words[called + 1 : called + 2]) != ["run"]:
+        return None
+    named, under, rest = None, root or _DEFAULT_ROOT, iter(words[called + 2 :])
+    for word in rest:
+        option, equals, value = word.partition("=")
+        if option in _WITH_VALUE:
+            value = value if equals else next(rest, "")
+            under = value if option == "--root" else under
+        elif not word.startswith("-") and named is None:
+            named = word
+    return None if named is None else (folder / named, folder / under)
+
+
+def _is_headgate(word: str) -> bool:
+    return word == "headgate.cli" or Path(word).name == "headgate"
+
+
+def sightings(
+    drivers: Sequence[RunningDriver], roots: Iterable[Path], now: datetime
+) -> tuple[Sighting, ...]:
+    """Every pipeline under the drivers' roots and ``roots``, which are folders."""
+    by_pid = {driver.pid: driver for driver in drivers}
+    found = []
+    for root in dict.fromkeys(p.resolve() for p in (*(d.root for d in drivers), *roots)):
+        for name in _pipelines(root):
+            jobs = probe(Layout.of(str(root), name), now)
+            pids = [job.owner.pid for job in jobs if job.is_alive]
+            driver = next((by_pid[pid] for pid in pids if pid in by_pid), None)
+            file = None if driver is None else driver.file
+            found.append(Sighting(name, root, overall(jobs), next(iter(pids), None), file))
+    return tuple(found)
+
+
+def _pipelines(root: Path) -> Iterator[str]:
+    """Those that have run under a folder."""
+    with suppress(OSError):
+        for control in sorted(root.glob(f"*/{CONTROL}")):
+            if any((control.parent / lease_path(layer)).is_file() for layer in LAYERS):
+                yield control.parent.name
