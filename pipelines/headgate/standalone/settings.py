@@ -77,6 +77,9 @@ def _airflow(settings: Settings) -> dict[str, object]:
         "API__WORKERS": 1,
         "DAG_PROCESSOR__REFRESH_INTERVAL": 15,
         "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": 15,
+        # A machine at its limits is no mistake in a file, and there is no other one to wait for.
+        "CORE__DAGBAG_IMPORT_TIMEOUT": 120,
+        "DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": 180,
         "LOGGING__TRIGGER_LOG_SERVER_PORT": settings.ports.trigger_logs,
         "LOGGING__WORKER_LOG_SERVER_PORT": settings.ports.worker_logs,
     }

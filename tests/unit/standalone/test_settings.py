@@ -41,6 +41,13 @@ def test_it_listens_on_loopback_and_tasks_find_it() -> None:
     assert found["HEADGATE_ROOT"] == "/lake"
 
 
+def test_a_busy_machine_is_waited_for() -> None:
+    """Reading a DAG file may take longer than the 30 s and 50 s of Airflow's own settings."""
+    found = environment(settings(), {})
+    one = int(found["AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT"])
+    assert 30 < one < int(found["AIRFLOW__DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT"])
+
+
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
