@@ -97,6 +97,14 @@ def test_gold_is_as_old_as_its_commits(cards: Cards) -> None:
     assert shown["Gold changed"].split("\n") == ["–", "last record not known"]
 
 
+def test_little_is_not_nothing(cards: Cards) -> None:
+    slow = replace(RUNNING, rows=49, seconds=112.0, backlog=Backlog("files", 1, 5546))
+    cards.show(NOW, stream("shop", slow))
+    shown = dict(zip(cards.text(".figure dt"), cards.text(".figure dd"), strict=True))
+    assert shown["Rows/s"].split("\n") == ["0.44", "49 in 112 s"]
+    assert shown["Backlog"].split("\n") == ["1", "file, 5.5 kB"]
+
+
 def test_one_large_batch_flattens_no_other(cards: Cards) -> None:
     cards.show(NOW, stream("shop", RUNNING, history([120_000, *[10] * 59])))
     assert cards.text("figcaption")[0].split("\n")[-1] == "1 cut at 20, max 120K"

@@ -1,7 +1,7 @@
 // The numbers of a card.
 
 import { make } from "./elements.js";
-import { about, clock, moment, number, plural, share, since, span } from "./words.js";
+import { about, bytes, clock, moment, number, plural, share, since, span } from "./words.js";
 
 const ONE = { files: "file", records: "record", batches: "batch" };
 
@@ -46,7 +46,7 @@ function backlog({ backlog: behind, is_alive: alive }) {
   if (!behind) return figure("Backlog", "–", "not known");
   if (!behind.count) return figure("Backlog", "none", alive ? "level with source" : "when it ended");
   const unit = behind.count === 1 ? ONE[behind.unit] : behind.unit;
-  const size = behind.size ? `, ${about(behind.size / 1e6)} MB` : "";
+  const size = behind.size ? `, ${bytes(behind.size)}` : "";
   const oldest = behind.seconds ? `, ${span(behind.seconds)}` : size;
   return figure("Backlog", about(behind.count), `${unit}${oldest}`, null, behind.says);
 }

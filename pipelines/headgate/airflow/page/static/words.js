@@ -6,7 +6,8 @@ const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignif
 
 export const number = (value) => whole.format(value);
 /** In full as long as that is short. */
-export const about = (value) => (Math.abs(value) < 1e5 ? whole : compact).format(value);
+export const about = (value) => (Math.abs(value) < 10 ? short : Math.abs(value) < 1e5 ? whole : compact).format(value);
+export const bytes = (size) => (size < 1e6 ? `${about(size / 1e3)} kB` : `${about(size / 1e6)} MB`);
 
 export function share(part, of) {
   if (!of) return "";
