@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import signal
 import time
 from contextlib import suppress
@@ -44,7 +45,7 @@ def running(folder: Path) -> Presence | None:
         if time.monotonic() > deadline:
             raise BrokerError(
                 f"{folder} is locked by a process that does not tell who it is",
-                f"See who it is: fuser -v {folder / guard.LOCK}",
+                f"See who it is: fuser -v {shlex.quote(str(folder / guard.LOCK))}",
             )
         time.sleep(_LOOK_EVERY)
     return None

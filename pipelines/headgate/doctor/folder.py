@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
 from pathlib import Path
@@ -34,7 +35,7 @@ def writing(root: Path) -> Finding:
         with tempfile.NamedTemporaryFile(dir=place, prefix=".headgate-doctor-"):
             pass
     except PermissionError:
-        owner = f"Make it yours: sudo chown -R $USER {place}"
+        owner = f"Make it yours: sudo chown -R $USER {shlex.quote(str(place))}"
         return failed("writing", f"{place} may not be written", needed, owner)
     except OSError as error:
         return failed("writing", f"{place}: {error.strerror}", needed, _OTHER_FOLDER)

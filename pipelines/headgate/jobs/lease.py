@@ -6,6 +6,7 @@ The lease keeps a second driver from starting; what keeps a paused one from writ
 
 from __future__ import annotations
 
+import shlex
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -171,7 +172,7 @@ class Lease:
     def _locked(self, path: str) -> LeaseHeldError:
         return LeaseHeldError(
             f"{self._pipeline}: a process, frozen it seems, has held {path} for {LOCKED_FOR:.0f} s",
-            remedy=f"find it with: fuser -v {path}, end it, and try again",
+            remedy=f"find it with: fuser -v {shlex.quote(path)}, end it, and try again",
         )
 
     def _refused(self, layer: str, held: Document) -> LeaseHeldError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import signal
 import time
 from contextlib import suppress
@@ -42,7 +43,7 @@ def running(home: Path) -> Presence | None:
         if time.monotonic() > deadline:
             raise StandaloneError(
                 f"{home} is locked by a process that does not tell who it is",
-                f"see who it is: fuser -v {home / LOCK}",
+                f"see who it is: fuser -v {shlex.quote(str(home / LOCK))}",
             )
         time.sleep(family.LOOK_EVERY)
     return None

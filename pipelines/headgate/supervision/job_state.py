@@ -64,7 +64,7 @@ class JobState:
 
     @property
     def is_open(self) -> bool:
-        """Its tables are open and fenced: it is past everything that can refuse a start."""
+        """Its tables are open and fenced: only its source can still refuse the start."""
         return self.n is not None
 
     @property

@@ -11,6 +11,7 @@ import pytest
 from headgate.cli.main import answer
 from headgate.spec import commands
 from headgate.spec.commands import Place
+from headgate.supervision import elsewhere
 from tests.unit.ledger.conftest import Lake, fill
 from tests.unit.ledger.conftest import empty_lake as _empty_lake
 
@@ -25,6 +26,8 @@ def ask(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("HEADGATE_ROOT", raising=False)
+    # What runs on the machine of the tests is nobody's business.
+    monkeypatch.setattr(elsewhere, "running_drivers", lambda: iter(()))
     monkeypatch.setattr(commands, "_here", Place())  # that of this command line ends with it
 
     def run(*arguments: str | os.PathLike[str]) -> tuple[int, str, str]:
