@@ -16,6 +16,8 @@ from headgate.spec.conditions import CONDITIONS
 from headgate.spec.datatypes import VOID
 from headgate.spec.errors import Unfit
 from headgate.spec.forms import FORMS
+from headgate.spec.functions import AGGREGATES
+from headgate.spec.literals import TIME_UNITS
 from headgate.spec.names import RESCUED
 from headgate.spec.nearest import nearest
 from headgate.spec.typed import Typed, TypeOf, sql
@@ -56,6 +58,8 @@ def infer(node: exp.Expression, scope: Scope) -> Typed:
             # What holds a faulty part may seem wrong because of that part alone.
             if len(faults) == before:
                 faults.append(fault)
+                for operand in _operands(part):
+                    type_of(operand)
         # Null fits everywhere, so the rest is looked at too.
         return Typed(VOID)
 
@@ -67,6 +71,13 @@ def infer(node: exp.Expression, scope: Scope) -> Typed:
     if faults:
         raise faults[0]
     return typed
+
+
+def _operands(call: exp.Expression) -> list[exp.Expression]:
+    """What is certainly an expression of this scope among the arguments of a wrong call."""
+    if not isinstance(call, exp.Anonymous) or call.name.lower() in AGGREGATES:
+        return []
+    return [one for one in call.expressions if one.name.upper() not in TIME_UNITS]
 
 
 def _type(part: exp.Expression, scope: Scope, type_of: TypeOf) -> Typed:

@@ -92,7 +92,8 @@ ERRORS = """A row may fall into at most {windows} windows.
 ## Errors
 
 All the mistakes of a file are reported together, each with its line, its key and the nearest valid
-name, and the command to type when they are mended:
+name, and the command to type when they are mended. What is made of a wrong part (a column of a
+mistyped field, say) is checked once that is mended:
 
 ```text
 shop.yml:17: silver.clean_orders.frm: unknown key (did you mean "from"?)

@@ -58,7 +58,7 @@ silver:
   clean:
     from: order # no source
     colums: # unknown key
-      note: lowr(note) # unknown function
+      note: lowr(nte) # unknown function; 'nte'
       short: substring(order_id, 1 # near
       total: price * prise + qantity # 'prise'; 'qantity'
       label: 'a' || order_id # is not YAML
