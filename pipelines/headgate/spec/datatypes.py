@@ -46,8 +46,8 @@ def parse_type(text: str) -> str:
         return decimal(precision, scale)
     if re.match(r"(array|map|struct|variant|object)\b", lower):
         raise Unfit(
-            f"the type {text} comes next; today, leave the field out and write unknown_fields: "
-            "rescue: its JSON text is then in the column _rescued of silver"
+            f"the type {text} comes next; today, leave the field out, write unknown_fields: "
+            "rescue, and take parts of it in silver with get_json_object(_rescued, '$.field.part')"
         )
     base = lower.split("(")[0].strip()
     if base == "decimal":

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from headgate.spec.errors import Problem
+from headgate.spec.errors import DeclarationError, Problem
 from headgate.spec.model import Pipeline
 
 Refuse = Callable[[str], tuple[Problem, ...]]
@@ -221,7 +221,6 @@ TODAY = [
     ("lower(note)", "case note when 'a' then 'b' end"),
     (WINDOW, "window: {tumbling: 1 day}"),
     (SUM, "revenue: last(price)"),
-    ("duplicates:", "unknown_fields: rescue\n      duplicates:"),
 ]
 
 YAML = [
@@ -250,6 +249,16 @@ def test_a_mistake_is_reported_where_it_is(wrong: Wrong, base: str, refuse: Refu
     assert (problem.line, problem.key, problem.nearest) == (wrong.line, wrong.key, wrong.nearest)
     assert wrong.says in problem.message
     assert "today" in problem.message or not WORK_TODAY & {wrong.key.rpartition(".")[2]}
+
+
+def test_a_part_of_a_nested_field_is_taken_from_what_is_rescued(base: str, read: Read) -> None:
+    text = base.replace("lower(note)", "get_json_object(_rescued, '$.address.city')")
+    rescue = "unknown_fields: rescue\n      duplicates:"
+    assert read(text.replace("duplicates:", rescue)).silver["clean"].columns[0].type == "string"
+    # Told once where it is misspelt.
+    with pytest.raises(DeclarationError) as caught:
+        read(text.replace("duplicates:", rescue.replace("rescue", "rescu")))
+    assert len(caught.value.problems) == 1
 
 
 @pytest.mark.parametrize(("old", "new"), TODAY)
