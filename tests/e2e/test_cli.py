@@ -49,7 +49,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Headgate:
     headgate = headgate_in(folder / "shop")
     first = headgate(*RUN)
     assert first.returncode == 0, first.stderr
-    assert "… found 3 files 0.0 MB to read\n… batch 1: reading\n" in first.stderr
     return headgate
 
 
@@ -70,10 +69,15 @@ def test_a_second_run_reads_nothing_twice_and_says_only_its_own_words(shop: Head
     document = last_object(done)
     assert len(done.stdout.splitlines()) == 1
     assert "WARN" not in done.stderr
-    assert done.stderr.splitlines()[:3] == [
+    # On a busy machine a stage that lasts is told again, with its seconds.
+    assert [
+        line for line in done.stderr.splitlines() if line.startswith("… ") and ": " not in line
+    ] == [
         "… checking the declaration",
         "… starting Spark",
         "… opening tables",
+        "… bringing the tables level",
+        "… looking for input",
     ]
     assert document.pop("seconds") > 0
     assert document == {
