@@ -14,7 +14,6 @@ QUICK := not spark and not recovery and not e2e and not bench and not long
 TABLES := tests/property $(addprefix tests/unit/,jobs maintenance repair savepoints)
 ENGINE := $(addprefix tests/,spark kafka recovery)
 ROUNDS ?= 200
-ARCHIVE := .venv/spark-classes.jsa
 
 .PHONY: help
 help: ## Show this list
@@ -25,7 +24,7 @@ demo: jars ## Watch events flow into gold; ARGS="--events 200000 --json"
 	@.venv/bin/headgate demo $(ARGS)
 
 .PHONY: test
-test: lint $(ARCHIVE) ## Everything: set-up, lint and all tests; ARGS="-k late"
+test: lint classes ## Everything: set-up, lint and all tests; ARGS="-k late"
 	@$(MAKE) -j2 test-engine test-rest
 
 # Two halves at once, about as long. Code 5 is: ARGS select nothing of this half.
@@ -63,7 +62,7 @@ format: sync ## Rewrite the code in the house style
 	@.venv/bin/ruff format .
 
 .PHONY: chaos
-chaos: $(ARCHIVE) ## Kill, pause and take over drivers, and every long proof in full; ROUNDS=200
+chaos: classes ## Kill, pause and take over drivers, and every long proof in full; ROUNDS=200
 	@HEADGATE_CHAOS_ROUNDS=$(ROUNDS) $(PY) -m pytest -m "recovery or long" $(ARGS)
 
 .PHONY: bench
@@ -88,9 +87,10 @@ clean: ## Remove caches and build results; keeps .venv, landing/ and lake/
 	@$(UV) sync --locked --extra airflow
 	@touch $@
 
-# The classes that tests' JVMs load; recorded anew when the packages change.
-$(ARCHIVE): .venv/.synced | jars
-	@$(PY) -m tests.support.class_archive
+# The classes that JVMs load; recorded anew when the packages change. Tests run without them, too.
+.PHONY: classes
+classes: jars
+	@$(PY) -m headgate.jars.class_archive || true
 
 .PHONY: preflight
 preflight:

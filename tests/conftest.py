@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support import class_archive
+from headgate.jars import class_archive
 from tests.support.broker import broker  # noqa: F401  (a fixture)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-os.environ.setdefault("JDK_JAVA_OPTIONS", class_archive.options())
+# A JVM of a test lives for seconds: what its optimizing compiler costs never comes back.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+# Tests change the caches' place: the archive stays, and none of them records another.
+os.environ.setdefault(class_archive.SWITCH, str(class_archive.path() or "off"))
 
 
 @pytest.fixture(scope="session")

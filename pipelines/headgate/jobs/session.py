@@ -7,8 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from headgate.jars import class_archive
 from headgate.sources import reference
 
 # A split is a task: the position of a line never depends on what else is in the batch.
@@ -20,6 +22,8 @@ _SPLIT = 8 * 1024 * 1024
 _JVM = "-XX:+UseParallelGC -XX:NewRatio=1" + (
     " -XX:+UseTransparentHugePages" if sys.platform == "linux" else ""
 )
+
+_OPTIONS = "spark.driver.extraJavaOptions"
 
 # Columns of ours whose every value is another one: no dictionary is even begun.
 _UNIQUE = ("value", "offset", "event_id", "_offset", "_event_id")
@@ -37,15 +41,30 @@ def start(name: str, *, cores: int, scratch: Path, jars: Sequence[Path] = ()) ->
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     scratch.mkdir(parents=True, exist_ok=True)
-    builder = SparkSession.builder.appName(name).master(f"local[{cores}]")
-    for key, value in _settings(cores, scratch).items():
-        builder = builder.config(key, value)
-    if jars:
-        builder = builder.config("spark.jars", ",".join(map(str, jars)))
-    spark = builder.getOrCreate()
+    archived = class_archive.jvm_options()
+    try:
+        spark = _session(name, cores, scratch, jars, archived)
+    except PySparkRuntimeError:
+        if not archived:
+            raise
+        # Whatever the JVM did not like: the archive shall not be it.
+        spark = _session(name, cores, scratch, jars, "")
     _leave_out_checksum_files(spark)
     reference.register(spark)
     return spark
+
+
+def _session(
+    name: str, cores: int, scratch: Path, jars: Sequence[Path], archived: str
+) -> SparkSession:
+    builder = SparkSession.builder.appName(name).master(f"local[{cores}]")
+    settings = _settings(cores, scratch)
+    settings[_OPTIONS] += f" {archived}"
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    if jars:
+        builder = builder.config("spark.jars", ",".join(map(str, jars)))
+    return builder.getOrCreate()
 
 
 def _leave_out_checksum_files(spark: SparkSession) -> None:
@@ -61,7 +80,7 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": os.environ.get("HEADGATE_DRIVER_MEMORY", "2g"),
-        "spark.driver.extraJavaOptions": f"{_JVM} -Dderby.system.home={scratch}",
+        _OPTIONS: f"{_JVM} -Dderby.system.home={scratch}",
         "spark.redaction.regex": _SECRET,
         "spark.sql.redaction.options.regex": f"{_SECRET}|url",
         "spark.ui.enabled": "false",

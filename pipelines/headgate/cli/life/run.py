@@ -32,6 +32,7 @@ from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
 if TYPE_CHECKING:
+    from headgate.jobs.progress import Progress
     from headgate.jobs.task import Task
     from headgate.ledger.account import Ledger
     from headgate.spec.model import Pipeline
@@ -168,10 +169,17 @@ def _drive(
     one = layers == LAYERS
     with screen(console(stderr=True), live=one, name="" if one else layers[0]) as shown:
         shown.say("starting Spark")
+        from headgate.jars.class_archive import record_in_background
         from headgate.jobs.driver import Driver
 
         task = _task(declared, root, layers, options, anew, only_open=only_open)
-        drive(Driver(task, shown.take, shown.say))
+
+        def report(progress: Progress) -> None:
+            shown.take(progress)
+            if progress.batches == 1:
+                record_in_background()
+
+        drive(Driver(task, report, shown.say))
 
 
 def _task(

@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from headgate.cli import exit_codes
+from headgate.cli.life.screen import waiting
 from headgate.cli.log_file import shown
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import console, grid, print_json
@@ -28,9 +29,13 @@ def doctor(
 
     if fetch_jars:
         from headgate.jars import LockSet, fetch
+        from headgate.jars.class_archive import record
 
-        for lock in LockSet:
-            fetch(lock)
+        with waiting("fetching the jars") as say:
+            for lock in LockSet:
+                fetch(lock)
+            say("recording the classes that drivers load, once: about a minute")
+            record()
     findings = examine(Path(root))
     good = all(f.ok for f in findings)
     if json:

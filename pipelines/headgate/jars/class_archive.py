@@ -1,0 +1,175 @@
+"""The classes that a driver's JVM loads, as it has them in memory, recorded once per installation.
+
+A JVM that maps them starts with a quarter less CPU time. ``python -m headgate.jars.class_archive``
+records them, where that was not done: it runs the demo and lets its JVM write them down.
+Without an archive, and where it fits the JVM or the jars no more, all runs as ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from headgate.jars import java
+from headgate.jars.cache import cache_folder
+from headgate.spec.errors import HeadgateError
+
+SWITCH = "HEADGATE_CLASS_ARCHIVE"
+"""Names the archive; ``off`` for none."""
+_DRAFT = "HEADGATE_CLASS_ARCHIVE_DRAFT"
+"""In the environment of the run that is recorded: the file to write."""
+TRY_AGAIN = 86_400.0  # seconds after a recording that did not succeed
+_RUN = (sys.executable, "-m", "headgate.cli", "demo", "--events", "1000")
+
+
+def path() -> Path | None:
+    """Where the archive of this Java and these jars is, or would be; None where it is off."""
+    chosen = os.environ.get(SWITCH)
+    if chosen:
+        return None if chosen == "off" else Path(chosen).absolute()
+    with suppress(HeadgateError, OSError):
+        folder, machine, jars = cache_folder(), java.executable(), _jars()
+        if machine is not None and jars is not None:
+            place, content = _digest(_place(machine, jars)), _digest(_content(machine, jars))
+            return folder / f"classes-{place}-{content}.jsa"
+    return None
+
+
+def jvm_options() -> str:
+    """What a driver's JVM is started with. It checks the bytes of an archive before it takes it,
+    and says nothing of one that does not fit. One that was cut it would die of: that is seen here.
+    """
+    if draft := os.environ.get(_DRAFT):
+        return f'-XX:ArchiveClassesAtExit="{draft}"'
+    archive = path()
+    if archive is None or not _is_whole(archive):
+        return ""
+    quiet = "-Xlog:cds*=off -Xlog:cds+dynamic=off"
+    return f'-Xshare:auto -XX:+VerifySharedSpaces {quiet} -XX:SharedArchiveFile="{archive}"'
+
+
+def record(run: Sequence[str] = _RUN) -> bool:
+    """Record the archive where there is none; returns whether there is one now. Takes a minute.
+    One process records at a time, and an archive appears whole."""
+    archive = path()
+    if archive is None or _is_whole(archive):
+        return archive is not None
+    with suppress(OSError, Timeout):
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{archive}.lock", timeout=0):
+            _tried(archive).touch()
+            for draft in archive.parent.glob(f".{archive.name}.*"):
+                draft.unlink()  # of a recording that was killed
+            draft = archive.with_name(f".{archive.name}.{os.getpid()}")
+            if _run_to_its_end(run, draft) and draft.is_file():
+                _size(archive).write_text(str(draft.stat().st_size), encoding="ascii")
+                draft.replace(archive)
+                _forget_others(archive)
+            draft.unlink(missing_ok=True)
+    return _is_whole(archive)
+
+
+def record_in_background(
+    run: Sequence[str] = (sys.executable, "-m", "headgate.jars.class_archive"),
+) -> subprocess.Popen[bytes] | None:
+    """Let another process record, with what the machine has to spare; at most once a day."""
+    archive = path()
+    if archive is None or os.environ.get(SWITCH) or os.environ.get(_DRAFT) or _is_whole(archive):
+        return None
+    with suppress(OSError):
+        if time.time() - _tried(archive).stat().st_mtime < TRY_AGAIN:
+            return None
+    quiet = subprocess.DEVNULL
+    with suppress(OSError):
+        return subprocess.Popen(
+            ["nice", "-n", "19", *run],
+            stdin=quiet,
+            stdout=quiet,
+            stderr=quiet,
+            start_new_session=True,
+        )
+    return None
+
+
+def _run_to_its_end(run: Sequence[str], draft: Path) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.Popen(
+            [*run, "--root", str(Path(folder) / "demo")],
+            env=os.environ | {_DRAFT: str(draft)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        code = process.wait()
+        while _lives(process.pid):  # the JVM writes when Python has gone
+            time.sleep(0.2)
+    return code == 0
+
+
+def _lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _is_whole(archive: Path) -> bool:
+    with suppress(OSError):
+        return str(archive.stat().st_size) == _size(archive).read_text(encoding="ascii")
+    return False
+
+
+def _size(archive: Path) -> Path:
+    return archive.with_name(f"{archive.name}.size")
+
+
+def _tried(archive: Path) -> Path:
+    return archive.with_name(f"{archive.name}.tried")
+
+
+def _forget_others(archive: Path) -> None:
+    """Those of this Java and these jars as they were before an upgrade."""
+    place = archive.name.rpartition("-")[0]
+    for other in archive.parent.glob(f"{place}-*.jsa*"):
+        if not other.name.startswith(archive.name):
+            other.unlink()
+
+
+def _jars() -> Path | None:
+    spec = importlib.util.find_spec("pyspark")
+    places = spec.submodule_search_locations if spec else None
+    return Path(places[0]) / "jars" if places else None
+
+
+def _place(machine: Path, jars: Path) -> Iterator[str]:
+    yield str(machine.resolve())
+    yield str(jars)
+
+
+def _content(machine: Path, jars: Path) -> Iterator[str]:
+    """Of what a JVM compares an archive with: itself and the jars."""
+    release = machine.resolve().parents[1] / "release"
+    yield release.read_text(encoding="utf-8") if release.is_file() else ""
+    for jar in sorted(jars.iterdir()):
+        stat = jar.stat()
+        yield f"{jar.name} {stat.st_size} {stat.st_mtime_ns}"
+
+
+def _digest(parts: Iterator[str]) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+if __name__ == "__main__":
+    sys.exit(0 if record() else 1)
