@@ -17,6 +17,8 @@ from headgate.demo.generator import bids
 from headgate.demo.landing import next_sequence, write_slice
 from headgate.sources.files.log import FilesLog, LoggedFile
 from headgate.storage.layout import Layout
+from headgate.supervision.job_state import probe
+from headgate.supervision.local import HEADGATE
 from headgate.tables.table import Table
 
 PIPELINE = "auctions"
@@ -35,6 +37,16 @@ def made(folder: Path, example: Path) -> None:
     (folder / "dags").mkdir(exist_ok=True)
     for file in _TEMPLATES.glob("*.py"):
         shutil.copyfile(file, folder / "dags" / file.name)
+
+
+def driver(folder: Path) -> dict[str, tuple[str, ...]]:
+    """The command that starts the stream while Airflow still starts, which then adopts it. Only in
+    a new project: later, the stream may be at rest because somebody asked for that."""
+    root = folder / "lake"
+    if probe(Layout.of(str(root), PIPELINE), datetime.now(UTC)):
+        return {}
+    file = folder / "pipelines" / f"{PIPELINE}.yml"
+    return {"driver": (*HEADGATE, "start", str(file), "--root", str(root))}
 
 
 def feed(folder: Path) -> None:

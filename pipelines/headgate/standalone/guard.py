@@ -46,7 +46,9 @@ _POLL = 0.5  # seconds
 @dataclass
 class Guard:
     """``order``: home, environment, work, owned, prepare (a command), components (commands by
-    name), tell (what the document says of itself to others)."""
+    name), beside (the names of those that do not wait for ``prepare``), once (commands by name that
+    run at the start and are not started again), tell (what the document says of itself to others).
+    """
 
     order: dict[str, Any]
     began: float = field(default_factory=lambda: started(psutil.Process()))
@@ -70,6 +72,10 @@ class Guard:
     def serve(self) -> int:
         try:
             prepared = self._launch("database", self.order["prepare"])
+            for name in self.order["beside"]:
+                self.running[name] = self._launch(name, self.order["components"][name])
+            for name, command in self.order["once"].items():
+                self.running[name] = self._launch(name, command)
             while prepared.poll() is None and not self.ending.wait(_POLL):
                 pass
             if not self.ending.is_set() and prepared.returncode:
@@ -80,7 +86,7 @@ class Guard:
         return 0
 
     def _keep(self) -> None:
-        names = ("guard", "database", *self.order["components"])
+        names = ("guard", "database", *self.order["components"], *self.order["once"])
         keep_bounded([self.home / LOGS / f"{name}.log" for name in names])
         died: dict[str, float] = {}
         groomed = 0.0

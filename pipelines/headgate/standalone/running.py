@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -51,11 +51,15 @@ class Standalone:
 def start(
     settings: Settings,
     more: Mapping[str, Sequence[str]] | None = None,
+    once: Mapping[str, Sequence[str]] | None = None,
     *,
     detached: bool = False,
     patience: float = UP_WITHIN,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Standalone:
     """Start Airflow's components, and ``more`` commands beside them, and return when all answer.
+
+    What is in ``once`` runs a single time. ``say`` gets what is waited for.
 
     Raises NoAirflowError, RunsAlreadyError, or StandaloneError with the last words of what did
     not come up; then nothing is left running.
@@ -71,9 +75,9 @@ def start(
         )
     presence.clear(home)
     password = passwords.made(settings.passwords, ADMIN)
-    launched = _launch(settings, dict(more or {}), owned=not detached)
+    launched = _launch(settings, dict(more or {}), dict(once or {}), owned=not detached)
     try:
-        _await_health(settings, launched, patience)
+        _await_health(settings, launched, patience, say)
     except BaseException:
         launched.terminate()
         launched.wait(_ENDS_WITHIN)
@@ -93,7 +97,10 @@ def require_airflow() -> None:
 
 
 def _launch(
-    settings: Settings, more: dict[str, Sequence[str]], owned: bool
+    settings: Settings,
+    more: dict[str, Sequence[str]],
+    once: dict[str, Sequence[str]],
+    owned: bool,
 ) -> subprocess.Popen[bytes]:
     airflow = (sys.executable, "-m", "airflow")
     order = {
@@ -103,6 +110,8 @@ def _launch(
         "owned": owned,
         "prepare": (*airflow, "db", "migrate"),
         "components": {**{name: (*airflow, name) for name in COMPONENTS}, **more},
+        "beside": list(more),
+        "once": once,
         "tell": {"address": settings.address},
     }
     # A session of its own: a Ctrl-C of the terminal is for the owner, who then ends the guard.
@@ -121,9 +130,15 @@ def _launch(
     return launched
 
 
-def _await_health(settings: Settings, launched: subprocess.Popen[bytes], patience: float) -> None:
+def _await_health(
+    settings: Settings,
+    launched: subprocess.Popen[bytes],
+    patience: float,
+    say: Callable[[str], None],
+) -> None:
     deadline = time.monotonic() + patience
-    while not _is_healthy(settings.address):
+    while waited_for := _not_healthy(settings.address):
+        say(f"starting Airflow: waiting for {', '.join(waited_for)}")
         code = launched.poll()
         if code == guard.IN_USE:
             raise RunsAlreadyError(
@@ -164,10 +179,11 @@ def _last(log: Path, secret: str | None) -> str:
     return ""
 
 
-def _is_healthy(address: str) -> bool:
+def _not_healthy(address: str) -> list[str]:
     try:
         with urllib.request.urlopen(f"{address}/api/v2/monitor/health", timeout=5) as answer:
             told = json.load(answer)
     except (OSError, ValueError):
-        return False
-    return all((told.get(part) or {}).get("status") == "healthy" for part in _HEALTHY)
+        return ["its API server"]
+    parts = {part: (told.get(part) or {}).get("status") for part in _HEALTHY}
+    return [part.replace("_", " ") for part, status in parts.items() if status != "healthy"]

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from headgate.sources.files.log import LoggedFile
-from headgate.standalone.demo import KEPT, outlived
+from headgate.standalone.demo import KEPT, PIPELINE, driver, outlived
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import Owner
+from tests.unit.supervision.conftest import lease
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
 
 
 def file(sequence: int, age: timedelta) -> LoggedFile:
     return LoggedFile(sequence, f"{sequence}.json", 1, NOW - age)
+
+
+def test_only_a_new_project_is_started_beside_airflow(tmp_path: Path) -> None:
+    """Later, the stream may be at rest because somebody asked for that."""
+    started = driver(tmp_path)["driver"]
+    assert started[-4:] == ("start", str(tmp_path / "pipelines/auctions.yml"), *started[-2:])
+    assert started[-2:] == ("--root", str(tmp_path / "lake"))
+    lease(Layout.of(str(tmp_path / "lake"), PIPELINE), Owner.here(), released=True)
+    assert driver(tmp_path) == {}
 
 
 def test_what_was_read_long_ago_goes_and_nothing_else() -> None:

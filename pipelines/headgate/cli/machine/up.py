@@ -6,12 +6,13 @@ import os
 import sys
 import time
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
 from headgate.cli import exit_codes
+from headgate.cli.life.screen import waiting
 from headgate.cli.options import DEFAULT_ROOT, Json, Root, command
 from headgate.cli.output import print_json
 from headgate.spec.commands import ROOT, rendered, shell_command
@@ -60,15 +61,18 @@ def up(
     require_java()
     demo = None if dags else home / _DEMO
     settings = _settings(home, dags, demo, root, port)
-    if not json:
-        print("Airflow starts …", file=sys.stderr)
     began, ended = time.monotonic(), Event()
+    if demo is not None and not detached and not json:
+        Thread(target=_tell_gold, args=(demo, began, ended), daemon=True).start()
     with on_signals(ended.set):
-        started = running.start(settings, _producer(demo), detached=detached)
+        with waiting("starting Airflow") as say:
+            more, once = _beside(demo)
+            started = running.start(settings, more, once, detached=detached, say=say)
         try:
             _tell(started, home, demo, root, json, detached)
             if not detached:
-                _hold(started, demo, began, ended, quiet=json)
+                while started.is_alive and not ended.wait(_LOOK_EVERY):
+                    pass
         finally:
             if not detached:
                 started.end()
@@ -127,10 +131,14 @@ def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port:
     return Settings(home, dags.absolute(), Path.cwd(), root, ports, database)
 
 
-def _producer(demo: Path | None) -> dict[str, tuple[str, ...]]:
+def _beside(demo: Path | None) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
+    """The demo's producer, and what starts its stream side by side with Airflow."""
     if demo is None:
-        return {}
-    return {"producer": (sys.executable, "-m", "headgate.standalone.demo", str(demo))}
+        return {}, {}
+    from headgate.standalone.demo import driver
+
+    producer = (sys.executable, "-m", "headgate.standalone.demo", str(demo))
+    return {"producer": producer}, driver(demo)
 
 
 def _tell(
@@ -160,16 +168,13 @@ def _tell(
     sys.stdout.flush()
 
 
-def _hold(
-    started: Standalone, demo: Path | None, began: float, ended: Event, *, quiet: bool
-) -> None:
-    """Until it is to end, or has ended; tells when the demo's gold has its first row."""
-    waiting = demo is not None and not quiet
-    while started.is_alive and not ended.wait(_LOOK_EVERY):
-        if waiting and demo is not None and _has_gold(demo):
-            waiting = False
-            print(f"the first gold row came after {time.monotonic() - began:.0f} s")
-            sys.stdout.flush()
+def _tell_gold(demo: Path, began: float, ended: Event) -> None:
+    """Tell when a new demo's gold has its first row: that may be before Airflow answers."""
+    was_new = not _has_gold(demo)
+    while was_new and not ended.wait(_LOOK_EVERY):
+        if _has_gold(demo):
+            print(f"the first gold row came after {time.monotonic() - began:.0f} s", flush=True)
+            return
 
 
 def _has_gold(demo: Path) -> bool:
