@@ -8,8 +8,6 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from headgate.cli.without_pandas import leave_pandas_out
-
 VERBS = {
     "run": ("life.run:run", "Run a pipeline here."),
     "start": ("life.lifecycle:start", "Start a pipeline in the background."),
@@ -61,7 +59,6 @@ def command_of(name: str) -> Any:
     """The command behind a name, imported now."""
     module, _, attribute = VERBS[name][0].partition(":")
     verb = getattr(import_module(f"headgate.cli.{module}"), attribute)
-    leave_pandas_out()
     app = typer.Typer(callback=lambda: None, add_completion=False, rich_markup_mode=None)
     if isinstance(verb, typer.Typer):
         app.add_typer(verb, name=name)

@@ -15,9 +15,10 @@ class _NoPandas(MetaPathFinder):
 
 
 def leave_pandas_out() -> None:
-    """With its first value pyarrow imports pandas, to recognise its objects: that was half of the
-    time of a query, which has none. Whoever imports pandas later gets it."""
-    if "pandas" in sys.modules or "pyarrow" not in sys.modules:
+    """Import pyarrow without pandas. With its first value it would import pandas, to recognise its
+    objects: that was half of the time of a query, which has none. Who imports pandas later gets it.
+    """
+    if "pandas" in sys.modules:
         return
     finder = _NoPandas()
     sys.meta_path.insert(0, finder)

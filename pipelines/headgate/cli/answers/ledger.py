@@ -10,6 +10,7 @@ from headgate.cli import declaration, exit_codes
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rows import cells, shown
+from headgate.cli.without_pandas import leave_pandas_out
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def ledger(
     json: Json = False,
 ) -> None:
     """Account for every event. Exit code 1 and the missing ids when it does not balance."""
+    leave_pandas_out()
     from headgate.ledger import balance
 
     declared = declaration.load(pipeline)

@@ -13,6 +13,7 @@ from headgate.cli import declaration, exit_codes
 from headgate.cli.options import DEFAULT_ROOT, Json, Root, command
 from headgate.cli.output import console, print_json
 from headgate.cli.rows import as_text, print_rows
+from headgate.cli.without_pandas import leave_pandas_out
 from headgate.spec.commands import shell_command
 from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import Layout
@@ -148,6 +149,7 @@ def answer(
 
     Raises QueryError with what is wrong and the tables that there are.
     """
+    leave_pandas_out()
     import duckdb
 
     # Else a name that is no table could be a variable of this program.
