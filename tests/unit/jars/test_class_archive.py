@@ -130,6 +130,7 @@ def a_jvm(options: str, folder: Path) -> tuple[str, bool]:
             *(str(machine), *shlex.split(options), f"-Xlog:class+load:file={loaded}"),
             *("-cp", str(launcher), "org.apache.spark.launcher.Main"),
         ],
+        cwd=folder,  # where a JVM that dies leaves its report
         env={k: v for k, v in os.environ.items() if k != "JDK_JAVA_OPTIONS"},
         capture_output=True,
         text=True,
