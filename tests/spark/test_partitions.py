@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from headgate.bronze.stage import BronzeStage, Reached
 from headgate.storage.files import Storage
 from headgate.tables.record_shape import record_shape
+from headgate.tables.table import Table
 from tests.oracle import SourceRecord, judge
 from tests.support.events import readings
 from tests.support.landing import ARRIVED
@@ -43,7 +44,9 @@ def test_each_partition_has_its_clock_and_its_ids(spark: SparkSession, tmp_path:
     storage = Storage(str(tmp_path / "root" / "readings"))
 
     def stage() -> BronzeStage:
-        return BronzeStage(spark, storage, "readings", pipeline.source)
+        return BronzeStage(
+            spark, Table(storage, "bronze/raw", pipeline="readings"), pipeline.source
+        )
 
     records = deal()
     bronze = stage()

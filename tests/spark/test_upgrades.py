@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from headgate.jobs.anew import Anew
 from headgate.jobs.errors import DefinitionChangedError
 from headgate.ledger import balance
+from headgate.savepoints.rebuilds import begun
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import savepoints
@@ -29,7 +30,7 @@ from tests.support.events import readings
 from tests.support.landing import Landing, split
 from tests.support.readings import GOLD_KEYS, declare, rules
 from tests.support.rounds import IN_FULL
-from tests.support.tables import differences, read
+from tests.support.tables import differences, read, states
 from tests.unit.savepoints.test_compatibility import CHANGES
 
 pytestmark = pytest.mark.spark
@@ -139,19 +140,24 @@ def test_one_table_is_built_anew_beside_the_others(
     landing: Landing,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It takes one step a batch; the others do not wait for it."""
+    """Its rebuild takes one step a batch. The living tables go on, this one too, and the rebuild
+    takes its place in one commit."""
     engine = prepared(tmp_path)
     engine = Engine(spark, engine.pipeline, engine.root, anew=Anew(("gold/bands",)))
-    gold = engine.medallion.gold
-    assert gold["bands"].gold.refresh().n == 0
-    assert gold["per_minute"].gold.refresh().n == 3
+    medallion = engine.medallion
+    living = {name: medallion.table(f"gold/{name}") for name in ("bands", "per_minute")}
     engine.list_new()
     engine.absorb()
     monkeypatch.setattr(catching_up, "ROWS_PER_STEP", 1)
-    assert not engine.medallion.catch_up(engine.clock(), beside=True)
-    assert gold["per_minute"].gold.refresh().n == 4
-    assert gold["bands"].gold.refresh().n == 1
+    assert not medallion.catch_up(engine.clock(), beside=True)
+    assert [table.refresh().n for table in living.values()] == [4, 4]
+    rebuild = begun(engine.layout, generation=0)
+    assert rebuild is not None
+    assert [s.n for s in rebuild.steps(engine.layout, engine.pipeline.name)] == [1]
+    before = living["bands"].handle.version()
     engine.catch_up()
+    kinds = [state["kind"] for state in states(engine.root, "gold/bands")[before + 1 :]]
+    assert kinds == ["reset"]
     assert differences(engine.root, judge(landing.records(), rules())) == {}
 
 
@@ -209,3 +215,21 @@ def test_gold_that_shows_states_is_built_anew_without_them(
     assert "headgate upgrade PIPELINE" in told.value.remedy
     go_on(upgraded(engine, pipeline))
     assert differences(engine.root, judge(landing.records(), rules())) == {}
+
+
+def test_a_new_table_waits_for_the_rebuild_of_the_one_above(
+    spark: SparkSession, tmp_path: Path, landing: Landing
+) -> None:
+    """The living silver table has no such column yet."""
+    kept = [name for name in GOLD_KEYS if name != "bands"]
+    engine = Engine(spark, declare(tmp_path, landing.folder, gold=kept), tmp_path / "root")
+    engine.list_new()
+    engine.absorb(2)
+    engine.catch_up()
+    after = declare(tmp_path, landing.folder)
+    after = change(after, "doubled: level * 2", "doubled: level * 2\n      tripled: level * 3")
+    measure = "heaviest: max(weight)"
+    after = change(after, measure, f"{measure}\n      thrice: sum(tripled)")
+    go_on(upgraded(engine, after))
+    fresh = Engine(spark, after, tmp_path / "fresh").run_all()
+    assert rows(engine.root, after) == rows(fresh.root, after)

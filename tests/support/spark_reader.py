@@ -1,4 +1,5 @@
-"""A Delta table as plain Spark with delta-spark reads it: ``… spark_reader TABLE TARGET.parquet``.
+"""A Delta table as plain Spark with delta-spark reads it: ``… spark_reader TABLE TARGET.parquet``,
+or ``TABLE FOLDER COLUMN`` to look at it again and again.
 
 A process of its own: the tests' session has no Delta jars, as the engine needs none.
 """
@@ -6,8 +7,12 @@ A process of its own: the tests' session has no Delta jars, as the engine needs 
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +39,42 @@ def with_spark(table: Path, folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
+@contextmanager
+def polled_by_spark(table: Path, column: str, folder: Path) -> Iterator[list[int]]:
+    """The sums of a column that Spark sees while it looks at a table all the time."""
+    paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "pipelines")])
+    seen: list[int] = []
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.support.spark_reader", str(table), str(folder), column],
+        env=os.environ | {"PYTHONPATH": paths},
+        cwd=REPOSITORY,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    lines = process.stdout
+    reading = threading.Thread(target=lambda: _each(lines, seen), daemon=True)
+    reading.start()
+    try:
+        yield seen
+    finally:
+        process.stdin.close()  # it ends
+        process.wait(timeout=240)
+        reading.join()
+    assert process.returncode == 0
+
+
+def _each(lines: Iterable[str], seen: list[int]) -> None:
+    for line in lines:
+        seen.append(int(line))
+
+
 def session(scratch: Path) -> SparkSession:
     """What an analyst has: Spark with the extension of Delta Lake."""
-    builder = (
+    return (
         SparkSession.builder.master("local[1]")
         .config("spark.jars", ",".join(map(str, cached_jars())))
         .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
@@ -49,16 +87,23 @@ def session(scratch: Path) -> SparkSession:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
         .config("spark.local.dir", str(scratch))
+        .getOrCreate()
     )
-    return builder.getOrCreate()
 
 
 def main(table: str, target: str) -> None:
-    rows = session(Path(target).parent).read.format("delta").load(table).toArrow()
-    pq.write_table(rows, target)
+    pq.write_table(session(Path(target).parent).read.format("delta").load(table).toArrow(), target)
+
+
+def poll(table: str, folder: str, column: str) -> None:
+    """Print the sum of a column again and again until standard input ends."""
+    spark = session(Path(folder))
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        row = spark.read.format("delta").load(table).agg({column: "sum"}).first()
+        print(row[0] or 0 if row else 0, flush=True)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    (poll if sys.argv[3:] else main)(*sys.argv[1:])
     sys.stdout.flush()
     os._exit(0)

@@ -22,8 +22,6 @@ from headgate.bronze.schema import bronze_type
 from headgate.bronze.seen import SEEN, Seen, Span
 from headgate.bronze.sequencing import Sequenced, sequence
 from headgate.spec.model import Source
-from headgate.storage.files import Storage
-from headgate.storage.layout import Layout
 from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros, row_type
 from headgate.tables.history import Footers
 from headgate.tables.live_files import overlapping_files
@@ -55,20 +53,23 @@ class BronzeStage:
     def __init__(
         self,
         spark: SparkSession,
-        storage: Storage,
-        pipeline: str,
+        table: Table,
         source: Source,
     ) -> None:
         self._spark = spark
         self._source = source
         self.type = bronze_type(source)
-        self.table = Table(storage, Layout.bronze(source.name), pipeline=pipeline)
+        self.table = table
         self._parser = RecordParser(source)
         # Expressions are made once: building them anew for every batch costs more than a small
         # batch's rows.
         self._thin_columns = Projection(*_thin_columns(self._parser.text))
         self._seen: Seen | None = None
         self._footers = Footers(self.table)
+
+    def write_to(self, table: Table) -> None:
+        """Go on in another table, which holds the same rows."""
+        self.table, self._footers = table, Footers(table)
 
     @property
     def shape(self) -> Shape:

@@ -15,7 +15,6 @@ from headgate.gold.folding import Folding, moment
 from headgate.gold.schema import gold_type, late_type, state_field
 from headgate.gold.windows import Windowing
 from headgate.spec.model import GoldTable
-from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.catching_up import files_of, steps
 from headgate.tables.data_file import DataFile
@@ -26,29 +25,23 @@ from headgate.tables.projection import Projection
 from headgate.tables.shape import Shape
 from headgate.tables.staging import Prepared, prepare_together, stage
 from headgate.tables.state import State
-from headgate.tables.table import Table
+from headgate.tables.table import TableOf
 
 
 class GoldStage:
     """The only writer of ``gold/<table>`` and ``late/<table>``."""
 
-    def __init__(
-        self, spark: SparkSession, storage: Storage, pipeline: str, declared: GoldTable
-    ) -> None:
+    def __init__(self, spark: SparkSession, table: TableOf, declared: GoldTable) -> None:
         self._spark = spark
         self._declared = declared
         self._windowing = Windowing(declared)
         self._folding = Folding(declared)
         self._counts = _counted()
-        self.silver = Table(storage, Layout.silver(declared.silver), pipeline=pipeline)
-        self.late = Table(storage, Layout.late(declared.name), pipeline=pipeline)
-        self.gold = Table(storage, Layout.gold(declared.name), pipeline=pipeline)
+        self.silver = table(Layout.silver(declared.silver)).reader()
+        self.late = table(Layout.late(declared.name))
+        self.gold = table(Layout.gold(declared.name))
         self._silver_rows = Rows(spark, self.silver)
         self._gold_rows = Rows(spark, self.gold, state_field(declared))
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        return (self.late, self.gold)
 
     def shapes(self, silver: StructType) -> tuple[Shape, ...]:
         """``silver`` is the row type of the silver table."""

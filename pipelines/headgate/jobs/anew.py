@@ -1,4 +1,4 @@
-"""What a driver is asked to build anew."""
+"""What a driver is asked to rebuild."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Anew:
-    """Which tables are emptied before anything runs: ``tables`` by their paths, and with
-    ``changed`` those that were made from another declaration."""
+    """Which tables are rebuilt: ``tables`` by their paths, and with ``changed`` those that were
+    made from another declaration."""
 
     tables: Sequence[str] = ()
     changed: bool = False

@@ -111,6 +111,8 @@ class Driver:
         medallion = Medallion(spark, self._task.pipeline, self._layout, self._task.layers)
         open_tables(medallion, self._layout, epoch, _now(), self._task.anew)
         if self._task.only_open:
+            if self._task.once:
+                medallion.catch_up(_now())
             return
         self._schedule = Schedule(self._layout, self._task.pipeline)
         remove_left_behind(self._layout, self._task.layers, epoch)

@@ -1,44 +1,67 @@
-"""The stages of a pipeline that one job owns, and how they move forward together."""
+"""The tables of a pipeline that one job owns, and how they move forward together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from pyspark.sql import SparkSession
 
 from headgate.bronze.stage import BronzeStage
-from headgate.failpoints import failpoint
-from headgate.gold.closing import close_windows
 from headgate.gold.stage import GoldStage
 from headgate.jobs.errors import DefinitionChangedError
+from headgate.jobs.stages import Stages
 from headgate.publish.stage import PublishStage
+from headgate.savepoints import rebuilds
+from headgate.savepoints.declarations import all_kept
+from headgate.savepoints.rebuilds import Rebuild
 from headgate.savepoints.resets import Resets
 from headgate.silver.stage import SilverStage
 from headgate.sources.files.log import FILES_LOG, FilesLog
-from headgate.spec.model import Pipeline
+from headgate.spec.model import GoldTable, Pipeline, SilverTable
 from headgate.storage.layout import Layout
 from headgate.tables.errors import LogGapError
 from headgate.tables.shape import Shape
-from headgate.tables.table import Table
+from headgate.tables.table import Table, TableOf
 
 
 class Medallion:
-    """Bronze, silver and gold of one pipeline; ``layers`` says which of them this job writes."""
+    """Bronze, silver and gold of one pipeline; ``layers`` says which of them this job writes.
+
+    While tables are rebuilt there are two sets of stages: one over the living tables, as they were
+    declared when they were made, and one over the rebuilds, as they are declared now.
+    """
 
     def __init__(
         self, spark: SparkSession, pipeline: Pipeline, layout: Layout, layers: Sequence[str]
     ) -> None:
+        self._spark, self._layout = spark, layout
         source, storage, name = pipeline.source, layout.storage, pipeline.name
         self.pipeline = pipeline
         self.layers = tuple(layers)
         self.files_log = FilesLog(storage, name, source.name) if source.files else None
-        self.bronze = BronzeStage(spark, storage, name, source)
-        self.silver = SilverStage(spark, storage, name, source, pipeline.silver_of(source.name))
-        self.gold = {g.name: GoldStage(spark, storage, name, g) for g in pipeline.gold.values()}
+        self._living = {p: Table(storage, p, pipeline=name) for p in pipeline.definitions}
+        self.bronze = BronzeStage(spark, self.table(Layout.bronze(source.name)), source)
+        self._declared = self._stages(self.table, pipeline.silver.values(), pipeline.gold.values())
+        self._fed = self._declared
+        self._rebuilt: Stages | None = None
+        self.rebuild: Rebuild | None = None
+        self._rebuilt_tables: dict[str, Table] = {}
         published = (PublishStage(spark, storage, pipeline, p) for p in pipeline.publish.values())
         self.publications = tuple(stage for stage in published if stage.layer in layers)
-        self.resets = Resets(self.bronze.table)
+        self.resets = Resets(self.table(Layout.bronze(source.name)))
+
+    @property
+    def silver(self) -> SilverStage:
+        return self._fed.silver
+
+    @property
+    def gold(self) -> dict[str, GoldStage]:
+        return dict(self._fed.gold)
+
+    def table(self, path: str) -> Table:
+        """The living table: what readers see."""
+        return self._living[path]
 
     def create(self) -> None:
         """Make the tables that are missing, of every layer: each is made empty, by whoever comes
@@ -51,14 +74,14 @@ class Medallion:
     def shapes(self) -> tuple[Shape, ...]:
         """Every table as it is declared."""
         logs = () if self.files_log is None else (self.files_log.shape,)
-        declared = self.pipeline.gold
-        types = {name: self.silver.type_of(name) for name in self.silver.silver}
+        stages = self._declared
         gold = (
             shape
-            for name, stage in self.gold.items()
-            for shape in stage.shapes(types[declared[name].silver])
+            for name, stage in stages.gold.items()
+            for shape in stage.shapes(stages.silver.type_of(self.pipeline.gold[name].silver))
         )
-        return (*logs, self.bronze.shape, *self.silver.shapes, *gold)
+        bronze = Shape(self.resets.bronze, self.bronze.shape.schema, self.bronze.shape.time_column)
+        return (*logs, bronze, *stages.silver.shapes, *gold)
 
     def require_declared(self) -> None:
         """Raises DefinitionChangedError if a table was made from another declaration."""
@@ -66,13 +89,14 @@ class Medallion:
             raise DefinitionChangedError(self.pipeline, table.name)
 
     def changed(self) -> tuple[Table, ...]:
-        """The tables that were made from another declaration, and are not about to be built anew
-        by the job that owns them."""
-        tables = (shape.table for shape in self.shapes())
+        """The tables that were made from another declaration, are not rebuilt, and are not about to
+        be reset by the job that owns them."""
+        rebuilt: Collection[str] = self.rebuild.tables if self.rebuild else ()
         return tuple(
             table
-            for table in tables
-            if table.refresh().definition != self._definition(table)
+            for table in (shape.table for shape in self.shapes())
+            if table.name not in rebuilt
+            and table.refresh().definition != self._definition(table)
             and not self.resets.awaits(table)
         )
 
@@ -91,67 +115,145 @@ class Medallion:
             table.require_intact()
         self.resets.carry_out(self.owned(), now)
 
-    def owned(self) -> tuple[Table, ...]:
-        logs = () if self.files_log is None else (self.files_log.table,)
-        by_layer = {
-            "bronze": (*logs, self.bronze.table),
-            "silver": self.silver.tables,
-            "gold": tuple(t for g in self.gold.values() for t in g.tables),
+    def begin(self, rebuild: Rebuild, epoch: int) -> None:
+        """Build some tables beside the living ones from here on, or go on with it."""
+        shapes = {shape.table.name: shape for shape in self.shapes()}
+        for path, definition in rebuild.tables.items():
+            table = rebuild.table(self._layout, self.pipeline.name, path)
+            shape = shapes[path]
+            table.create(
+                shape.schema,
+                definition,
+                time_column=shape.time_column,
+                generation=rebuild.generation,
+            )
+            if path in self._paths():
+                table.fence(epoch)
+                table.require_intact()
+            self._rebuilt_tables[path] = table
+        self.rebuild = rebuild
+        self._fed = self._as_made(rebuild)
+        silver = (t for t in self.pipeline.silver.values() if self._is_rebuilt(t))
+        gold = (t for t in self.pipeline.gold.values() if self._is_rebuilt(t))
+        self._rebuilt = self._stages(self._newest, silver, gold)
+        if (bronze := self._rebuilt_tables.get(self.resets.bronze.name)) is not None:
+            self.bronze.write_to(bronze)
+
+    def _stages(
+        self,
+        table: TableOf,
+        silver: Iterable[SilverTable],
+        gold: Iterable[GoldTable],
+    ) -> Stages:
+        return Stages(self._spark, table, self.pipeline.source, silver, gold)
+
+    def _newest(self, path: str) -> Table:
+        return self._rebuilt_tables.get(path) or self.table(path)
+
+    def _is_rebuilt(self, table: SilverTable | GoldTable) -> bool:
+        of = Layout.silver if isinstance(table, SilverTable) else Layout.gold
+        return of(table.name) in self._rebuilt_tables
+
+    def _as_made(self, rebuild: Rebuild) -> Stages:
+        """The stages that go on feeding the living tables while others are rebuilt: each as it was
+        declared when it was made, if that declaration is kept. Where bronze is rebuilt, the living
+        tables have all there is."""
+        if self.resets.bronze.name in rebuild.tables:
+            return self._stages(self.table, (), ())
+        pipelines = [self.pipeline, *all_kept(self._layout)]
+        made_as = {path: table.refresh().definition for path, table in self._living.items()}
+
+        def is_as_made(pipeline: Pipeline, path: str) -> bool:
+            return pipeline.definitions.get(path) == made_as.get(path)
+
+        silver = {
+            name: before.silver[name]
+            for before in pipelines
+            for name in self.pipeline.silver
+            if is_as_made(before, Layout.silver(name))
         }
+        # The table above has to be as declared, too: a new table may need what it has not.
+        gold = {
+            name: before.gold[name]
+            for before in pipelines
+            for name in self.pipeline.gold
+            if is_as_made(before, Layout.gold(name))
+            and is_as_made(before, Layout.silver(before.gold[name].silver))
+        }
+        return self._stages(self.table, silver.values(), gold.values())
+
+    def owned(self) -> tuple[Table, ...]:
+        """The living tables that this job writes."""
+        logs = (
+            () if self.files_log is None or "bronze" not in self.layers else (self.files_log.table,)
+        )
         positions = (publication.table for publication in self.publications)
-        return (*(t for layer in self.layers for t in by_layer[layer]), *positions)
+        return (*logs, *map(self.table, self._paths()), *positions)
+
+    def _paths(self) -> tuple[str, ...]:
+        """Those of the tables that this job writes, side tables first."""
+        source = self.pipeline.source.name
+        by_layer = {
+            "bronze": (Layout.bronze(source),),
+            "silver": (Layout.quarantine(source), *map(Layout.silver, self.pipeline.silver)),
+            "gold": tuple(
+                of(name) for name in self.pipeline.gold for of in (Layout.late, Layout.gold)
+            ),
+        }
+        return tuple(path for layer in self.layers for path in by_layer[layer])
 
     def upstream(self) -> tuple[Table, ...]:
         """Readers of their own for the tables from which this job's layers are fed."""
         if "silver" in self.layers:
-            return (self.bronze.table.reader(),)
-        return tuple(gold.silver.reader() for gold in self.gold.values())
+            return (self.resets.bronze.reader(),)
+        return tuple(gold.silver.reader() for gold in self._declared.gold.values())
 
     def catch_up(self, now: datetime, *, beside: bool = False) -> bool:
-        """Bring the silver and gold tables of this job to where the table above them is, and
-        carry out the operations on the way. Returns whether they all are.
+        """Bring the silver and gold tables of this job to where the table above them is, carry out
+        the operations on the way, and publish a rebuild that is ready. Returns whether nothing of
+        that is left to do.
 
-        ``beside``: a table that is far behind, because it is built anew, takes one step only, so
-        that it does not hold up the others.
+        ``beside``: a table that is far behind takes one step only, so that it does not hold up the
+        others.
         """
         # A restore may ask for one while this job runs: it was paused behind its fences for longer
-        # than its lease, and this job began in between.
+        # than its lease, and this job began in between. A rebuild is published by bronze's job.
         self.resets.carry_out(self.owned(), now)
+        if self.rebuild is not None and self._is_published():
+            self._end_rebuild()
         try:
-            return self._catch_up(now, beside=beside)
+            level = self._fed.catch_up(self.layers, now, _most(beside), self.resets.awaits)
+            if self._rebuilt is None:
+                return level
+            self._rebuilt.catch_up(self.layers, now, _most(beside), self.resets.awaits)
         except LogGapError:
             if not any(map(self.resets.awaits, self.owned())):
                 raise
             return False  # what is missing went back, and so will what was to absorb it
+        return self._publish(now) and self.catch_up(now, beside=beside)
 
-    def _catch_up(self, now: datetime, *, beside: bool) -> bool:
-        bronze = self.bronze.table.refresh()
-        most_steps = 1 if beside else None
-        level = True
-        if "silver" in self.layers:
-            # No step of silver passes an operation: gold stops there.
-            stops = (*(n for _, n in bronze.closings), bronze.n)
-            self.silver.catch_up(stops, now, most_steps)
-            level = self.silver.n >= bronze.n
-        if "gold" in self.layers:
-            for gold in self.gold.values():
-                if any(map(self.resets.awaits, (gold.silver, gold.gold))):
-                    level = False
-                else:
-                    level &= _catch_up_gold(gold, self.bronze.table, now, most_steps)
-        return level
+    def _is_published(self) -> bool:
+        assert self.rebuild is not None
+        return self.resets.bronze.refresh().generation >= self.rebuild.generation
 
-
-def _catch_up_gold(gold: GoldStage, bronze: Table, now: datetime, most_steps: int | None) -> bool:
-    held, silver = gold.gold.refresh(), gold.silver.refresh()
-    # Bronze after silver: an operation that silver has passed is never overlooked.
-    for number, n in bronze.refresh().closings:
-        if number <= held.operation:
-            continue
-        gold.catch_up(min(n, silver.n), now, most_steps)
-        if gold.gold.refresh().n < n:
+    def _publish(self, now: datetime) -> bool:
+        """Put the rebuild into the place of the living tables if it is ready. Bronze's job asks for
+        that. Returns whether it was done."""
+        assert self.rebuild is not None
+        if "bronze" not in self.layers:
             return False
-        close_windows(gold, number, now)
-        failpoint("operation.table_done")
-    gold.catch_up(silver.n, now, most_steps)
-    return gold.gold.refresh().n >= silver.n
+        if not rebuilds.publish(self._layout, self.pipeline, self.rebuild, self.resets, now):
+            return False
+        self.resets.carry_out(self.owned(), now)
+        self._end_rebuild()
+        return True
+
+    def _end_rebuild(self) -> None:
+        """From here on the living tables are what is declared."""
+        self.bronze.write_to(self.resets.bronze)
+        self.rebuild, self._rebuilt, self._rebuilt_tables = None, None, {}
+        self._fed = self._declared
+
+
+def _most(beside: bool) -> int | None:
+    return 1 if beside else None

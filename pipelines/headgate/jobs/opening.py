@@ -38,9 +38,8 @@ def open_tables(
     for table in medallion.owned():
         require_present(table)
     changed = {table.name for table in medallion.changed()} if anew.changed else set()
-    if changed or anew.tables:
-        why = "the declaration changed" if changed else "asked for by hand"
-        rebuild(medallion, layout, changed | set(anew.tables), now, why)
+    why = "the declaration changed" if changed else "asked for by hand"
+    rebuild(medallion, layout, changed | set(anew.tables), epoch, now, why)
     medallion.require_declared()
     keep(layout, medallion.pipeline)
 

@@ -21,7 +21,7 @@ Clock = Callable[[], datetime]
 
 def intend_closing(medallion: Medallion, clock: Clock) -> None:
     """Ask for every open gold row to become final. Bronze's job does this, between batches."""
-    if not medallion.gold:
+    if not medallion.pipeline.gold:
         return
     bronze = medallion.bronze.table
     held = bronze.refresh()

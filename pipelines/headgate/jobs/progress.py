@@ -150,13 +150,11 @@ class Progress:
         self.n = bronze.n
         self.closing = None if bronze.closing is None else time_of(bronze.closing)
         self.totals = {"bronze": dict(bronze.total)}
-        for name, table in medallion.silver.silver.items():
-            self.totals[f"silver/{name}"] = dict(table.refresh().total)
-        changes = []
-        for name, gold in medallion.gold.items():
-            state = gold.gold.refresh()
-            self.totals[f"gold/{name}"] = dict(state.total)
-            changes += [state.changed_at] if state.changed_at is not None else []
+        declared = medallion.pipeline
+        for path in (*map(Layout.silver, declared.silver), *map(Layout.gold, declared.gold)):
+            self.totals[path] = dict(medallion.table(path).refresh().total)
+        states = (medallion.table(Layout.gold(name)).state for name in declared.gold)
+        changes = [state.changed_at for state in states if state.changed_at is not None]
         self.changed = time_of(max(changes)) if changes else None
 
     def _sample(self, now: datetime) -> None:

@@ -1,49 +1,51 @@
-"""Building tables anew: from a changed declaration, or because somebody asks for it."""
+"""Rebuilding tables: from a changed declaration, or because somebody asks for it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
 
-from deltalake import Schema
-
+from headgate.failpoints import failpoint
 from headgate.jobs.medallion import Medallion
-from headgate.savepoints.resets import Intent, Target, intend
-from headgate.savepoints.undeclared import left_behind, undeclared
+from headgate.savepoints import rebuilds
+from headgate.savepoints.rebuilds import FOLDER, Rebuild
 from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 
 
 def rebuild(
-    medallion: Medallion, layout: Layout, tables: Iterable[str], now: datetime, why: str
-) -> Intent | None:
-    """Empty some tables and all that is built on them, as they are declared now; they catch up
-    from the table above. Where bronze is among them, everything is read again from the source.
+    medallion: Medallion, layout: Layout, tables: Iterable[str], epoch: int, now: datetime, why: str
+) -> None:
+    """Build some tables, and all that is built on them, beside the living ones, as they are
+    declared now; or go on with what was begun. Where bronze is among them, everything is read
+    again from the source.
 
-    ``tables`` are paths of bronze, silver or gold tables. To be called with every table open and
-    fenced. Returns None where there is nothing to do.
+    ``tables`` are paths of bronze, silver or gold tables. To be called with the tables of the job
+    open and fenced.
     """
-    wanted = with_those_below(medallion.pipeline, tables)
-    if not wanted:
-        return None
-    shapes = {shape.table.name: shape for shape in medallion.shapes()}
-    targets = {
-        path: Target(
-            definition=medallion.pipeline.definitions[path],
-            schema=Schema.from_arrow(shapes[path].schema).to_json(),
-        )
-        for path in wanted
-    }
-    bronze = medallion.bronze.table
-    reread = targets.pop(bronze.name, None)
-    undeclared_there = undeclared(layout, medallion.pipeline)
-    kept = left_behind((table.name for table in undeclared_there), wanted)
-    left = [table for table in undeclared_there if table.name in kept]
-    for table in left:
-        table.fence(bronze.epoch)
-    intent = intend(bronze, targets | kept, now, why=why, reread=reread)
-    medallion.resets.carry_out((*medallion.owned(), *left), now)
-    return intent
+    generation = medallion.resets.bronze.refresh().generation
+    pipeline, under_way = (
+        medallion.pipeline,
+        rebuilds.continued(layout, medallion.pipeline, generation),
+    )
+    wanted = with_those_below(pipeline, tables)
+    if wanted and (under_way is None or not wanted <= under_way.tables.keys()):
+        wanted |= under_way.tables.keys() if under_way else set()
+        definitions = {path: pipeline.definitions[path] for path in sorted(wanted)}
+        under_way = Rebuild(f"{FOLDER}/{epoch}", generation + 1, definitions, why, now)
+        rebuilds.record(layout, under_way)
+        failpoint("rebuild.recorded")
+    if "bronze" in medallion.layers and not _is_open(medallion):
+        rebuilds.remove_void(layout, under_way)
+    if under_way is not None:
+        medallion.begin(under_way, epoch)
+
+
+def _is_open(medallion: Medallion) -> bool:
+    """Whether a table of another job has still to take its rebuild over."""
+    return any(
+        medallion.resets.awaits(medallion.table(path)) for path in medallion.pipeline.definitions
+    )
 
 
 def with_those_below(pipeline: Pipeline, tables: Iterable[str]) -> frozenset[str]:

@@ -15,8 +15,8 @@ from headgate.storage.ownership import LAYERS
 class Task:
     """One task of a driver. ``layers`` are those it writes: all of them is *fused*;
     ``once`` ends when everything the source has now is absorbed; ``accept_gap`` passes over what a
-    topic has lost; ``anew`` says which tables are emptied first; ``only_open`` ends when the tables
-    are open."""
+    topic has lost; ``anew`` says which tables are rebuilt; ``only_open`` ends when the tables are
+    open, and with ``once`` when they have absorbed what bronze has."""
 
     pipeline: Pipeline
     root: str

@@ -86,7 +86,7 @@ def _versions(
     version = table.handle.version()
     yield "position", _position(past, version)
     if table.name.startswith(_COMPARED):
-        yield "batches", past.reaching(version, around.cut.n).version
+        yield "batches", past.reaching(version, around.n).version
     if published := around.published.get(table.name):
         yield "unpublished", min(published)
     if oldest := [_needed_by(table, past, each) for each in saved]:
@@ -115,7 +115,7 @@ def _batches(
     """What stages read by name: from where they are, and from where a savepoint takes them."""
     if not table.name.startswith(_READ_BY_STAGES):
         return
-    places = {(table.handle.version(), around.cut.n)}
+    places = {(table.handle.version(), around.n)}
     for each in saved:
         places |= _read_after(table, each)
     for version, n in sorted(places):
@@ -135,7 +135,7 @@ def _read_after(table: Table, each: Saved) -> set[tuple[int, int]]:
 
 def _compared(table: Table, past: Past, log: LogFolder, around: Surroundings) -> frozenset[str]:
     """What was live where the tables stood that lag behind this one."""
-    at = past.reaching(table.handle.version(), around.cut.n)
+    at = past.reaching(table.handle.version(), around.n)
     if not table.name.startswith(_COMPARED) or at.state.n >= table.state.n:
         return frozenset()
     return _live_at(table, max(at.version, log.readable_from))

@@ -11,10 +11,11 @@ from typing import Literal
 from headgate.maintenance.positions import Batches
 from headgate.tables.log_folder import LogFolder
 
-Reason = Literal["live", "batches", "unpublished", "ledger", "recent", "savepoints"]
+Reason = Literal["live", "rebuilt", "batches", "unpublished", "ledger", "recent", "savepoints"]
 
 WHY: Mapping[Reason, str] = {
     "live": "in the table now",
+    "rebuilt": "of a rebuild that is under way",
     "batches": "of batches that a table, or one that goes back to a savepoint, may still read",
     "unpublished": "not published yet",
     "ledger": "what a table that lags behind is compared with",
@@ -49,6 +50,7 @@ class Needs:
 
     since: datetime
     live: Collection[str] = ()
+    rebuilt: Collection[str] = ()
     batches: Collection[Batches] = ()
     unpublished: Collection[str] = ()
     ledger: Collection[str] = ()
@@ -62,6 +64,7 @@ class Needs:
         generation, n = (int(attempt[1]), int(attempt[2])) if attempt else (-1, -1)
         holds: Mapping[Reason, bool] = {
             "live": path in self.live,
+            "rebuilt": path in self.rebuilt,
             "batches": any(batches.has(generation, n) for batches in self.batches),
             "unpublished": path in self.unpublished,
             "ledger": path in self.ledger,

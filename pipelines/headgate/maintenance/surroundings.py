@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from headgate.savepoints.errors import ResetOpenError
+from headgate.savepoints.rebuilds import begun, files_of
 from headgate.savepoints.resets import awaiting, why
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import Unreadable, savepoints
@@ -28,13 +30,17 @@ class NotLevelError(HeadgateError):
 class Surroundings:
     """``cut`` is where the tables stand; ``published`` has, by the path of a table, the log
     versions up to which its publications are; ``closings`` are the batches at which operations
-    closed windows; ``is_open`` says whether a table that is not declared awaits a reset."""
+    closed windows; ``is_open`` says whether a table that is not declared awaits a reset;
+    ``n`` is the batch that all tables have absorbed, rebuilds included; ``rebuilt`` reads the files
+    of the rebuild of a table, by its path."""
 
     cut: Cut
     savepoints: tuple[Savepoint, ...]
     published: Mapping[str, tuple[int, ...]]
     closings: tuple[int, ...]
     is_open: bool
+    n: int
+    rebuilt: Callable[[str], frozenset[str]]
 
     def saved_n(self, savepoint: Savepoint) -> int:
         """The batch that every declared silver and gold table had absorbed in a savepoint."""
@@ -50,12 +56,17 @@ def look_around(layout: Layout, pipeline: Pipeline) -> Surroundings:
     waiting = awaiting(found)
     if declared := pipeline.definitions.keys() & waiting:
         raise ResetOpenError(pipeline.name, declared, why(found))
+    generation = found.bronze.state.generation
+    rebuild = begun(layout, generation)
+    steps = rebuild.steps(layout, pipeline.name) if rebuild else ()
     return Surroundings(
         cut=found,
         savepoints=all_savepoints(layout),
         published=dict(_published(found, pipeline)),
         closings=tuple(sorted({n for _, n in found.bronze.state.closings})),
         is_open=bool(waiting),
+        n=min((found.n, *(step.n for step in steps))),
+        rebuilt=partial(files_of, layout, pipeline.name, generation),
     )
 
 

@@ -78,10 +78,12 @@ def plan(
 
     Raises LogGapError where a log is damaged.
     """
+    # Before the table: files that are published in between are then in one of the two.
+    rebuilt = around.rebuilt(view.name)
     view.refresh()
     log = log_folder(view.storage)
     gathered = gather(view, log, around, now - keep_for)
-    needs = gathered.needs
+    needs = replace(gathered.needs, rebuilt=rebuilt)
     unsure = [s.path for s in listed.files if needs.reason(s.path, s.modified) is None]
     needs = replace(needs, saved=gathered.saved_among(unsure))
     kept: dict[Reason, Amount] = {}

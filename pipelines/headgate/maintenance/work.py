@@ -93,7 +93,7 @@ def _compact(
     state = view.refresh()
     live = live_files(view.handle)
     # A files log counts landing files, and nobody follows its commits.
-    upto = state.n if table.name.startswith(CONTROL) else around.cut.n
+    upto = state.n if table.name.startswith(CONTROL) else around.n
     waiting = unpublished(view, log_folder(view.storage), around)
     cuts = around.closings if table.name.startswith(("bronze/", "silver/")) else ()
     found = groups(eligible(table.name, live, upto, waiting), cuts, limits)

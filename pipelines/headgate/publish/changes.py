@@ -12,8 +12,6 @@ from headgate.tables.log import Commit, read_commit
 from headgate.tables.log_folder import log_folder
 from headgate.tables.table import Table
 
-_WITH_ROWS = ("data", "operation")
-
 
 def changes(table: Table, after: int, upto: int) -> Iterator[Commit]:
     """The commits of versions ``(after, upto]`` that may have brought rows, oldest first.
@@ -30,12 +28,19 @@ def changes(table: Table, after: int, upto: int) -> Iterator[Commit]:
                 raise
             yield _what_is_live(table)
             return
-        if commit is None or commit.state.kind not in _WITH_ROWS or not commit.files:
+        if commit is None or not _has_rows(commit):
             continue
         if any(not table.storage.exists(file.path) for file in commit.files):
             yield _what_is_live(table)
             return
         yield commit
+
+
+def _has_rows(commit: Commit) -> bool:
+    """A reset to an earlier version brings nothing new; that to a rebuild brings all its rows."""
+    state = commit.state
+    is_new = state.kind in ("data", "operation") or (state.kind == "reset" and state.origin is None)
+    return is_new and bool(commit.files)
 
 
 def _what_is_live(table: Table) -> Commit:

@@ -62,7 +62,7 @@ class PublishStage:
         )
         self.table = Table(storage, Layout.published(publication.name), pipeline=pipeline.name)
         self._rows = Rows(spark, self.source)
-        self._messages: Projection | None = None
+        self._messages: tuple[str, Projection] | None = None
         self._looked = 0
         sink = publication.sink
         self._options = {
@@ -121,9 +121,10 @@ class PublishStage:
         return self.publication.when != "final" or any(f.is_final for f in commit.files)
 
     def _send(self, rows: DataFrame) -> None:
-        if self._messages is None:
-            self._messages = self._message_columns()
-        self._messages.of(rows).write.format("kafka").options(**self._options).save()
+        shape = self.source.state.shape
+        if self._messages is None or self._messages[0] != shape:
+            self._messages = shape, self._message_columns()
+        self._messages[1].of(rows).write.format("kafka").options(**self._options).save()
 
     def _rows_of(self, group: Sequence[Commit]) -> DataFrame:
         files = [f for batch in group for f in batch.files]
@@ -137,7 +138,9 @@ class PublishStage:
         return final.unionByName(self._changed(opened, batch))
 
     def _changed(self, files: Sequence[DataFile], batch: Commit) -> DataFrame:
-        """The open rows that this commit changed: those that it dates."""
+        """The open rows that this commit changed: those that it dates, or all of a rebuild."""
+        if batch.state.kind == "reset":
+            return self._with(self._rows.of(files), final=False, n=batch.state.n)
         at = pa.table({"at": pa.array([batch.state.at], pa.timestamp("us", "UTC"))})
         moment = F.broadcast(self._spark.createDataFrame(at))
         rows = self._rows.of(files).join(moment, F.col("updated_at") == F.col("at")).drop("at")

@@ -20,6 +20,7 @@ _MEANS = {
     "maintenance": "a request for maintenance: it is forgotten, ask again",
     "maintained": "what a job said of maintenance: the next one says it again",
     "failure": "why the last start failed: it is forgotten, the next start says it again",
+    "rebuild": "the rebuild of some tables is forgotten: ask again",
     "pause": "the pause is forgotten: the pipeline takes in what is new, until: "
     + pipeline_command("pause"),
     "savepoints": "this savepoint is lost, and its name with it; others and the tables stay",

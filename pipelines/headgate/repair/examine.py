@@ -110,7 +110,7 @@ class _Examination:
         start = None
         if path in self._awaiting:
             start = self._awaiting[path].version
-            if start is None:
+            if start is None or self._awaiting[path].rebuilt:
                 return View(path)
         return View(path, Past(log.table, self._layout.storage.at(path), start))
 

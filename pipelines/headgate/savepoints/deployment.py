@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from headgate.savepoints import rebuilds
 from headgate.savepoints.compatibility import Deployed, TablePlan, Verdict, compare, worst
 from headgate.savepoints.declarations import all_kept, declaration_of
 from headgate.sources.files.again import gone_files
@@ -13,6 +14,7 @@ from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.cut import tables_of
 from headgate.tables.engine import engine
+from headgate.tables.state import State
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,24 @@ def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
         deployed,
         can_reread=changed and _holds_everything(layout, pipeline),
     )
+    if bronze is not None:
+        plans = tuple(_under_way(layout, pipeline, bronze, plans))
     made_as = {path: table.refresh().definition for path, table in tables.items()}
     declaration = declaration_of(layout, pipeline, made_as) if bronze else ""
     wrote = next((s.engine for path, s in states.items() if path.startswith("bronze/")), None)
     return Deployment(plans, wrote, declaration)
+
+
+def _under_way(
+    layout: Layout, pipeline: Pipeline, bronze: State, plans: Iterable[TablePlan]
+) -> Iterator[TablePlan]:
+    """What is rebuilt as it is declared now goes on with that by itself."""
+    rebuild = rebuilds.continued(layout, pipeline, bronze.generation)
+    for plan in plans:
+        if rebuild is not None and plan.table in rebuild.tables:
+            yield TablePlan(plan.table, "resume", ("it is being rebuilt",))
+        else:
+            yield plan
 
 
 def _bronze(pipeline: Pipeline) -> str:

@@ -1,4 +1,5 @@
-"""Resets: tables that are given back the files of an earlier version, or emptied to be built anew.
+"""Resets: tables that are given the files of another version: an earlier one of their own, that of
+a rebuild, or none.
 
 The intent is one commit on bronze, so it is fenced and has its place among the batches. Every
 table that it names has it to do while its generation is lower than the intent's, and does it in
@@ -20,7 +21,7 @@ from headgate.spec.commands import SEE_DAMAGE
 from headgate.tables.cut import Cut
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError
-from headgate.tables.history import lineage
+from headgate.tables.history import lineage, with_footers
 from headgate.tables.live_files import live_files
 from headgate.tables.log import read_commit
 from headgate.tables.log_folder import log_folder
@@ -31,16 +32,15 @@ from headgate.tables.table import Table
 
 @dataclass(frozen=True)
 class Target:
-    """Where a table is to go back to: the log version ``version``, whose live files have the
-    digest ``files``; None empties it. An emptied table is made as ``definition`` and ``schema``
-    (Delta's JSON) say. ``keep`` leaves a table its rows and takes away its place: it is of no
-    declaration any more, and has absorbed nothing."""
+    """What a table is given: the files and the state of the log version ``version``, whose live
+    files have the digest ``files``; None empties it. ``rebuilt`` is the folder of the log where
+    that is not the table's own, but that of its rebuild. ``keep`` leaves a table its rows and takes
+    away its place: it is of no declaration any more, and has absorbed nothing."""
 
     version: int | None = None
     files: str = NO_FILES
-    definition: str | None = None
-    schema: str | None = None
     keep: bool = False
+    rebuilt: str | None = None
 
 
 @dataclass(frozen=True)
@@ -86,23 +86,23 @@ class Resets:
     """The last intent of a pipeline, as its bronze table tells it."""
 
     def __init__(self, bronze: Table) -> None:
-        self._bronze = bronze
+        self.bronze = bronze
         self._read: tuple[int, Intent | None] = 0, None
 
     @property
     def intent(self) -> Intent | None:
         """None if no table was ever reset, or all that were are known to be done."""
-        version = self._bronze.refresh().reset_commit
+        version = self.bronze.refresh().reset_commit
         if version != self._read[0]:
             self._read = version, self._intent_at(version)
         return self._read[1]
 
     def _intent_at(self, version: int) -> Intent | None:
         try:
-            commit = read_commit(self._bronze.storage, version)
+            commit = read_commit(self.bronze.storage, version)
         except LogGapError:
             # Maintenance lets go of an intent when every table has done what it asks for.
-            if log_folder(self._bronze.storage).is_trimmed(version):
+            if log_folder(self.bronze.storage).is_trimmed(version):
                 return None
             raise
         return Intent.of(commit.state) if commit else None
@@ -118,7 +118,7 @@ class Resets:
 
     def _open_at(self, generation: int) -> Intent | None:
         """What everybody has carried out need not be read, and may be damaged."""
-        return self.intent if generation < self._bronze.refresh().generation else None
+        return self.intent if generation < self.bronze.refresh().generation else None
 
     def carry_out(self, tables: Iterable[Table], now: datetime) -> None:
         """Reset those of some fenced tables that the intent names and that are not done.
@@ -212,19 +212,26 @@ def _back(table: Table, held: State, target: Target) -> _Back:
         return _Back(State(kind="reset", origin=table.handle.version()))
     now = {file.path: file for file in live_files(table.handle)}
     if target.version is None:
-        definition = target.definition or held.definition
-        state = State(kind="reset", definition=definition, changed_at=held.changed_at)
-        schema = _changed(table, Schema.from_json(target.schema)) if target.schema else None
-        return _Back(state, remove=tuple(now.values()), schema=schema)
-    there = DeltaTable(table.storage.uri(), version=target.version)
+        state = State(kind="reset", definition=held.definition, changed_at=held.changed_at)
+        return _Back(state, remove=tuple(now.values()))
+    source = table.with_log(target.rebuilt) if target.rebuilt else table
+    there = DeltaTable(source.log.uri(), version=target.version)
     then = {file.path: file for file in live_files(there)}
     if digest_of(then.values()) != target.files:
         raise LogGapError(
-            f"{table.storage.uri()}: version {target.version} has not the files that it had",
+            f"{source.log.uri()}: version {target.version} no longer lists the files it recorded",
             remedy=f"see what is damaged: {SEE_DAMAGE}",
         )
-    state = next(lineage(table, target.version)).state
+    state = next(lineage(source, target.version)).state
     state = replace(state, kind="reset", batch={}, reset=None, origin=target.version)
+    if target.rebuilt:
+        # The log of the rebuild goes: this commit stands for all of it.
+        then = {f.path: f for f in with_footers(source, target.version, then.values())}
+        # What it brings is new only where the table had not absorbed it.
+        changed_at = held.changed_at if held.n >= state.n else state.changed_at
+        state = replace(
+            state, origin=None, data_commit=table.handle.version() + 1, changed_at=changed_at
+        )
     if (schema := _changed(table, there.schema())) is not None:
         return _Back(state, tuple(then.values()), tuple(now.values()), schema)
     added = tuple(file for path, file in then.items() if path not in now)

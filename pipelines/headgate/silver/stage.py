@@ -13,7 +13,6 @@ from pyspark.sql.types import StructType
 from headgate.silver.conform import Conforming, silver_type
 from headgate.silver.quarantine import Quarantining, quarantine_type
 from headgate.spec.model import SilverTable, Source
-from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.catching_up import files_of, steps
@@ -21,7 +20,7 @@ from headgate.tables.frames import Rows, arrow_schema, row_type
 from headgate.tables.log import Commit
 from headgate.tables.shape import Shape
 from headgate.tables.staging import Prepared, prepare_together, stage
-from headgate.tables.table import Table
+from headgate.tables.table import TableOf
 
 
 class SilverStage:
@@ -30,8 +29,7 @@ class SilverStage:
     def __init__(
         self,
         spark: SparkSession,
-        storage: Storage,
-        pipeline: str,
+        table: TableOf,
         source: Source,
         tables: Sequence[SilverTable],
     ) -> None:
@@ -39,16 +37,10 @@ class SilverStage:
         self._declared = {t.name: t for t in tables}
         self._conforming = {t.name: Conforming(t, source.record) for t in tables}
         self._quarantining = Quarantining(source)
-        self.bronze = Table(storage, Layout.bronze(source.name), pipeline=pipeline)
-        self.quarantine = Table(storage, Layout.quarantine(source.name), pipeline=pipeline)
-        self.silver = {
-            t.name: Table(storage, Layout.silver(t.name), pipeline=pipeline) for t in tables
-        }
+        self.bronze = table(Layout.bronze(source.name)).reader()
+        self.quarantine = table(Layout.quarantine(source.name))
+        self.silver = {t.name: table(Layout.silver(t.name)) for t in tables}
         self._bronze_rows = Rows(spark, self.bronze)
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        return (self.quarantine, *self.silver.values())
 
     def type_of(self, name: str) -> StructType:
         """The row type that is declared of a silver table."""
@@ -73,7 +65,7 @@ class SilverStage:
         Raises CommitRefusedError, FencedError or LogGapError.
         """
         at = {name: table.refresh().n for name, table in self.silver.items()}
-        front = max(at.values())
+        front = max(at.values(), default=0)
         for n in sorted(set(at.values()), reverse=True):
             names = [name for name in at if at[name] == n]
             ahead = self._ahead(n, stops)
@@ -85,10 +77,9 @@ class SilverStage:
             yield from steps(self.bronze, n, stop)
             n = max(n, stop)
 
-    @property
-    def n(self) -> int:
-        """Where the table is that is furthest behind."""
-        return min(table.refresh().n for table in self.silver.values())
+    def has_absorbed(self, n: int) -> bool:
+        """Whether every table is at batch ``n`` or beyond."""
+        return all(table.refresh().n >= n for table in self.silver.values())
 
     def _absorb(
         self, names: Sequence[str], group: Sequence[Commit], now: datetime, *, quarantining: bool

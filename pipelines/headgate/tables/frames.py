@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -38,31 +37,32 @@ def arrow_schema(type_: StructType) -> pa.Schema:
 
 class Rows:
     """Reads files of a table that its log names: no listing, no inference. The table must be
-    there at the first read; its columns do not change under a driver. ``unnamed`` are columns that
-    its files have beyond those of its log."""
+    there at the first read. ``unnamed`` are columns that its files have beyond those of its log."""
 
     def __init__(self, spark: SparkSession, table: Table, *unnamed: StructField) -> None:
         self._spark = spark
         self._table = table
         self._unnamed = unnamed
+        self._known: tuple[str, StructType, DataFrameReader] | None = None
 
     def of(self, files: Sequence[DataFile]) -> DataFrame:
         """The rows of some files, partition columns left out. Raises DamagedFileError."""
+        _, stored, reader = self._as_stored()
         if not files:
-            return self._spark.createDataFrame([], self._stored)
+            return self._spark.createDataFrame([], stored)
         storage = self._table.storage
         require_sound(storage, files)
-        return self._reader.parquet(*(literal(storage.uri(f.path)) for f in files))
+        return reader.parquet(*(literal(storage.uri(f.path)) for f in files))
 
-    @cached_property
-    def _stored(self) -> StructType:
-        left_out = self._table.partition_by
-        named = (f for f in row_type(self._table).fields if f.name not in left_out)
-        return StructType([*named, *self._unnamed])
-
-    @cached_property
-    def _reader(self) -> DataFrameReader:
-        return self._spark.read.schema(self._stored)
+    def _as_stored(self) -> tuple[str, StructType, DataFrameReader]:
+        """Made once: a table's columns change under a driver only when a rebuild is published."""
+        shape = self._table.state.shape
+        if self._known is None or self._known[0] != shape:
+            left_out = self._table.partition_by
+            fields = [f for f in row_type(self._table).fields if f.name not in left_out]
+            stored = StructType([*fields, *self._unnamed])
+            self._known = shape, stored, self._spark.read.schema(stored)
+        return self._known
 
 
 @contextmanager

@@ -29,9 +29,9 @@ def lineage(table: Table, version: int | None = None) -> Iterator[Commit]:
     begins = True
     while at is not None and at >= 0:
         try:
-            commit = read_commit(table.storage, at)
+            commit = read_commit(table.log, at)
         except LogGapError:
-            if not begins and log_folder(table.storage).is_trimmed(at):
+            if not begins and log_folder(table.log).is_trimmed(at):
                 return
             raise
         if commit is None:

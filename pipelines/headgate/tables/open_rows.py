@@ -30,7 +30,7 @@ def open_rows(table: Table) -> OpenRows:
     live = partition_files(table.handle, FINAL, False)
     if not live:
         return OpenRows()
-    last = read_commit(table.storage, table.state.data_commit)
+    last = read_commit(table.log, table.state.data_commit)
     written = {file.path: file for file in last.files if not file.is_final} if last else {}
     if all(file.is_ours for file in live):
         return OpenRows(live, tuple(written.get(file.path, file) for file in live))

@@ -8,7 +8,7 @@ ours means that we are a zombie.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -43,11 +43,19 @@ REOPEN_EVERY = 20  # commits on one handle: delta-rs slows down with the log it 
 
 class Table:
     """``path`` is the table's folder in ``storage``, ``name`` how a person calls it; ``app`` is
-    the application id of its transactions, which never contains a path: tables may move."""
+    the application id of its transactions, which never contains a path: tables may move.
 
-    def __init__(self, storage: Storage, path: str, *, pipeline: str) -> None:
-        self._place = (storage, path, pipeline)
+    ``log`` is the folder whose ``_delta_log`` is the table's log: by default ``path``, so that
+    every Delta reader finds it. A table that is rebuilt has its log elsewhere until it is published
+    (``savepoints.rebuilds``); its data files lie in ``path`` from the start.
+    """
+
+    def __init__(
+        self, storage: Storage, path: str, *, pipeline: str, log: str | None = None
+    ) -> None:
+        self._place = (storage, path, pipeline, log)
         self.storage = storage.at(path)
+        self.log = storage.at(log or path)
         self.name = path
         self.app = f"headgate/{pipeline}/{path}"
         self.partition_by = [FINAL] if path.startswith("gold/") else []
@@ -60,10 +68,12 @@ class Table:
     @property
     def exists(self) -> bool:
         """Whether it has a log, whole or not; a crash may leave a folder without one."""
-        there = DeltaTable.is_deltatable(self.storage.uri())
-        return bool(there) or bool(log_folder(self.storage).paths)
+        there = DeltaTable.is_deltatable(self.log.uri())
+        return bool(there) or bool(log_folder(self.log).paths)
 
-    def create(self, schema: pa.Schema, definition: str, *, time_column: str) -> None:
+    def create(
+        self, schema: pa.Schema, definition: str, *, time_column: str, generation: int = 0
+    ) -> None:
         """Make the table if it is not there; its first commit stands at n = 0.
 
         ``time_column`` is the one that files have bounds of. The table has to say so: delta-rs
@@ -73,10 +83,10 @@ class Table:
             return
         columns = Schema.from_arrow(schema)
         shape = shape_of(columns.to_json(), self.partition_by)
-        state = State(definition=definition, files=NO_FILES, shape=shape)
+        state = State(generation=generation, definition=definition, files=NO_FILES, shape=shape)
         try:
             DeltaTable.create(
-                self.storage.uri(),
+                self.log.uri(),
                 schema=columns,
                 mode="ignore",
                 partition_by=self.partition_by,
@@ -90,8 +100,13 @@ class Table:
 
     def reader(self) -> Table:
         """Another view of the table for another thread; it holds no epoch and must not write."""
-        storage, path, pipeline = self._place
-        return Table(storage, path, pipeline=pipeline)
+        storage, path, pipeline, log = self._place
+        return Table(storage, path, pipeline=pipeline, log=log)
+
+    def with_log(self, log: str) -> Table:
+        """As ``reader``, of the log in another folder."""
+        storage, path, pipeline, _ = self._place
+        return Table(storage, path, pipeline=pipeline, log=log)
 
     @property
     def handle(self) -> DeltaTable:
@@ -115,9 +130,9 @@ class Table:
         try:
             self._update()
         except TableNotFoundError as error:
-            if log_folder(self.storage).paths:
+            if log_folder(self.log).paths:
                 raise self._damaged(f"the table's log cannot be read: {error}") from error
-            raise FileNotFoundError(self.storage.uri()) from error
+            raise FileNotFoundError(self.log.uri()) from error
         except DeltaError as error:
             why = str(error).partition(":")[2].strip().splitlines()[0][:200]
             raise self._damaged(f"the table's log cannot be read: {why}") from error
@@ -132,21 +147,21 @@ class Table:
 
     def _update(self) -> None:
         if self._handle is None or self._commits >= REOPEN_EVERY or self._is_trimmed_away():
-            self._handle = DeltaTable(self.storage.uri())
+            self._handle = DeltaTable(self.log.uri())
             self._commits = 0
-        elif has_entry(self.storage, self._handle.version() + 1):
+        elif has_entry(self.log, self._handle.version() + 1):
             self._handle.update_incremental()
 
     def _damaged(self, what: str) -> LogGapError:
         return LogGapError(
-            f"{self.storage.uri()}: {what}",
+            f"{self.log.uri()}: {what}",
             remedy=f"see what is damaged: {SEE_DAMAGE}",
         )
 
     def _is_trimmed_away(self) -> bool:
         """Whether the log has lost the handle's version: one that follows may have gone with it,
         and would never be seen."""
-        return not has_entry(self.storage, self.handle.version())
+        return not has_entry(self.log, self.handle.version())
 
     def _state_at(self, version: int) -> State:
         """The state of exactly the handle's version: what a handle's history tells may be newer."""
@@ -156,13 +171,13 @@ class Table:
 
     def _read_state(self, version: int) -> State:
         for earlier in range(version, max(version - FOREIGN_COMMITS, 0) - 1, -1):
-            commit = read_commit(self.storage, earlier)
+            commit = read_commit(self.log, earlier)
             if commit is not None:
                 self._foreign = earlier < version
                 return commit.state
         raise CommitRefusedError(
             f"{self.name}: the last commits were not made by Headgate; it must be the only writer",
-            remedy=f"look at the table's history: {self.storage.uri('_delta_log')}",
+            remedy=f"look at the table's history: {self.log.uri('_delta_log')}",
         )
 
     def fence(self, epoch: int) -> State:
@@ -246,11 +261,11 @@ class Table:
         except CommitFailedError as error:
             raise self._refused(state, error) from error
         except DeltaError as error:
-            if last_checkpoint(self.storage) > version:
+            if last_checkpoint(self.log) > version:
                 raise self._refused(state, error) from error
             raise
         # Where entries were trimmed, a log has room for a commit that comes too late.
-        if last_checkpoint(self.storage) > version + 1:
+        if last_checkpoint(self.log) > version + 1:
             raise self._refused(state, "the log has gone on behind a checkpoint")
         self._commits += 1
         failpoint(f"{self.name.partition('/')[0]}.committed")
@@ -262,3 +277,7 @@ class Table:
             "written to the table",
             remedy="nothing is lost: start again, or let the other driver go on",
         )
+
+
+TableOf = Callable[[str], Table]
+"""The table of a path: the living one, or its rebuild."""

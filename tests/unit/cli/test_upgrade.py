@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +23,7 @@ from headgate.supervision.local import NotAliveError
 from headgate.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import DECLARATION, SCHEMAS, Lake
-from tests.unit.savepoints.conftest import NOW
+from tests.unit.savepoints.conftest import NOW, begin
 
 OfLake = tuple[str, str, str]
 EVERYTHING = ("bronze/events", "silver/good", "gold/per_minute")
@@ -115,17 +116,15 @@ def test_a_batch_that_bronze_had_is_waited_for_unless_it_takes_in_none(
     code: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Bronze is empty after the launch, as it is until everything is read again."""
+    """Nothing of the rebuild is there after the launch, as until everything is read again."""
     jobs.rebuilt, jobs.states = EVERYTHING, [state]
     monkeypatch.setattr("headgate.cli.upkeep.restoring.restore_in_place", lambda *_, **__: None)
 
-    def empty(layout: Layout, *_: object) -> int:
-        table = Table(layout.storage, "bronze/events", pipeline="tiny")
-        table.fence(9)
-        intend(table, {}, NOW, why="a test", reread=Target())
+    def launch(*_: object) -> int:
+        begin(lake, EVERYTHING)
         return 1
 
-    monkeypatch.setattr(local, "launch", empty)
+    monkeypatch.setattr(local, "launch", launch)
     jobs.declaration = ""
     ended, _, told = ask("upgrade", *of_lake, *impatient, "--json")
     assert ended == code
@@ -242,7 +241,8 @@ def test_the_deployed_declaration_is_printed_as_it_was_written(
     assert document["digest"] == load(Path(deployed[0])).digest
 
 
-def test_one_that_is_not_kept_is_not_there(ask: Ask, of_lake: OfLake, empty_lake: Lake) -> None:
-    code, out, told = ask("plan", *of_lake, "--deployed")
+def test_one_that_is_not_kept_is_not_there(ask: Ask, deployed: OfLake, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "lake" / "tiny" / "_headgate" / "declarations")
+    code, out, told = ask("plan", *deployed, "--deployed")
     assert (code, out) == (1, "")
     assert "no declaration is kept" in told

@@ -20,8 +20,8 @@ SCHEMA = pa.schema([("time", pa.timestamp("us", "UTC")), ("final", pa.bool_())])
 
 @dataclass
 class Tables:
-    """``medallion`` has tables where a Medallion has stages with tables; ``refreshed`` counts how
-    often the paths of its tables were looked at."""
+    """``medallion`` has the tables of a Medallion and no stages; ``refreshed`` counts how often the
+    paths of its tables were looked at."""
 
     layout: Layout
     medallion: Any
@@ -42,10 +42,11 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tables:
         made.create(SCHEMA, "digest", time_column="time")
         return made
 
+    made = {path: table(path) for path in ("bronze/b", "silver/s", "gold/one", "gold/two")}
     medallion = SimpleNamespace(
-        bronze=SimpleNamespace(table=table("bronze/b")),
-        silver=SimpleNamespace(silver={"s": table("silver/s")}),
-        gold={name: SimpleNamespace(gold=table(f"gold/{name}")) for name in ("one", "two")},
+        pipeline=SimpleNamespace(silver=["s"], gold=["one", "two"]),
+        bronze=SimpleNamespace(table=made["bronze/b"]),
+        table=made.__getitem__,
     )
     refreshed: Counter[str] = Counter()
     refresh = Table.refresh

@@ -86,7 +86,8 @@ class Lake:
         parts = ["final"] if path.startswith("gold/") else []
         table = Table(self.layout.storage, path, pipeline="tiny")
         schema = pa.schema([*SCHEMAS[path], *((p, pa.bool_()) for p in parts)])
-        table.create(schema, "digest", time_column="time")
+        definition = self.pipeline.definitions.get(path, "digest")
+        table.create(schema, definition, time_column="time")
         return table
 
     def commit(self, path: str, n: int, rows: Rows, counts: Mapping[str, int]) -> None:

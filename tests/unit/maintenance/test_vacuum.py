@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
@@ -18,6 +20,7 @@ from headgate.maintenance.vacuum import list_files, plan
 from headgate.maintenance.work import compact, vacuum_tables
 from headgate.savepoints.clone import clone
 from headgate.savepoints.errors import ResetOpenError
+from headgate.savepoints.rebuilds import DOCUMENT
 from headgate.savepoints.resets import Resets, Target, intend
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
@@ -25,9 +28,11 @@ from headgate.savepoints.store import delete
 from headgate.savepoints.verify import verify
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
+from headgate.tables.arrow import stage_arrow
 from headgate.tables.cut import tables_of
 from headgate.tables.errors import FencedError, LogGapError
 from headgate.tables.history import batches
+from headgate.tables.live_files import live_files
 from headgate.tables.log_folder import log_folder
 from headgate.tables.table import Table
 from tests.unit.ledger.conftest import NOON, SCHEMAS, Lake, bronze, silver
@@ -43,7 +48,7 @@ from tests.unit.maintenance.conftest import (
     owned,
     vacuumed,
 )
-from tests.unit.savepoints.conftest import add_batch, take
+from tests.unit.savepoints.conftest import add_batch, begin, take
 
 
 @pytest.fixture(autouse=True)
@@ -270,6 +275,27 @@ def test_a_table_that_is_built_anew_reads_what_is_left(fill: Fill) -> None:
     compacted(lake)
     vacuumed(lake)
     assert all(upstream.storage.exists(f.path) for f in files)
+
+
+def test_a_rebuild_keeps_its_files_and_the_batches_that_it_has_to_read(fill: Fill) -> None:
+    """It stands at batch 2: nothing is merged across that, and its files stay, in no table yet."""
+    lake = fill(6)
+    rebuild = begin(lake, ("late/per_minute", "gold/per_minute"))
+    rebuilt = rebuild.table(lake.layout, "tiny", "gold/per_minute")
+    rows_ = pa.Table.from_pylist([{"events": 1, "time": NOON}], lake._schema("gold/per_minute"))
+    state = rebuilt.refresh().absorbing(2, NOON)
+    (file,) = stage_arrow(rebuilt, state, rows_, time_column="time")
+    rebuilt.commit(state, [replace(file, partition={"final": "true"})])
+    compacted(lake)
+    live = live_files(table(lake, "silver/good").handle)
+    assert not any(each.is_across(2) for each in live)
+    report = vacuumed(lake, now=datetime.now(UTC) + TOMORROW)
+    assert rebuilt.storage.exists(file.path)
+    assert report["gold/per_minute"].kept["rebuilt"].files == 1
+    assert batches(table(lake, "silver/good"), 2, 6)
+    lake.layout.storage.remove(DOCUMENT)
+    vacuumed(lake, now=datetime.now(UTC) + TOMORROW)
+    assert not rebuilt.storage.exists(file.path)
 
 
 def test_nothing_is_touched_while_a_reset_is_open(fill: Fill) -> None:

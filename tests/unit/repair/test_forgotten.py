@@ -21,8 +21,7 @@ def reset_and_forget(lake: Lake, *, files: int) -> None:
     """One gold table is built anew, ``files`` batches follow, and the entry that asked for it goes
     bad behind a checkpoint of every log."""
     bronze = lake.tables[BRONZE]
-    definition = lake.pipeline.definitions[GOLD[0]]
-    intend(bronze, {GOLD[0]: Target(definition=definition)}, NOW, why="asked for by hand")
+    intend(bronze, {GOLD[0]: Target()}, NOW, why="asked for by hand")
     asked = bronze.refresh().reset_commit
     lake.carry_out()
     lake.open()

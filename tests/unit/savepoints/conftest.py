@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from headgate.savepoints.rebuilds import FOLDER, Rebuild, record
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import create
 from headgate.spec.load import load
+from headgate.tables.table import Table
 from tests.unit.ledger.conftest import DECLARATION, NOON, Lake, bronze, late, silver
 
 NOW = datetime(2026, 5, 4, 13, tzinfo=UTC)
@@ -42,3 +46,16 @@ def add_batch(lake: Lake, n: int) -> None:
 
 def take(lake: Lake, minutes: int = 0) -> Savepoint:
     return create(lake.layout, lake.pipeline, NOW + timedelta(minutes=minutes))
+
+
+def begin(lake: Lake, paths: Iterable[str]) -> Rebuild:
+    """A rebuild of some tables that has not absorbed anything yet."""
+    generation = Table(lake.layout.storage, "bronze/events", pipeline="tiny").refresh().generation
+    definitions = {path: lake.pipeline.definitions[path] for path in paths}
+    rebuild = Rebuild(f"{FOLDER}/7", generation + 1, definitions, "asked for by hand", NOW)
+    for path, definition in definitions.items():
+        schema = pa.schema(lake._tables[path].handle.schema().to_arrow())
+        table = rebuild.table(lake.layout, "tiny", path)
+        table.create(schema, definition, time_column="time", generation=generation + 1)
+    record(lake.layout, rebuild)
+    return rebuild

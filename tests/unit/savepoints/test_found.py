@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
 from headgate.jobs.medallion import Medallion
-from headgate.jobs.rebuilding import rebuild
+from headgate.jobs.stages import Stages
 from headgate.savepoints.errors import SavepointError
+from headgate.savepoints.rebuilds import publish
 from headgate.savepoints.resets import Resets, intend
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
@@ -22,10 +22,11 @@ from headgate.tables.cut import tables_of
 from headgate.tables.history import batches
 from headgate.tables.table import Table
 from tests.unit.ledger.conftest import SCHEMAS, Lake, bronze, silver
-from tests.unit.savepoints.conftest import NOW, add_batch, take
+from tests.unit.savepoints.conftest import NOW, add_batch, begin, take
 
 BRONZE, QUARANTINE, SILVER = "bronze/events", "quarantine/events", "silver/good"
 LATE, GOLD = "late/per_minute", "gold/per_minute"
+FILES = "_headgate/files/events"
 
 
 def tables(lake: Lake, epoch: int = 0) -> dict[str, Table]:
@@ -122,12 +123,12 @@ def job_of_silver(lake: Lake) -> Medallion:
     """Silver's own job as far as its tables go, without Spark."""
     own = tables(lake)
     job: Any = Medallion.__new__(Medallion)
-    stage = SimpleNamespace(
-        tables=(own[QUARANTINE], own[SILVER]), catch_up=lambda *_: None, n=own[SILVER].refresh().n
-    )
-    job.layers, job.publications, job.files_log, job.gold = ("silver",), (), None, {}
-    job.bronze = SimpleNamespace(table=own[BRONZE])
-    job.silver, job.resets = stage, Resets(own[BRONZE])
+    stages: Any = Stages.__new__(Stages)
+    stages.bronze, stages.gold = own[BRONZE].reader(), {}
+    stages.silver = SimpleNamespace(catch_up=lambda *_: None, has_absorbed=lambda _: True)
+    job.layers, job.publications, job.files_log = ("silver",), (), None
+    job.pipeline, job.rebuild, job._rebuilt = lake.pipeline, None, None
+    job._living, job._fed, job.resets = own, stages, Resets(own[BRONZE])
     job.create = job.require_declared = lambda: None
     return cast(Medallion, job)
 
@@ -187,15 +188,9 @@ def test_a_table_that_is_not_declared_goes_with_the_bronze_it_was_built_from(lak
     old.create(lake._schema(SILVER), "digest", time_column="time")
     old.commit(old.refresh().absorbing(2, NOW))
     seen = tables(lake, 7)
-    schemas = {p: pa.schema(seen[p].handle.schema().to_arrow()) for p in SCHEMAS}
-    shapes = [SimpleNamespace(table=seen[p], schema=schema) for p, schema in schemas.items()]
-    job = SimpleNamespace(
-        pipeline=lake.pipeline,
-        shapes=lambda: shapes,
-        bronze=SimpleNamespace(table=seen[BRONZE]),
-        resets=Resets(seen[BRONZE]),
-        owned=lambda: [table for table in seen.values() if table.name in SCHEMAS],
-    )
-    rebuild(cast(Medallion, job), lake.layout, [BRONZE], NOW, "asked for by hand")
+    rebuild = begin(lake, SCHEMAS.keys() - {FILES})
+    resets = Resets(seen[BRONZE])
+    assert publish(lake.layout, lake.pipeline, rebuild, resets, NOW)
+    resets.carry_out(seen.values(), NOW)
     assert seen[BRONZE].refresh().n == seen[SILVER].refresh().n == 0
     assert seen[path].refresh().n == 0

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import Schema
 
 from headgate.savepoints.resets import Resets, Target, intend
 from headgate.storage.files import Storage
@@ -91,18 +90,33 @@ def test_carrying_out_again_does_nothing(tables: dict[str, Table]) -> None:
     assert silver.refresh().n == 3
 
 
-def test_an_emptied_table_takes_a_new_schema(tables: dict[str, Table]) -> None:
+def test_a_rebuild_takes_the_place_of_a_table_in_one_commit(
+    tables: dict[str, Table], tmp_path: Path
+) -> None:
+    """With another schema; and the way back to before it."""
     bronze, silver = tables.values()
-    schema = Schema.from_arrow(pa.schema([("other", pa.string())]))
-    target = Target(definition="new", schema=schema.to_json())
-    before = version_of(silver, 5)
+    before, log = version_of(silver, 5), "_headgate/rebuild/7/silver/s"
+    rebuilt = Table(Storage(str(tmp_path)), "silver/s", pipeline="p", log=log)
+    schema = pa.schema([("other", pa.string())])
+    rebuilt.create(schema, "new", time_column="other", generation=1)
+    for n in (2, 4, 5):
+        absorb(rebuilt, n)
+    assert (silver.refresh().definition, len(paths(silver))) == ("digest", 5)
+    newest = version_of(rebuilt, 4)
+    target = replace(newest, rebuilt=log)
     intend(bronze, {silver.name: target}, NOON, why="a test")
     Resets(bronze).carry_out([silver], NOON)
     state = silver.refresh()
-    assert (state.n, state.definition, state.total) == (0, "new", {})
-    assert paths(silver) == set()
+    assert (state.n, state.definition, state.total, state.generation) == (4, "new", {"rows": 2}, 1)
+    assert state.data_commit == silver.handle.version()
+    assert paths(silver) == {"data/1-2-2.parquet", "data/1-4-4.parquet"}
     assert [f.name for f in silver.handle.schema().fields] == ["other"]
     silver.require_intact()
+    absorb(silver, 5)
+    assert [sorted(f.path for f in b.files) for b in batches(silver, 0, 5)] == [
+        ["data/1-2-2.parquet", "data/1-4-4.parquet"],
+        ["data/1-5-5.parquet"],
+    ]
     intend(bronze, {silver.name: before}, NOON, why="back again")
     Resets(bronze).carry_out([silver], NOON)
     assert silver.refresh().definition == "digest"
@@ -145,7 +159,7 @@ def test_a_version_that_is_not_what_it_was_is_refused(tables: dict[str, Table]) 
     bronze, silver = tables.values()
     wrong = replace(version_of(silver, 2), files="0" * 31 + "1")
     intend(bronze, {silver.name: wrong}, NOON, why="a test")
-    with pytest.raises(LogGapError, match="has not the files that it had"):
+    with pytest.raises(LogGapError, match="no longer lists the files it recorded"):
         Resets(bronze).carry_out([silver], NOON)
     assert silver.refresh().n == 5
 

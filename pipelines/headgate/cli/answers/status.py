@@ -13,6 +13,7 @@ from headgate.cli.answers import elsewhere
 from headgate.cli.answers.backlogs import advice_for, partitions_table, waiting_for
 from headgate.cli.answers.checkpoints import as_dict, show
 from headgate.cli.answers.freshness import freshness_told
+from headgate.cli.answers.rebuilding import in_words, rebuilding
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.storage.failure import Failure, last_failure
@@ -75,6 +76,7 @@ def status(
                 "jobs": [_as_dict(job, declared) for job in jobs],
                 "elsewhere": others_told,
                 "freshness": fresh,
+                "rebuilding": rebuilding(layout, declared),
                 "reset": restored and restored.document() | {"generation": restored.generation},
                 **({"checkpoint": as_dict(found)} if found else {}),
             }
@@ -84,6 +86,8 @@ def status(
             _show(declared.name, jobs, now, ended)
             console().print(words, markup=False, soft_wrap=True)
             _remark(declared, jobs, paused, root)
+            for step in rebuilding(layout, declared):
+                console().print(in_words(step), markup=False, soft_wrap=True)
             if restored is not None:
                 said = f"generation {restored.generation} since {restored.at:%F %T}Z"
                 console().print(f"{said}: {restored.why}", markup=False, soft_wrap=True)

@@ -12,6 +12,7 @@ import typer
 
 from headgate.cli import declaration, exit_codes
 from headgate.cli.answers.ledger import show_ledger
+from headgate.cli.answers.rebuilding import rebuilding
 from headgate.cli.life.driving import require_machine
 from headgate.cli.life.folders import look_at_landing, make_root
 from headgate.cli.life.pausing import look_at_pause
@@ -53,7 +54,7 @@ def run(
     from_savepoint: FromSavepoint = None,
     full_refresh: Annotated[
         list[str] | None,
-        typer.Option("--full-refresh", metavar="TABLE", help="Build this one anew: gold.NAME."),
+        typer.Option("--full-refresh", metavar="TABLE", help="Rebuild this one: gold.NAME."),
     ] = None,
     apply: Annotated[bool, typer.Option("--apply", hidden=True)] = False,
     declared_as: Annotated[str | None, typer.Option("--declared-as", hidden=True)] = None,
@@ -142,6 +143,9 @@ def _drive_layers(
         taking = {"take_over": options["take_over"]}
         _drive(declared, layout, root, LAYERS, taking, anew, only_open=True)
     run_layers(declared, layout, root, declared_as=declared_as, **options)
+    if options["once"] and rebuilding(layout, declared):
+        # Bronze's job, which publishes a rebuild, has ended before gold's.
+        _drive(declared, layout, root, LAYERS, {"once": True}, NOTHING, only_open=True)
 
 
 def _drive(

@@ -12,6 +12,7 @@ import typer
 
 from headgate.cli import declaration, exit_codes
 from headgate.cli.answers.plan import MEANINGS, as_dict, show
+from headgate.cli.answers.rebuilding import in_words, rebuilding
 from headgate.cli.life.screen import Say, waiting
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import print_json
@@ -49,14 +50,19 @@ def upgrade(
     pipeline: PipelineName,
     patience: Annotated[
         float,
-        typer.Option("--patience", metavar="SECONDS", help="Progress is waited for so long."),
+        typer.Option(
+            "--patience",
+            metavar="SECONDS",
+            help="Wait so long for progress, and for a rebuild to be done.",
+        ),
     ] = 180.0,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
     """Put a changed declaration to work, with a way back.
 
-    Stops the pipeline, takes a savepoint, builds anew what has to be, starts it again.
+    Stops the pipeline, takes a savepoint, starts it again. What has to be rebuilt is built beside
+    the living tables: readers see the old rows until it is done.
 
     If the new one makes no progress, the savepoint is restored and the old one started again. A
     pipeline that did not run before is stopped again afterwards.
@@ -94,7 +100,7 @@ def upgrade(
         if not ended:
             say("stopping again: it did not run before")
             local.stop(layout)
-    _tell(declared, found, savepoint, root, json=json, runs=bool(ended))
+    _tell(layout, declared, found, savepoint, root, json=json, runs=bool(ended))
 
 
 def _saved(layout: Layout, declared: Pipeline, *, stopped: bool) -> Savepoint:
@@ -120,8 +126,8 @@ def _require_possible(found: Deployment, declared: Pipeline, root: str) -> None:
 def _await_progress(
     layout: Layout, declared: Pipeline, found: Deployment, patience: float, say: Say, *, had: int
 ) -> None:
-    """Until what is built anew has absorbed a batch and no job has ended. ``had`` is the batch at
-    which bronze was before. Raises UpgradeError."""
+    """Until the rebuild is published, or ``patience`` is over and it has absorbed a batch at least.
+    ``had`` is the batch at which bronze was before. Raises UpgradeError, also if a job ended."""
     from headgate.supervision.job_state import overall, probe
 
     deadline = time.monotonic() + patience
@@ -134,8 +140,11 @@ def _await_progress(
         behind = _behind(layout, declared, found, had=0 if paused else had)
         # A job that has been silent for a while, as on a busy machine, may have progress to show.
         if not behind and state != "stale":
-            return
-        if time.monotonic() > deadline:
+            steps = rebuilding(layout, declared)
+            if not steps or paused or time.monotonic() > deadline:
+                return
+            say(in_words(steps[0]))
+        elif time.monotonic() > deadline:
             if state == "stale":
                 raise UpgradeError("its job is stale", pipeline_command("logs"))
             said = f"no progress in {patience:.0f} s: {', '.join(behind)}"
@@ -144,14 +153,22 @@ def _await_progress(
 
 
 def _behind(layout: Layout, declared: Pipeline, found: Deployment, *, had: int) -> list[str]:
-    """The tables that are built anew and have not absorbed a batch, though there is one."""
+    """The tables that are rebuilt and have not absorbed a batch, though there is one; those of
+    which no rebuild was begun."""
+    from headgate.savepoints.rebuilds import continued
     from headgate.tables.cut import cut
 
     at = cut(layout, declared)
-    anew = found.to_rebuild()
-    if at.bronze.table.name in anew and at.bronze.n == 0 and had > 0:
-        return [at.bronze.table.name]
-    return [table for table in anew if at.tables[table].n < min(1, at.bronze.n)]
+    rebuild = continued(layout, declared, at.bronze.state.generation)
+    if rebuild is None:  # not begun, or published
+        made_as = {path: at.tables[path].state.definition for path in found.to_rebuild()}
+        return [path for path, digest in made_as.items() if digest != declared.definitions[path]]
+    reached = {step.table: step.n for step in rebuild.steps(layout, declared.name)}
+    bronze = at.bronze.table.name
+    if reached.get(bronze) == 0 and had > 0:
+        return [bronze]
+    upto = reached.get(bronze, at.bronze.n)
+    return [path for path in found.to_rebuild() if reached.get(path, 0) < min(1, upto)]
 
 
 def _roll_back(
@@ -215,6 +232,7 @@ def _put_back(declared: Pipeline, root: str) -> str:
 
 
 def _tell(
+    layout: Layout,
     declared: Pipeline,
     found: Deployment,
     savepoint: Savepoint,
@@ -225,7 +243,9 @@ def _tell(
 ) -> None:
     if json:
         done = {"pipeline": declared.name, "savepoint": savepoint.id, "deployed": as_dict(found)}
-        print_json(done | {"running": runs})
+        print_json(done | {"running": runs, "rebuilding": rebuilding(layout, declared)})
         return
     print(f"{declared.name}: upgraded; the way back is savepoint {savepoint.id}")
+    for step in rebuilding(layout, declared):
+        print(in_words(step))
     print(command("status" if runs else "run", str(declared.file), root))

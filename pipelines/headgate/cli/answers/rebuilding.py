@@ -1,0 +1,40 @@
+"""What is said of tables that are being rebuilt beside the living ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headgate.storage.layout import Layout
+
+if TYPE_CHECKING:
+    from headgate.spec.model import Pipeline
+
+
+def rebuilding(layout: Layout, declared: Pipeline) -> list[dict[str, Any]]:
+    """``table``, the batch ``n`` that its rebuild has absorbed, and the batch ``upto`` that bronze
+    is at: of each silver and gold table that is being rebuilt; none where nothing is."""
+    from headgate.savepoints.rebuilds import begun
+    from headgate.tables.table import Table
+
+    bronze = Table(layout.storage, Layout.bronze(declared.source.name), pipeline=declared.name)
+    if not bronze.exists:
+        return []
+    held = bronze.refresh()
+    rebuild = begun(layout, held.generation)
+    if rebuild is None:
+        return []
+    steps = list(rebuild.steps(layout, declared.name))
+    # Where bronze itself is rebuilt, its batches are numbered anew.
+    upto = next((step.n for step in steps if step.table == bronze.name), held.n)
+    return [
+        {"table": step.table, "n": step.n, "upto": upto}
+        for step in steps
+        if step.table != bronze.name
+    ]
+
+
+def in_words(step: dict[str, Any]) -> str:
+    return (
+        f"{step['table']} is being rebuilt: batch {step['n']:,} of {step['upto']:,}; readers see "
+        "the old rows until it is done"
+    )

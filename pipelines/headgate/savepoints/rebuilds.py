@@ -1,0 +1,202 @@
+"""Rebuilds: tables that are built beside the living ones and take their place in one commit.
+
+A rebuilt table writes its data files into the folder of the living table, and its Delta log into a
+folder of its own. Readers follow the living log, so they see the old rows until the rebuild has
+absorbed as many batches as the living table. Then a reset gives the living table exactly the files
+and the state of the rebuild (``savepoints.resets``). What was begun is one document: a driver that
+is killed goes on with it, and without the document there is no rebuild.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from deltalake.exceptions import DeltaError
+
+from headgate.failpoints import failpoint
+from headgate.savepoints.resets import Resets, Target, intend
+from headgate.savepoints.undeclared import left_behind, undeclared
+from headgate.spec.model import Pipeline
+from headgate.storage.documents import read_document, write_document
+from headgate.storage.layout import CONTROL, TABLE_FOLDERS, Layout
+from headgate.tables.errors import LogGapError
+from headgate.tables.history import lineage
+from headgate.tables.live_files import live_paths
+from headgate.tables.state import State
+from headgate.tables.table import Table
+
+DOCUMENT = Layout.document("rebuild")
+FOLDER = f"{CONTROL}/rebuild"
+
+
+@dataclass(frozen=True)
+class Step:
+    """The batch up to which the rebuild of a table is done."""
+
+    table: str
+    n: int
+
+
+@dataclass(frozen=True)
+class Rebuild:
+    """``tables`` has the definitions of the tables that are rebuilt, by their paths; ``generation``
+    is the one that they get when they are published; their logs lie under ``folder``."""
+
+    folder: str
+    generation: int
+    tables: Mapping[str, str]
+    why: str
+    at: datetime
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "folder": self.folder,
+            "generation": self.generation,
+            "tables": dict(self.tables),
+            "why": self.why,
+            "at": self.at.isoformat(),
+        }
+
+    def table(self, layout: Layout, pipeline: str, path: str) -> Table:
+        """The rebuild of a table."""
+        return Table(layout.storage, path, pipeline=pipeline, log=f"{self.folder}/{path}")
+
+    def steps(self, layout: Layout, pipeline: str) -> Iterator[Step]:
+        """How far the tables are that have a commit at every step."""
+        for path in reversed(self.in_order()):
+            if not _is_side(path):
+                table = self.table(layout, pipeline, path)
+                yield Step(path, table.refresh().n if table.exists else 0)
+
+    def in_order(self) -> tuple[str, ...]:
+        """The paths, each table before those that feed it."""
+        kinds = [*reversed(TABLE_FOLDERS)]
+        return tuple(sorted(self.tables, key=lambda path: kinds.index(path.partition("/")[0])))
+
+
+def begun(layout: Layout, generation: int) -> Rebuild | None:
+    """The rebuild that is under way over a bronze table of some generation.
+
+    One that was begun over a lower generation is void: tables were taken back since. Raises
+    DamagedDocumentError.
+    """
+    said = read_document(layout.storage, DOCUMENT)
+    if said is None or said["generation"] <= generation:
+        return None
+    return Rebuild(
+        folder=said["folder"],
+        generation=said["generation"],
+        tables=said["tables"],
+        why=said["why"],
+        at=datetime.fromisoformat(said["at"]),
+    )
+
+
+def continued(layout: Layout, pipeline: Pipeline, generation: int) -> Rebuild | None:
+    """The rebuild under way, if it builds what is declared now."""
+    found = begun(layout, generation)
+    if found is None:
+        return None
+    declared = pipeline.definitions
+    same = all(declared.get(path) == made_as for path, made_as in found.tables.items())
+    return found if same else None
+
+
+def record(layout: Layout, rebuild: Rebuild) -> None:
+    """From here on the rebuild is under way, and any other one is void."""
+    write_document(layout.storage, DOCUMENT, rebuild.document())
+
+
+def remove_void(layout: Layout, keep: Rebuild | None) -> None:
+    """Remove the logs of rebuilds that nobody goes on with. Their data files are left to vacuum."""
+    if keep is None:
+        layout.storage.remove(DOCUMENT)
+    for name in layout.storage.folders(FOLDER):
+        if keep is None or f"{FOLDER}/{name}" != keep.folder:
+            layout.storage.remove(f"{FOLDER}/{name}")
+
+
+def publish(
+    layout: Layout, pipeline: Pipeline, rebuild: Rebuild, resets: Resets, now: datetime
+) -> bool:
+    """Ask for a rebuild to take the place of the living tables, once it has absorbed what they
+    have: one commit on bronze, fenced. Each table then does it in one commit of its own, by
+    ``Resets.carry_out``. Returns whether that was asked for.
+
+    Tables that are built on these and not declared any more lose their place.
+    """
+    asked = targets(layout, pipeline.name, rebuild)
+    if asked is None:
+        return False
+    failpoint("rebuild.ready")
+    bronze = resets.bronze
+    others = undeclared(layout, pipeline)
+    kept = left_behind((table.name for table in others), asked)
+    left = [table for table in others if table.name in kept]
+    for table in left:
+        table.fence(bronze.epoch)
+    reread = asked.pop(bronze.name, None)
+    intend(bronze, asked | kept, now, why=rebuild.why, reread=reread)
+    resets.carry_out(left, now)
+    return True
+
+
+def targets(layout: Layout, pipeline: str, rebuild: Rebuild) -> dict[str, Target] | None:
+    """What a reset gives the tables of a rebuild, once it has absorbed what the living tables have;
+    None before that.
+
+    All silver and gold tables are taken at one batch. They are read from gold up to bronze, so that
+    none is found ahead of the one that feeds it, whatever other jobs do meanwhile.
+    """
+    tables = [rebuild.table(layout, pipeline, path) for path in rebuild.in_order()]
+    seen = {table.name: (table.handle.version(), table.state) for table in tables}
+    n = min(state.n for path, (_, state) in seen.items() if _is_dense(path))
+    found = {}
+    for table in tables:
+        commit = next(c for c in lineage(table, seen[table.name][0]) if c.state.n <= n)
+        if _is_dense(table.name) and commit.state.n < n:
+            return None
+        log = f"{rebuild.folder}/{table.name}"
+        found[table.name] = Target(commit.version, commit.state.files, rebuilt=log)
+    return found if _reaches(layout, pipeline, {p: s for p, (_, s) in seen.items()}, n) else None
+
+
+def _reaches(layout: Layout, pipeline: str, rebuilt: Mapping[str, State], n: int) -> bool:
+    """Whether batch ``n`` of a rebuild has all that readers see in the living tables."""
+
+    def _living(path: str) -> State:
+        return Table(layout.storage, path, pipeline=pipeline).refresh()
+
+    above = next((path for path in rebuilt if path.startswith("bronze/")), None)
+    if above is not None:  # its batches are numbered anew
+        return rebuilt[above].n == n and rebuilt[above].sequence >= _living(above).sequence
+    return all(n >= _living(path).n for path in rebuilt if _is_dense(path))
+
+
+def _is_side(path: str) -> bool:
+    """Whether a table skips the batches that have no rows for it."""
+    return path.startswith(("late/", "quarantine/"))
+
+
+def _is_dense(path: str) -> bool:
+    return path.startswith(("silver/", "gold/"))
+
+
+def files_of(layout: Layout, pipeline: str, generation: int, path: str) -> frozenset[str]:
+    """The data files of a table's rebuild that is under way over bronze's ``generation``. They are
+    in no living table yet, and a vacuum must keep them.
+
+    To be read before the living table: files that are published in between are in one of the two.
+    """
+    rebuild = begun(layout, generation)
+    if rebuild is None or path not in rebuild.tables:
+        return frozenset()
+    try:
+        return live_paths(rebuild.table(layout, pipeline, path).handle)
+    except (DeltaError, LogGapError, OSError):
+        if begun(layout, generation) == rebuild:
+            raise
+        return frozenset()  # it was published or given up meanwhile

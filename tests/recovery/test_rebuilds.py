@@ -1,0 +1,88 @@
+"""Tables that are rebuilt beside the living ones: readers never see less than before, wherever the
+driver dies."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate import failpoints
+from headgate.jobs.anew import Anew
+from headgate.ledger import balance
+from tests.oracle import judge
+from tests.recovery.test_failures import fail_at
+from tests.recovery.test_kills import GOLD
+from tests.support.drivers import PATIENCE
+from tests.support.engine import Engine
+from tests.support.events import readings
+from tests.support.landing import Landing, split
+from tests.support.polling import polled, with_deltalake, with_duckdb
+from tests.support.readings import declare, rules
+from tests.support.spark_reader import polled_by_spark
+from tests.support.tables import differences, state
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.recovery, pytest.mark.spark]
+
+LOOKS = {"deltalake": with_deltalake("events"), "duckdb": with_duckdb("events")}
+# In the order in which a rebuild comes to them; a fence is a commit too.
+PLACES = (
+    "rebuild.recorded",
+    "silver.staged",
+    "silver.committed:7",
+    "gold.staged:2",
+    "rebuild.ready",
+    "reset.intended",
+    "reset.table_done:2",
+)
+
+
+def looked_again(seen: dict[str, list[int]]) -> None:
+    """Until each reader has begun and ended a look."""
+    before = {name: len(found) for name, found in seen.items()}
+
+    def again() -> bool:
+        return all(len(seen[name]) >= looks + 2 for name, looks in before.items())
+
+    wait_until(again, f"a reader looks no more: {before}", PATIENCE)
+
+
+FILES = split(readings(600, seed=5), 4 + len(PLACES))
+
+
+def test_readers_see_the_old_rows_until_the_new_ones_are_complete(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything is rebuilt from bronze, the stream goes on, and the driver dies at every step."""
+    landing = Landing(tmp_path / "landing")
+    landing.write_all(FILES[:3])
+    pipeline, root = declare(tmp_path, landing.folder, gold=GOLD), tmp_path / "root"
+    engine = Engine(spark, pipeline, root)
+    engine.list_new()
+    for end in (1, 2, 3):
+        engine.absorb(end)
+        engine.catch_up()
+    gold, path = root / "readings/gold/sliding", "gold/sliding"
+    with polled_by_spark(gold, "events", tmp_path) as by_spark, polled(gold, LOOKS) as sums:
+        seen = {**sums, "spark": by_spark}
+        anew = Anew(("silver/clean", "silver/strong"))
+        for number, place in enumerate(PLACES, 4):
+            landing.write_all(FILES[number - 1 : number], first=number)
+            fail_at(monkeypatch, place)
+            with pytest.raises(failpoints.FailpointError):
+                Engine(spark, pipeline, root, anew=anew).run_all()
+            anew = Anew()  # what was begun is gone on with
+            looked_again(seen)
+        assert state(root, path)["generation"] == 0
+        landing.write_all(FILES[-1:], first=len(FILES))
+        fail_at(monkeypatch, "")
+        Engine(spark, pipeline, root).run_all()
+        looked_again(seen)
+    assert state(root, path)["generation"] == 1
+    for name, found in seen.items():
+        assert all(0 < before <= after for before, after in pairwise(found)), (name, found)
+    assert differences(root, judge(landing.records(), rules(gold=GOLD))) == {}
+    assert balance(engine.layout, pipeline).balanced

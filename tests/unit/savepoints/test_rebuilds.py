@@ -1,0 +1,138 @@
+"""What is being rebuilt, when it is ready, and what becomes of it where somebody dies or takes the
+tables back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from deltalake import DeltaTable
+
+from headgate.savepoints import rebuilds
+from headgate.savepoints.rebuilds import DOCUMENT, FOLDER, begun, continued, publish, targets
+from headgate.savepoints.resets import Resets
+from headgate.savepoints.restore import restore
+from headgate.savepoints.store import create
+from headgate.storage.documents import DamagedDocumentError
+from headgate.tables.table import Table
+from tests.unit.ledger.conftest import Lake
+from tests.unit.savepoints.conftest import NOW, add_batch, begin, take
+from tests.unit.savepoints.test_found import BRONZE, GOLD, LATE, SILVER, dying, tables
+
+BUILT = (SILVER, LATE, GOLD)
+
+
+def absorb(lake: Lake, n: int, *paths: str, rows: int = 0) -> None:
+    """Let the rebuild of some tables absorb bronze up to a batch. They are empty, which nobody
+    who publishes them looks at."""
+    rebuild = begun(lake.layout, tables(lake)[BRONZE].refresh().generation)
+    assert rebuild is not None
+    for path in paths:
+        table = rebuild.table(lake.layout, "tiny", path)
+        table.epoch = table.refresh().epoch
+        table.commit(table.state.absorbing(n, NOW).counting({"rows": rows}))
+
+
+def count(lake: Lake, path: str) -> int:
+    return int(DeltaTable(lake.layout.storage.uri(path)).to_pyarrow_table().num_rows)
+
+
+def test_it_is_ready_when_it_has_what_the_living_tables_have(lake: Lake) -> None:
+    rebuild = begin(lake, BUILT)
+    assert targets(lake.layout, "tiny", rebuild) is None
+    absorb(lake, 2, SILVER)
+    absorb(lake, 1, LATE, GOLD)
+    assert targets(lake.layout, "tiny", rebuild) is None, "gold has not absorbed batch 2"
+    absorb(lake, 2, GOLD)
+    found = targets(lake.layout, "tiny", rebuild)
+    assert found is not None
+    assert found.keys() == set(BUILT)
+    assert found[LATE].version == 1, "it skips the batches that have no rows for it"
+
+
+def test_all_tables_are_taken_at_one_batch(lake: Lake) -> None:
+    """The jobs of layers go on while bronze's job looks."""
+    rebuild = begin(lake, BUILT)
+    for n in (1, 2, 3):
+        absorb(lake, n, SILVER)
+    absorb(lake, 2, GOLD)
+    absorb(lake, 3, LATE)
+    found = targets(lake.layout, "tiny", rebuild)
+    assert found is not None
+    assert {path: target.version for path, target in found.items()} == {SILVER: 2, LATE: 0, GOLD: 1}
+
+
+def test_tables_that_pass_each_other_are_not_published(lake: Lake) -> None:
+    """Silver took batches 1 to 3 in one step: there is no version of it at batch 2."""
+    rebuild = begin(lake, BUILT)
+    absorb(lake, 3, SILVER)
+    absorb(lake, 2, GOLD)
+    assert targets(lake.layout, "tiny", rebuild) is None
+
+
+def test_bronze_is_published_when_it_has_read_as_far(lake: Lake) -> None:
+    rebuild = begin(lake, (BRONZE, *BUILT, "quarantine/events"))
+    living = tables(lake)[BRONZE]
+    living.epoch = living.refresh().epoch
+    living.commit(living.state.absorbing(3, NOW, offsets={"sequence": 5}))
+    table = rebuild.table(lake.layout, "tiny", BRONZE)
+    table.commit(table.refresh().absorbing(1, NOW, offsets={"sequence": 4}))
+    absorb(lake, 1, SILVER, GOLD)
+    assert targets(lake.layout, "tiny", rebuild) is None
+    table.commit(table.refresh().absorbing(2, NOW, offsets={"sequence": 5}))
+    assert targets(lake.layout, "tiny", rebuild) is None, "silver has not absorbed it"
+    absorb(lake, 2, SILVER, GOLD)
+    assert targets(lake.layout, "tiny", rebuild) is not None
+
+
+def test_whoever_opens_the_tables_next_ends_what_was_asked_for(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rebuild = begin(lake, BUILT)
+    absorb(lake, 2, *BUILT, rows=7)
+    before = count(lake, GOLD)
+    with dying(monkeypatch, "reset.intended"):
+        publish(lake.layout, lake.pipeline, rebuild, Resets(tables(lake, 7)[BRONZE]), NOW)
+    assert count(lake, GOLD) == before > 0
+    seen = tables(lake, 8)
+    resets = Resets(seen[BRONZE])
+    assert [p for p in seen if resets.awaits(seen[p])] == [GOLD, LATE, SILVER]
+    resets.carry_out(seen.values(), NOW)
+    assert {seen[path].refresh().total["rows"] for path in BUILT} == {7}
+    assert begun(lake.layout, seen[BRONZE].refresh().generation) is None
+    assert create(lake.layout, lake.pipeline, NOW).n == 2
+
+
+def test_a_restore_makes_it_void(lake: Lake) -> None:
+    savepoint = take(lake)
+    begin(lake, BUILT)
+    add_batch(lake, 3)
+    restore(lake.layout, lake.pipeline, savepoint, 9, NOW)
+    assert begun(lake.layout, tables(lake)[BRONZE].refresh().generation) is None
+
+
+def test_it_is_not_continued_by_another_declaration(lake: Lake) -> None:
+    rebuild = begin(lake, (LATE, GOLD))
+    assert continued(lake.layout, lake.pipeline, 0) == rebuild
+    definitions = {**lake.pipeline.definitions, GOLD: "another"}
+    assert continued(lake.layout, replace(lake.pipeline, definitions=definitions), 0) is None
+
+
+def test_what_is_void_is_removed_and_what_is_under_way_stays(lake: Lake) -> None:
+    rebuild = begin(lake, (LATE, GOLD))
+    storage = lake.layout.storage
+    other = Table(storage, LATE, pipeline="tiny", log=f"{FOLDER}/3/{LATE}")
+    other.create(lake._schema(LATE), "digest", time_column="time")
+    rebuilds.remove_void(lake.layout, rebuild)
+    assert storage.folders(FOLDER) == ("7",)
+    rebuilds.remove_void(lake.layout, None)
+    assert storage.folders(FOLDER) == ()
+    assert begun(lake.layout, 0) is None
+
+
+def test_a_damaged_document_is_an_error_and_no_rebuild(lake: Lake) -> None:
+    begin(lake, (LATE, GOLD))
+    storage = lake.layout.storage
+    storage.write(DOCUMENT, storage.read(DOCUMENT).replace(b"by hand", b"by mind"))
+    with pytest.raises(DamagedDocumentError, match=r"rebuild\.json"):
+        begun(lake.layout, 0)
