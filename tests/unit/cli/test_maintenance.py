@@ -114,7 +114,7 @@ def test_what_a_job_cannot_do_is_told_as_its_own(
     told = {"error": "a file is damaged", "remedy": "repair it", "exit_code": 5}
     answers(monkeypatch, filled.layout, "fused", **told)
     code, _, err = ask("compact", *of_lake)
-    assert (code, err) == (5, "a file is damaged\nrepair it\n")
+    assert (code, err) == (5, "… merging small files\na file is damaged\nrepair it\n")
 
 
 def test_layers_that_no_job_runs_are_done_here(

@@ -38,9 +38,11 @@ def ledger(
     layout = Layout.of(root, declared.name)
     account, proof = balance(layout, declared), None
     if by_id:
+        from headgate.cli.life.screen import waiting
         from headgate.ledger.by_id import by_id as prove
 
-        proof = prove(layout, declared)
+        with waiting("reading every table"):
+            proof = prove(layout, declared)
     balanced = account.balanced and (proof is None or proof.holds)
     if json:
         document: dict[str, Any] = account.as_dict() | {"balanced": balanced}

@@ -85,7 +85,8 @@ def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     """
     from headgate.standalone import presence
 
-    ended = presence.end(home_under(root))
+    with waiting("ending Airflow and the streams that it started"):
+        ended = presence.end(home_under(root))
     if json:
         print_json({"stopped": ended})
     else:

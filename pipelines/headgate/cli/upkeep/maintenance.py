@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headgate.cli import declaration
+from headgate.cli.life.screen import waiting
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import print_json
 from headgate.cli.upkeep.maintenance_screen import show_compacted, show_vacuumed
@@ -37,7 +38,8 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would go, and 
 def compact(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     """Merge the small files of a pipeline's tables."""
     declared = declaration.load(pipeline)
-    reports = _maintain(declared, Layout.of(root, declared.name), "compact", timedelta())
+    with waiting("merging small files"):
+        reports = _maintain(declared, Layout.of(root, declared.name), "compact", timedelta())
     if json:
         print_json(_document(declared, reports))
     else:
@@ -62,7 +64,8 @@ def vacuum(
     if dry_run:
         reports = _planned(declared, layout, kept)
     else:
-        reports = _maintain(declared, layout, "vacuum", kept)
+        with waiting("looking for what nothing needs"):
+            reports = _maintain(declared, layout, "vacuum", kept)
     if json:
         print_json(_document(declared, reports) | {"dry_run": dry_run})
     else:
