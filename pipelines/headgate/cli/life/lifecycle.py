@@ -128,8 +128,8 @@ def _require_startable(declared: Pipeline, layout: Layout, accept_gap: bool) -> 
     look_at_gap(declared, accept_gap)
     make_root(layout)
     require_landing(declared)
-    require_tables(declared, layout)
     require_machine(declared)
+    require_tables(declared, layout)
 
 
 def _start(
