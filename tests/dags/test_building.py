@@ -141,6 +141,8 @@ def test_what_all_streams_share_is_on_with_headgate_up(
     dags = build_dags(project / "pipelines")
     on = {dag_id for dag_id, dag in dags.items() if dag.is_paused_upon_creation is False}
     assert on == {"shop__control", *(SHARED if of_headgate_up else ())}
+    checks = dags["headgate__health"].get_task("checks")
+    assert checks.retries, "a worker that cannot start a task is no alarm"
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,9 @@ def health(streams: Sequence[Stream], launcher: str, limits: Limits) -> DAG:
         start_date=SINCE,
         catchup=False,
         max_active_runs=1,
+        # Of tasks that Airflow could not run, as while its API server starts: what is not well
+        # fails for good, and no alarm is about Airflow itself.
+        default_args={"retries": 2, "retry_delay": timedelta(seconds=30)},
         is_paused_upon_creation=_paused(),
         tags=["headgate"],
         doc_md=docs.HEALTH,
