@@ -10,7 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
+from headgate.bronze import stage as bronze_stage
 from headgate.jobs.anew import Anew
 from headgate.jobs.errors import DefinitionChangedError
 from headgate.ledger import balance
@@ -18,9 +20,11 @@ from headgate.savepoints.rebuilds import begun
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import savepoints
+from headgate.silver import quarantine
+from headgate.silver import stage as silver_stage
 from headgate.spec.digest import meaning_of, table_digests
 from headgate.spec.load import load
-from headgate.spec.model import Pipeline
+from headgate.spec.model import Pipeline, Source
 from headgate.tables import catching_up
 from headgate.tables.history import batches
 from headgate.tables.table import Table
@@ -233,3 +237,34 @@ def test_a_new_table_waits_for_the_rebuild_of_the_one_above(
     go_on(upgraded(engine, after))
     fresh = Engine(spark, after, tmp_path / "fresh").run_all()
     assert rows(engine.root, after) == rows(fresh.root, after)
+
+
+def test_tables_of_a_version_without_details_go_on_and_have_them_once_built_anew(
+    spark: SparkSession, tmp_path: Path, landing: Landing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline = declare(tmp_path, landing.folder)
+    with monkeypatch.context() as older:
+        for module, name in ((bronze_stage, "bronze_type"), (quarantine, "quarantine_type")):
+            older.setattr(module, name, without_details(getattr(module, name)))
+        older.setattr(silver_stage, "quarantine_type", quarantine.quarantine_type)
+        engine = Engine(spark, pipeline, tmp_path / "root")
+        engine.list_new()
+        engine.absorb(2)
+        engine.catch_up()
+    expected = judge(landing.records(), rules())
+    engine = Engine(spark, pipeline, engine.root)
+    go_on(engine)
+    assert differences(engine.root, expected) == {}
+    assert "detail" not in read(engine.root, "quarantine/raw")[0]
+    engine = Engine(spark, pipeline, engine.root, anew=Anew(("bronze/raw",)))
+    go_on(engine)
+    assert differences(engine.root, expected) == {}
+    told = {row["reason"] for row in read(engine.root, "quarantine/raw") if row["detail"]}
+    assert told == {"wrong_type", "unparsable_time"}
+
+
+def without_details(typed: Callable[[Source], StructType]) -> Callable[[Source], StructType]:
+    def older(source: Source) -> StructType:
+        return StructType([f for f in typed(source).fields if "detail" not in f.name])
+
+    return older
