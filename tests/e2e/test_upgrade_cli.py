@@ -67,7 +67,9 @@ def test_a_change_is_put_to_work_or_taken_back(shop: Shop) -> None:
     refused = shop.headgate("restart", "shop")
     assert refused.returncode == 2
     assert "headgate plan" in refused.stderr
-    # It ran before `restart`, which has stopped it: this starts it, and stops it again.
+    assert shop.ask("status", "shop")["state"] == "running", "it was refused before it was stopped"
+    assert shop.headgate("stop", "shop").returncode == 0
+    # This starts it, and stops it again.
     done = shop.ask("upgrade", "shop")
     assert done["running"] is False
     assert set(shop.verdicts.values()) == {"resume"}
