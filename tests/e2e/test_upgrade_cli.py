@@ -78,7 +78,6 @@ def test_a_change_is_put_to_work_or_taken_back(shop: Shop) -> None:
     # The new one dies whenever it is about to give gold a batch.
     failed = shop.headgate("upgrade", "shop", HEADGATE_FAILPOINT="gold.staged")
     assert failed.returncode == 7
-    assert "its job is dead" in failed.stderr
     assert (
         f"rolled back to savepoint {shop.ask('savepoint', 'list', 'shop')['savepoints'][0]['id']}"
         in failed.stderr
