@@ -278,7 +278,7 @@ class Driver:
             self._stop.wait(POLL)
 
     def _bring_on(self, medallion: Medallion) -> None:
-        """What there is to do without new data: tables that are built anew, publications."""
+        """What there is to do without new data: rebuilds, publications."""
         if self._is_level:
             self._publications.catch_up(_now())
         else:
