@@ -68,7 +68,7 @@ class BronzeStage:
         self._footers = Footers(self.table)
 
     def write_to(self, table: Table) -> None:
-        """Go on in another table, which holds the same rows."""
+        """Go on in another table: bronze's rebuild, or the living one that took it over."""
         self.table, self._footers = table, Footers(table)
 
     @property

@@ -20,6 +20,7 @@ from headgate.silver.stage import SilverStage
 from headgate.sources.files.log import FILES_LOG, FilesLog
 from headgate.spec.model import GoldTable, Pipeline, SilverTable
 from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS
 from headgate.tables.errors import LogGapError
 from headgate.tables.shape import Shape
 from headgate.tables.table import Table, TableOf
@@ -155,16 +156,25 @@ class Medallion:
         return of(table.name) in self._rebuilt_tables
 
     def _as_made(self, rebuild: Rebuild) -> Stages:
-        """The stages that go on feeding the living tables while others are rebuilt: each as it was
-        declared when it was made, if that declaration is kept. Where bronze is rebuilt, the living
-        tables have all there is."""
+        """The stages that go on feeding the living tables: each as it was declared when it was
+        made, if that declaration is kept.
+
+        Where bronze is rebuilt, the living tables have all there is. Where layers have jobs of
+        their own, the tables that are rebuilt stand still: they would go on while bronze's job
+        asks for the rebuild as of an earlier batch, and readers would see them go back.
+        """
         if self.resets.bronze.name in rebuild.tables:
             return self._stages(self.table, (), ())
         pipelines = [self.pipeline, *all_kept(self._layout)]
-        made_as = {path: table.refresh().definition for path, table in self._living.items()}
+        stands_still = () if set(self.layers) == set(LAYERS) else rebuild.tables
+        made_as = {
+            path: table.refresh().definition
+            for path, table in self._living.items()
+            if path not in stands_still
+        }
 
         def is_as_made(pipeline: Pipeline, path: str) -> bool:
-            return pipeline.definitions.get(path) == made_as.get(path)
+            return path in made_as and pipeline.definitions.get(path) == made_as[path]
 
         silver = {
             name: before.silver[name]

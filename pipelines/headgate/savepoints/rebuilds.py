@@ -22,9 +22,9 @@ from headgate.savepoints.undeclared import left_behind, undeclared
 from headgate.spec.model import Pipeline
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import CONTROL, TABLE_FOLDERS, Layout
+from headgate.tables.cut import tables_of
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import lineage
-from headgate.tables.live_files import live_paths
 from headgate.tables.state import State
 from headgate.tables.table import Table
 
@@ -64,6 +64,11 @@ class Rebuild:
         """The rebuild of a table."""
         return Table(layout.storage, path, pipeline=pipeline, log=f"{self.folder}/{path}")
 
+    def still_declared(self, pipeline: Pipeline) -> frozenset[str]:
+        """Those of its tables that are declared now as they are rebuilt."""
+        declared = pipeline.definitions
+        return frozenset(p for p, made_as in self.tables.items() if declared.get(p) == made_as)
+
     def steps(self, layout: Layout, pipeline: str) -> Iterator[Step]:
         """How far the tables are that have a commit at every step."""
         for path in reversed(self.in_order()):
@@ -100,9 +105,7 @@ def continued(layout: Layout, pipeline: Pipeline, generation: int) -> Rebuild | 
     found = begun(layout, generation)
     if found is None:
         return None
-    declared = pipeline.definitions
-    same = all(declared.get(path) == made_as for path, made_as in found.tables.items())
-    return found if same else None
+    return found if found.still_declared(pipeline) == found.tables.keys() else None
 
 
 def record(layout: Layout, rebuild: Rebuild) -> None:
@@ -110,13 +113,16 @@ def record(layout: Layout, rebuild: Rebuild) -> None:
     write_document(layout.storage, DOCUMENT, rebuild.document())
 
 
-def remove_void(layout: Layout, keep: Rebuild | None) -> None:
-    """Remove the logs of rebuilds that nobody goes on with. Their data files are left to vacuum."""
-    if keep is None:
-        layout.storage.remove(DOCUMENT)
-    for name in layout.storage.folders(FOLDER):
-        if keep is None or f"{FOLDER}/{name}" != keep.folder:
-            layout.storage.remove(f"{FOLDER}/{name}")
+def remove_void(layout: Layout, bronze: Table, keep: Rebuild | None) -> None:
+    """Remove the logs of rebuilds that nobody goes on with. Their data files are left to vacuum.
+
+    Raises FencedError: what a driver was about to remove may be another one's by now.
+    """
+    kept = "" if keep is None else keep.folder
+    void = [f"{FOLDER}/{name}" for name in layout.storage.folders(FOLDER)]
+    for path in ([] if keep else [DOCUMENT]) + [path for path in void if path != kept]:
+        bronze.refresh()
+        layout.storage.remove(path)
 
 
 def publish(
@@ -129,7 +135,8 @@ def publish(
     Tables that are built on these and not declared any more lose their place.
     """
     asked = targets(layout, pipeline.name, rebuild)
-    if asked is None:
+    # Only the last intent is ever looked at: one that is open is carried out first.
+    if asked is None or any(map(resets.awaits, tables_of(layout, pipeline.name))):
         return False
     failpoint("rebuild.ready")
     bronze = resets.bronze
@@ -186,16 +193,20 @@ def _is_dense(path: str) -> bool:
 
 
 def files_of(layout: Layout, pipeline: str, generation: int, path: str) -> frozenset[str]:
-    """The data files of a table's rebuild that is under way over bronze's ``generation``. They are
-    in no living table yet, and a vacuum must keep them.
+    """The data files of a table's rebuild that is under way over bronze's ``generation``, of each of
+    its versions: which one is published is not known yet. They are in no living table, and a
+    vacuum must keep them.
 
     To be read before the living table: files that are published in between are in one of the two.
     """
     rebuild = begun(layout, generation)
     if rebuild is None or path not in rebuild.tables:
         return frozenset()
+    table = rebuild.table(layout, pipeline, path)
     try:
-        return live_paths(rebuild.table(layout, pipeline, path).handle)
+        if not table.exists:
+            return frozenset()
+        return frozenset(file.path for commit in lineage(table) for file in commit.files)
     except (DeltaError, LogGapError, OSError):
         if begun(layout, generation) == rebuild:
             raise

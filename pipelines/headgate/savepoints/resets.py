@@ -10,11 +10,12 @@ needed for any of this (docs/exactly-once.md).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
 from deltalake import DeltaTable, Schema
+from deltalake.exceptions import TableNotFoundError
 
 from headgate.failpoints import failpoint
 from headgate.spec.commands import SEE_DAMAGE
@@ -41,6 +42,13 @@ class Target:
     files: str = NO_FILES
     keep: bool = False
     rebuilt: str | None = None
+
+    @staticmethod
+    def of(said: Mapping[str, Any]) -> Target:
+        """What a commit says. Earlier versions said more of a table that is emptied: it is then of
+        the declaration that it was made from, and an upgrade rebuilds it."""
+        known = {field.name for field in fields(Target)}
+        return Target(**{key: value for key, value in said.items() if key in known})
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ class Intent:
         said = state.reset or {}
         return Intent(
             generation=state.generation,
-            tables={path: Target(**target) for path, target in said["tables"].items()},
+            tables={path: Target.of(target) for path, target in said["tables"].items()},
             why=said["why"],
             at=datetime.fromisoformat(said["at"]),
             savepoint=said["savepoint"],
@@ -215,7 +223,13 @@ def _back(table: Table, held: State, target: Target) -> _Back:
         state = State(kind="reset", definition=held.definition, changed_at=held.changed_at)
         return _Back(state, remove=tuple(now.values()))
     source = table.with_log(target.rebuilt) if target.rebuilt else table
-    there = DeltaTable(source.log.uri(), version=target.version)
+    try:
+        there = DeltaTable(source.log.uri(), version=target.version)
+    except TableNotFoundError as error:
+        raise LogGapError(
+            f"{source.log.uri()}: the log of this rebuild is gone",
+            remedy=f"see what is damaged: {SEE_DAMAGE}",
+        ) from error
     then = {file.path: file for file in live_files(there)}
     if digest_of(then.values()) != target.files:
         raise LogGapError(

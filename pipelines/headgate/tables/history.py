@@ -21,7 +21,8 @@ def lineage(table: Table, version: int | None = None) -> Iterator[Commit]:
     has left them.
 
     A reset goes back to the version that it restored, so what came between is not among them; one
-    that emptied the table is where its lineage begins. Raises LogGapError where one is missing.
+    that emptied the table, or published a rebuild, is where its lineage begins. Raises LogGapError
+    where one is missing.
     """
     if version is None:
         table.refresh()
@@ -89,9 +90,12 @@ def _from_live_files(
 ) -> tuple[Commit, ...]:
     """Up to the last batch whose commit or files are not all there, what is live now holds each
     row once, in files that end at the batches that they are named after."""
-    live = live_files(table.handle)
+    live, begins = live_files(table.handle), walked[-1].state
     if not all(file.is_ours for file in live):
         raise _gap(table, after, upto)
+    # A rebuild groups batches in its own way: no reader of the former table goes on within it.
+    if begins.kind == "reset" and begins.origin is None and 0 < after < begins.n:
+        raise _gap(table, after, begins.n)
     merged = (file.n for file in live if file.merged_from is not None)
     base = min(max((after, walked[-1].state.n, *merged)), upto)
     if any(file.is_across(n) for file in live for n in (after, base)):

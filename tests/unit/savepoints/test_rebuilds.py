@@ -10,10 +10,12 @@ from deltalake import DeltaTable
 
 from headgate.savepoints import rebuilds
 from headgate.savepoints.rebuilds import DOCUMENT, FOLDER, begun, continued, publish, targets
-from headgate.savepoints.resets import Resets
+from headgate.savepoints.resets import Resets, Target, intend
 from headgate.savepoints.restore import restore
 from headgate.savepoints.store import create
 from headgate.storage.documents import DamagedDocumentError
+from headgate.tables.errors import FencedError, LogGapError
+from headgate.tables.history import batches
 from headgate.tables.table import Table
 from tests.unit.ledger.conftest import Lake
 from tests.unit.savepoints.conftest import NOW, add_batch, begin, take
@@ -123,9 +125,14 @@ def test_what_is_void_is_removed_and_what_is_under_way_stays(lake: Lake) -> None
     storage = lake.layout.storage
     other = Table(storage, LATE, pipeline="tiny", log=f"{FOLDER}/3/{LATE}")
     other.create(lake._schema(LATE), "digest", time_column="time")
-    rebuilds.remove_void(lake.layout, rebuild)
+    bronze = tables(lake, 8)[BRONZE]
+    rebuilds.remove_void(lake.layout, bronze, rebuild)
     assert storage.folders(FOLDER) == ("7",)
-    rebuilds.remove_void(lake.layout, None)
+    tables(lake, 9)
+    with pytest.raises(FencedError):
+        rebuilds.remove_void(lake.layout, bronze, None)
+    assert storage.folders(FOLDER) == ("7",)
+    rebuilds.remove_void(lake.layout, tables(lake, 10)[BRONZE], None)
     assert storage.folders(FOLDER) == ()
     assert begun(lake.layout, 0) is None
 
@@ -136,3 +143,40 @@ def test_a_damaged_document_is_an_error_and_no_rebuild(lake: Lake) -> None:
     storage.write(DOCUMENT, storage.read(DOCUMENT).replace(b"by hand", b"by mind"))
     with pytest.raises(DamagedDocumentError, match=r"rebuild\.json"):
         begun(lake.layout, 0)
+
+
+def test_who_reads_batches_of_the_former_table_is_told_that_they_are_gone(lake: Lake) -> None:
+    """A rebuild groups batches in its own way: its files hold rows that this reader has."""
+    rebuild = begin(lake, BUILT)
+    absorb(lake, 2, *BUILT)
+    seen = tables(lake, 8)
+    assert publish(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
+    Resets(seen[BRONZE]).carry_out(seen.values(), NOW)
+    assert batches(seen[SILVER], 0, 2)
+    with pytest.raises(LogGapError, match="batches 2 to 2"):
+        batches(seen[SILVER], 1, 2)
+
+
+def test_it_waits_for_a_reset_that_is_open(lake: Lake) -> None:
+    rebuild = begin(lake, (LATE, GOLD))
+    absorb(lake, 2, LATE, GOLD)
+    seen = tables(lake, 8)
+    resets = Resets(seen[BRONZE])
+    intend(seen[BRONZE], {SILVER: Target()}, NOW, why="a test")
+    assert not publish(lake.layout, lake.pipeline, rebuild, resets, NOW)
+    assert resets.awaits(seen[SILVER])
+
+
+def test_a_log_that_is_gone_is_told_by_name(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    rebuild = begin(lake, BUILT)
+    absorb(lake, 2, *BUILT)
+    seen = tables(lake, 8)
+    assert publish(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
+    lake.layout.storage.remove(rebuild.folder)
+    with pytest.raises(LogGapError, match="the log of this rebuild is gone"):
+        Resets(seen[BRONZE]).carry_out(seen.values(), NOW)
+
+
+def test_an_intent_of_an_earlier_version_can_be_read() -> None:
+    said = {"version": None, "files": "0", "definition": "d", "schema": "{}", "keep": False}
+    assert Target.of(said) == Target(files="0")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
@@ -13,17 +14,18 @@ if TYPE_CHECKING:
 def rebuilding(layout: Layout, declared: Pipeline) -> list[dict[str, Any]]:
     """``table``, the batch ``n`` that its rebuild has absorbed, and the batch ``upto`` that bronze
     is at: of each silver and gold table that is being rebuilt; none where nothing is."""
-    from headgate.savepoints.rebuilds import begun
+    from headgate.savepoints.rebuilds import continued
     from headgate.tables.table import Table
 
     bronze = Table(layout.storage, Layout.bronze(declared.source.name), pipeline=declared.name)
     if not bronze.exists:
         return []
-    held = bronze.refresh()
-    rebuild = begun(layout, held.generation)
-    if rebuild is None:
-        return []
-    steps = list(rebuild.steps(layout, declared.name))
+    try:
+        held = bronze.refresh()
+        rebuild = continued(layout, declared, held.generation)
+        steps = list(rebuild.steps(layout, declared.name)) if rebuild else []
+    except (HeadgateError, FileNotFoundError):
+        return []  # it is damaged, or ends just now: the next start tells
     # Where bronze itself is rebuilt, its batches are numbered anew.
     upto = next((step.n for step in steps if step.table == bronze.name), held.n)
     return [

@@ -139,7 +139,7 @@ def _drive_layers(
 ) -> None:
     from headgate.cli.life.per_layer import run_layers
 
-    if anew != NOTHING:
+    if anew != NOTHING or rebuilding(layout, declared):
         taking = {"take_over": options["take_over"]}
         _drive(declared, layout, root, LAYERS, taking, anew, only_open=True)
     run_layers(declared, layout, root, declared_as=declared_as, **options)
