@@ -193,9 +193,10 @@ def _is_dense(path: str) -> bool:
 
 
 def files_of(layout: Layout, pipeline: str, generation: int, path: str) -> frozenset[str]:
-    """The data files of a table's rebuild that is under way over bronze's ``generation``, of each of
-    its versions: which one is published is not known yet. They are in no living table, and a
-    vacuum must keep them.
+    """The data files of a table's rebuild that is under way over bronze's ``generation``.
+
+    Of each of its versions: which one is published is not known yet. They are in no living table,
+    and a vacuum must keep them.
 
     To be read before the living table: files that are published in between are in one of the two.
     """

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from headgate.cli.life.refusing import require_tables
 from headgate.jobs.rereading import what_is_gone
+from headgate.sources.errors import FileChangedError
 from headgate.sources.files.log import FilesLog
 from headgate.storage.files import Storage
 from headgate.storage.ownership import LAYERS, Owner
@@ -91,10 +93,24 @@ def test_what_was_read_before_it_was_skipped_can_never_be_read_again(
 
 
 def test_skip_of_a_vanished_file(ask: Ask, landing: Path, of_lake: OfLake) -> None:
+    """Where it comes back as it was, it is no rewritten file."""
+    before = files(ask, of_lake)[2]
     (landing / "b.json").unlink()
     pipeline, *root = of_lake
     assert ask("files", "skip", pipeline, "2", *root)[0] == 0
-    assert files(ask, of_lake)[2]["status"] == "skipped"
+    skipped = files(ask, of_lake)[2]
+    assert skipped["status"] == "skipped"
+    assert [skipped[key] for key in ("size", "modified")] == [before["size"], before["modified"]]
+
+
+def test_a_start_names_a_file_that_vanished_before_it_was_read(
+    landing: Path, empty_lake: Lake
+) -> None:
+    """Before a JVM is started."""
+    require_tables(empty_lake.pipeline, empty_lake.layout)
+    (landing / "b.json").unlink()
+    with pytest.raises(FileChangedError, match=r"b\.json: .* has vanished before it was read"):
+        require_tables(empty_lake.pipeline, empty_lake.layout)
 
 
 def test_skip_of_an_unknown_sequence(ask: Ask, landing: Path, of_lake: OfLake) -> None:

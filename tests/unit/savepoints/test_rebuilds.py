@@ -8,6 +8,8 @@ from dataclasses import replace
 import pytest
 from deltalake import DeltaTable
 
+from headgate.cli.life.refusing import require_tables
+from headgate.jobs.errors import DefinitionChangedError
 from headgate.savepoints import rebuilds
 from headgate.savepoints.rebuilds import DOCUMENT, FOLDER, begun, continued, publish, targets
 from headgate.savepoints.resets import Resets, Target, intend
@@ -180,3 +182,14 @@ def test_a_log_that_is_gone_is_told_by_name(lake: Lake, monkeypatch: pytest.Monk
 def test_an_intent_of_an_earlier_version_can_be_read() -> None:
     said = {"version": None, "files": "0", "definition": "d", "schema": "{}", "keep": False}
     assert Target.of(said) == Target(files="0")
+
+
+def test_a_start_goes_on_with_it_though_the_living_table_is_of_another_declaration(
+    lake: Lake,
+) -> None:
+    definitions = {**lake.pipeline.definitions, GOLD: "new", LATE: "new"}
+    lake.pipeline = replace(lake.pipeline, definitions=definitions)
+    with pytest.raises(DefinitionChangedError):
+        require_tables(lake.pipeline, lake.layout)
+    begin(lake, (LATE, GOLD))
+    require_tables(lake.pipeline, lake.layout)

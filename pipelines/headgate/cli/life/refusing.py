@@ -24,10 +24,12 @@ def require_free(declared: Pipeline, layout: Layout) -> None:
 
 def require_tables(declared: Pipeline, layout: Layout) -> None:
     """Raises DefinitionChangedError where tables were made from another declaration, LogGapError or
-    SavepointError where they are damaged or half a copy. Those that a reset is open for are not
-    looked at: the driver goes on with it."""
+    SavepointError where they are damaged or half a copy, FileChangedError where a file that is
+    still to be read is not what was recorded. Tables that a reset is open for, or that are being
+    rebuilt, are not looked at: the driver goes on with that."""
     from headgate.jobs.errors import DefinitionChangedError
     from headgate.savepoints.clone import require_whole
+    from headgate.savepoints.rebuilds import continued
     from headgate.savepoints.resets import Resets
     from headgate.tables.agreement import require_agreement, states_of
     from headgate.tables.table import Table
@@ -45,8 +47,23 @@ def require_tables(declared: Pipeline, layout: Layout) -> None:
         return resets.awaits_at(path, states[path][1].generation)
 
     require_agreement(declared, states, awaits)
+    rebuild = continued(layout, declared, states[bronze][1].generation)
+    goes_on = rebuild.tables if rebuild else ()
     for path, (_, state) in states.items():
         wanted = declared.definitions.get(path)
-        is_declared = path.startswith(_OF_RECORDS) and wanted is not None
+        is_declared = path.startswith(_OF_RECORDS) and wanted is not None and path not in goes_on
         if is_declared and state.definition != wanted and not awaits(path):
             raise DefinitionChangedError(declared, path)
+    _require_files(declared, layout, states[bronze][1].sequence)
+
+
+def _require_files(declared: Pipeline, layout: Layout, after: int) -> None:
+    from headgate.sources.files.intake import FilesIntake
+    from headgate.sources.files.log import FilesLog
+
+    if declared.source.files is None:
+        return
+    log = FilesLog(layout.storage, declared.name, declared.source.name)
+    if log.table.exists:
+        log.load()
+        FilesIntake(declared.source, log).readable(after, log.last_sequence)
