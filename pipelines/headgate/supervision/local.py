@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -114,7 +115,8 @@ def _relay(log: Path, read: int, say: Callable[[str], None]) -> int:
         whole, newline, _ = lines.read().rpartition(b"\n")
     for line in whole.decode(errors="replace").splitlines():
         if line.startswith(STAGE):
-            say(line.removeprefix(STAGE))
+            # Without how long it lasts: whoever shows it counts that as well.
+            say(re.sub(r": \d+ s$", "", line.removeprefix(STAGE)))
     return read + len(whole + newline)
 
 

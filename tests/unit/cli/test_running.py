@@ -29,7 +29,9 @@ from tests.unit.ledger.conftest import Lake
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
-def test_the_first_signal_asks_the_second_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_signal_asks_the_second_ends(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     ended: list[int] = []
     asked: list[str] = []
 
@@ -45,6 +47,7 @@ def test_the_first_signal_asks_the_second_ends(monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(InterruptedError):
             os.kill(os.getpid(), signal.SIGINT)
         assert (asked, ended) == (["stop"], [130])
+        assert driving.ENDED in capfd.readouterr().err
     assert signal.getsignal(signal.SIGTERM) == before
 
 

@@ -256,3 +256,14 @@ def test_a_pause_that_is_not_heeded_says_so_and_stands(layout: Layout) -> None:
     with pytest.raises(NotAliveError, match="has not paused in 10 s"):
         pause(layout, timeout=10, clock=clock, wait=clock.wait)
     assert paused_since(layout) is not None
+
+
+def test_a_stage_that_lasts_is_relayed_without_how_long(tmp_path: Path) -> None:
+    """Whoever shows it counts the seconds as well."""
+    log, said = tmp_path / "run.log", list[str]()
+    log.write_text("… opening tables\n… opening tables: 10 s\nother\n… batch 2: rea")
+    read = local._relay(log, 0, said.append)
+    assert said == ["opening tables", "opening tables"]
+    log.write_text(log.read_text() + "ding\n")
+    local._relay(log, read, said.append)
+    assert said[-1] == "batch 2: reading"

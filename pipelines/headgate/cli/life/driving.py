@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 ENDING = "ending after the current batch; Ctrl-C again ends at once, and loses nothing"
+ENDED = "ended at once; nothing is lost: the next start goes on from the last commit"
 
 
 class NoJavaError(HeadgateError):
@@ -99,6 +100,9 @@ def on_signals(stop: Callable[[], None]) -> Iterator[None]:
 
     def handle(_: int, __: FrameType | None) -> None:
         if asked.is_set():
+            # A live line has hidden the cursor, and nothing else is run any more.
+            shown = "\x1b[?25h" if os.isatty(2) else ""
+            os.write(2, f"{shown}\n{ENDED}\n".encode())
             os._exit(exit_codes.INTERRUPTED)
         asked.set()
         stop()
