@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +16,10 @@ from tests.support.broker import broker  # noqa: F401  (a fixture)
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# As in a shell where the environment is active: messages then say `headgate`, and not its path.
+os.environ["PATH"] = os.pathsep.join(
+    [str(Path(sys.executable).absolute().parent), os.environ["PATH"]]
+)
 # A JVM of a test lives for seconds: what its optimizing compiler costs never comes back.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 # Tests change the caches' place: the archive stays, and none of them records another.

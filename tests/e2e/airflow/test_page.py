@@ -22,7 +22,6 @@ PRESSED = """
   return true;
 })()
 """
-BROKEN = "pipeline: broken\nsources: 3\n"
 
 
 def test_the_task_leads_to_its_stream_and_to_sparks_log(site: Site) -> None:
@@ -79,19 +78,3 @@ def test_the_page_and_its_buttons(site: Site, tmp_path: Path) -> None:
             site.wait_for_owner()
         assert page.faults == []
     site.absorbs()
-
-
-def test_a_mistake_is_an_import_error_that_disturbs_no_dag(site: Site) -> None:
-    broken = site.folder / "pipelines/broken.yml"
-    broken.write_text(BROKEN)
-    airflow = site.airflow
-    airflow.wait(lambda: airflow.ask("GET", "/importErrors")["import_errors"], "it is not told")
-    (error,) = airflow.ask("GET", "/importErrors")["import_errors"]
-    assert f"{broken}:2" in error["stack_trace"]
-    assert error["filename"] == "declarations.py"
-    dag = airflow.ask("GET", f"/dags/{STREAM}")
-    assert (dag["is_stale"], dag["has_import_errors"]) == (False, False)
-    broken.unlink()
-    airflow.wait(
-        lambda: not airflow.ask("GET", "/importErrors")["import_errors"], "it does not go away"
-    )

@@ -60,6 +60,7 @@ def test_status_of_what_never_ran(ask: Ask, of_lake: OfLake) -> None:
             "last_record": None,
             "gold": {"per_minute": None},
         },
+        "rebuilding": [],
         "reset": None,
     }
 
