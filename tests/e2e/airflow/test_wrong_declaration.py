@@ -1,5 +1,7 @@
-"""A declaration with a mistake beside those that run. After all other tests of the site: for a while
-the DAGs that all streams share have tasks for it."""
+"""A declaration with a mistake beside those that run.
+
+It comes after all other tests of the site: for a while the DAGs that all streams share have tasks
+for it."""
 
 from __future__ import annotations
 
