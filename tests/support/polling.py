@@ -34,6 +34,9 @@ def with_duckdb(column: str) -> Look:
     return look
 
 
+_PAUSE = 0.1  # seconds between looks: readers share this process with the driver
+
+
 @contextmanager
 def polled(table: Path, looks: dict[str, Look]) -> Iterator[dict[str, list[int]]]:
     """What each reader saw, in order; an error of one is raised at the end."""
@@ -43,7 +46,7 @@ def polled(table: Path, looks: dict[str, Look]) -> Iterator[dict[str, list[int]]
 
     def poll(name: str) -> None:
         try:
-            while not end.is_set():
+            while not end.wait(_PAUSE):
                 seen[name].append(looks[name](table))
         except BaseException as error:
             failed.append(error)
