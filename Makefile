@@ -4,6 +4,9 @@
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
+# Compiled modules are kept, whatever the caller's environment says: without them, every process that
+# a test starts compiles Airflow, sqlglot and pyspark again (seconds each).
+unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON ?= python3
 PY := .venv/bin/python
@@ -84,7 +87,7 @@ clean: ## Remove caches and build results; keeps .venv, landing/ and lake/
 
 # Only when the lock changed: everything after the first time works offline.
 .venv/.synced: pyproject.toml uv.lock | preflight $(filter .tools/%,$(UV))
-	@$(UV) sync --locked --extra airflow
+	@$(UV) sync --locked --extra airflow --compile-bytecode
 	@touch $@
 
 # The classes that JVMs load; recorded anew when the packages change. Tests run without them, too.
