@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from headgate.declaration.load import load
 from headgate.jobs.driver import Driver
 from headgate.jobs.progress import Progress
 from headgate.jobs.task import Task
-from headgate.spec.load import load
 from tests.benchmarks.measuring import Meter
 from tests.support.driver_jvm import jvm
 

@@ -18,9 +18,9 @@ from headgate.airflow.operators.control_operator import (
     ControlOperator,
     refusal,
 )
+from headgate.declaration.load import load
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.store import create
-from headgate.spec.load import load
 from headgate.supervision.launcher import Stream
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
 

@@ -14,7 +14,7 @@ import pytest
 from headgate.airflow import gold_asset
 from headgate.airflow.operators.final_hours import told_of
 from headgate.airflow.triggers.final_hours_trigger import FinalHoursTrigger
-from headgate.spec.errors import HeadgateError
+from headgate.errors import HeadgateError
 from headgate.tables.state import commit_time
 from tests.dags.test_gold_final import NOON, Place
 

@@ -13,8 +13,8 @@ from airflow.sdk.exceptions import TaskDeferred
 
 from headgate.airflow import GoldFinalSensor
 from headgate.airflow.triggers.gold_final_trigger import GoldFinalTrigger
-from headgate.spec.errors import HeadgateError
-from headgate.spec.load import load
+from headgate.declaration.load import load
+from headgate.errors import HeadgateError
 from headgate.supervision.finality import final_up_to
 from headgate.tables.state import commit_time
 from headgate.tables.table import Table

@@ -10,7 +10,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow import HealthCheck
-from headgate.spec.load import load
+from headgate.declaration.load import load
 from headgate.storage.ownership import Owner
 from headgate.supervision.limits import CHECKS
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill

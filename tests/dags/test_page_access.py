@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headgate.airflow.page import reports
-from headgate.spec.load import load
+from headgate.declaration.load import load
 from headgate.storage.layout import Layout
 from headgate.supervision.logs import run_log, spark_log
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill

@@ -14,7 +14,7 @@ import pytest
 
 from headgate.airflow.page import reports
 from headgate.airflow.page.reports import Reports, Subject, Told, read
-from headgate.spec.load import load
+from headgate.declaration.load import load
 from headgate.supervision.launcher import LOCAL
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
 

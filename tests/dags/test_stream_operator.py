@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 
 from headgate.airflow import StreamOperator
 from headgate.airflow.operators import stream_operator
-from headgate.spec.errors import HeadgateError
+from headgate.errors import HeadgateError
 from headgate.storage.failure import Failure, record_failure
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, Owner

@@ -18,9 +18,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
 from headgate.ledger.by_id import by_id
-from headgate.spec.load import load
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.supervision.job_state import probe
 from tests.support import postgres

@@ -12,15 +12,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.broker.running import Broker
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
 from headgate.jobs.rereading import gone_from
 from headgate.ledger.by_id import by_id
 from headgate.repair.examine import examine
 from headgate.repair.mending import highest_epoch, mend
 from headgate.repair.plan import Plan
 from headgate.sources.kafka.cluster import Cluster
-from headgate.spec.errors import HeadgateError
-from headgate.spec.load import load
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from tests.oracle import judge
 from tests.support.broker import Sent, create_topic, expire, place_of, produce

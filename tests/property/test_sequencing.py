@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headgate.bronze.seen import SEEN, Seen, Span
 from headgate.bronze.sequencing import FIT, sequence
-from headgate.spec.model import OnDiffering
+from headgate.declaration.model import OnDiffering
 from tests.oracle import Rules, SourceRecord
 from tests.oracle.stamps import Stamped, closing_clock, stamp
 from tests.support.events import reading

@@ -18,8 +18,8 @@ import pytest
 
 from headgate.broker import running
 from headgate.broker.running import Broker
+from headgate.declaration.load import load
 from headgate.ledger.by_id import by_id
-from headgate.spec.load import load
 from headgate.storage.layout import Layout
 from tests.oracle import SourceRecord, judge
 from tests.recovery.test_kills import EVERYWHERE, GOLD

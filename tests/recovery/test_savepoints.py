@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from headgate.declaration.load import load
 from headgate.savepoints.clone import clone
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import create, find, savepoints
 from headgate.savepoints.verify import verify
-from headgate.spec.load import load
 from headgate.storage.layout import Layout
 from headgate.tables.cut import tables_of
 from headgate.tables.state import State

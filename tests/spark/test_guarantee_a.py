@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.spec.load import load
-from headgate.spec.model import Pipeline
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
 from tests.oracle import Closing, Rules, Tables, judge
 from tests.support.engine import Engine
 from tests.support.events import readings

@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 from headgate import failpoints
 from headgate.broker.consuming import Record
 from headgate.broker.running import Broker
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
 from headgate.jobs.publishing import NotPublishedError, Publications
 from headgate.publish.stage import PublicationChangedError, PublishStage
-from headgate.spec.load import load
-from headgate.spec.model import Pipeline
 from tests.support.broker import consume_all, create_topic
 from tests.support.engine import Engine
 from tests.support.events import readings

@@ -16,8 +16,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from headgate.declaration.load import load
 from headgate.scaffold.project import create_project
-from headgate.spec.load import load
 from tests.support.drivers import REPOSITORY
 from tests.support.engine import Engine
 

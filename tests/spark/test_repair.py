@@ -17,12 +17,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headgate.cli.main import answer
+from headgate.declaration.load import load
+from headgate.errors import HeadgateError
 from headgate.jobs.failing import named
 from headgate.jobs.lease import Lease
 from headgate.ledger import balance
 from headgate.ledger.by_id import by_id
-from headgate.spec.errors import HeadgateError
-from headgate.spec.load import load
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 from tests.oracle import Tables, judge

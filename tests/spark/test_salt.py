@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.spec.load import load
+from headgate.declaration.load import load
 from tests.oracle import judge
 from tests.support.engine import Engine
 from tests.support.events import readings

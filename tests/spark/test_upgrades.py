@@ -13,6 +13,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from headgate.bronze import stage as bronze_stage
+from headgate.declaration.digest import meaning_of, table_digests
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline, Source
 from headgate.jobs.anew import Anew
 from headgate.jobs.errors import DefinitionChangedError
 from headgate.ledger import balance
@@ -22,9 +25,6 @@ from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import savepoints
 from headgate.silver import quarantine
 from headgate.silver import stage as silver_stage
-from headgate.spec.digest import meaning_of, table_digests
-from headgate.spec.load import load
-from headgate.spec.model import Pipeline, Source
 from headgate.tables import catching_up
 from headgate.tables.history import batches
 from headgate.tables.table import Table

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import psutil
 
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
 from headgate.ledger.by_id import by_id
 from headgate.sources.files.log import FilesLog
-from headgate.spec.load import load
-from headgate.spec.model import Pipeline
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.spec.model import FilesSource, Pipeline
+from headgate.declaration.model import FilesSource, Pipeline
 
 
 def files_of(pipeline: Pipeline) -> FilesSource:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from headgate.declaration.model import Pipeline
 from headgate.jobs.anew import NOTHING, Anew
 from headgate.jobs.feeds.files import FilesFeed
 from headgate.jobs.lease import highest_epoch
@@ -21,7 +22,6 @@ from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import create
 from headgate.sources.files.intake import FilesIntake
 from headgate.sources.files.log import FilesLog
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 

@@ -11,8 +11,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from headgate.spec.load import load
-from headgate.spec.model import Pipeline
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
 from tests.oracle import GoldRules, Measure, Rules, SilverRules
 
 NOON = datetime(2026, 3, 1, 11, 30, tzinfo=UTC)

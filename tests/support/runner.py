@@ -12,11 +12,11 @@ import signal
 import sys
 from pathlib import Path
 
+from headgate.declaration.load import load
+from headgate.errors import HeadgateError
 from headgate.jars import cached_jars
 from headgate.jobs.driver import Driver
 from headgate.jobs.task import Task
-from headgate.spec.errors import HeadgateError
-from headgate.spec.load import load
 from headgate.storage.ownership import LAYERS
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 import typer
 
+from headgate import commands
 from headgate.cli.verbs import VERBS, command_of
-from headgate.spec import commands
-from headgate.spec.commands import (
+from headgate.commands import (
     NEW_ROOT,
     PIPELINE,
     ROOT,
@@ -26,16 +26,16 @@ from headgate.spec.commands import (
     shell_command,
 )
 
-PACKAGE = Path(commands.__file__).parents[1]
+PACKAGE = Path(commands.__file__).parent
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 OF_VERBS = cache(command_of)
 WRITERS = ("pipeline_command", "shell_command", "command")
-WRITTEN_IN = ("cli/options.py", "spec/commands.py")
+WRITTEN_IN = ("cli/options.py", "commands.py")
 UNDECIDED = "1"  # stands for what only a run decides: a name, a number or a path
 
 HELP = ("metavar", "help")
 OF_USERS = (
-    "spec/reference_text.py",  # docs/declaration.md
+    "declaration/reference/text.py",  # docs/declaration.md
     "cli/exit_codes.py",  # the table of `--help`
     "cli/verbs.py",  # first sentences of `--help`
 )
@@ -79,9 +79,7 @@ def printed() -> Iterator[tuple[str, str, list[str]]]:
             verb, *rest = node.args
             if node.func.id == "command":  # (verb, pipeline, root, …), the two may be one tuple
                 rest = rest[1:] if isinstance(rest[0], ast.Starred) else rest[2:]
-            if file in ("cli/options.py", "spec/commands.py") and not isinstance(
-                verb, ast.Constant
-            ):
+            if file in ("cli/options.py", "commands.py") and not isinstance(verb, ast.Constant):
                 continue
             head = [] if node.func.id == "shell_command" else [PIPELINE]
             forms = itertools.product(values(verb), *map(values, rest))
@@ -136,7 +134,7 @@ def test_a_command_is_never_written_by_hand() -> None:
     by_hand = re.compile(rf"(?<!in )headgate ({'|'.join(VERBS)})\b|\bPIPELINE\b")
     found = []
     for file, tree in sources():
-        if file in (*OF_USERS, "spec/commands.py"):
+        if file in (*OF_USERS, "commands.py"):
             continue
         nodes = list(ast.walk(tree))
         of_users = {id(n.value) for n in nodes if isinstance(n, ast.Expr)}

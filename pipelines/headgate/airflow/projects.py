@@ -15,8 +15,8 @@ from typing import Any, TypeGuard
 
 import yaml  # type: ignore[import-untyped]
 
-from headgate.spec.files import declarations_in
-from headgate.spec.names import NAME_PATTERN
+from headgate.declaration.files import declarations_in
+from headgate.declaration.names import NAME_PATTERN
 from headgate.supervision.launcher import Stream
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from headgate.spec.commands import ROOT, shell_command
-from headgate.spec.errors import HeadgateError
-from headgate.spec.nearest import nearest
+from headgate.commands import ROOT, shell_command
+from headgate.declaration.nearest import nearest
+from headgate.errors import HeadgateError
 
 
 class BrokerError(HeadgateError):

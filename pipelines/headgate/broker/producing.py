@@ -12,8 +12,8 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from headgate.broker import client
 from headgate.broker.errors import NotDeliveredError
-from headgate.spec.errors import HeadgateError
-from headgate.spec.nearest import nearest
+from headgate.declaration.nearest import nearest
+from headgate.errors import HeadgateError
 
 _SENT_WITHIN_MS = 30_000
 

@@ -27,9 +27,9 @@ from headgate.broker.errors import (
 from headgate.broker.failures import failure
 from headgate.broker.ports import free_port, require_free
 from headgate.broker.properties import DATA, LOG4J, Settings, server_properties
+from headgate.commands import shell_command
 from headgate.jars import LockSet, cached_jars
 from headgate.jars import java as javas
-from headgate.spec.commands import shell_command
 
 HEAP_MB = 512
 UP_WITHIN = 60.0  # seconds, on a busy machine; 4 on an idle one

@@ -12,7 +12,7 @@ from confluent_kafka.admin import NewTopic, OffsetSpec  # type: ignore[attr-defi
 from headgate.broker import client
 from headgate.broker.client import ANSWERS_WITHIN
 from headgate.broker.errors import TopicError, UnknownTopicError
-from headgate.spec.commands import ROOT, shell_command
+from headgate.commands import ROOT, shell_command
 
 _LOOK_EVERY = 0.05  # seconds
 

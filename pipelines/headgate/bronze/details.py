@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
-from headgate.spec.model import EventTime
+from headgate.declaration.model import EventTime
 
 _SHOWN = 80  # characters of a value
 _NAMED = 5  # fields

@@ -20,7 +20,7 @@ import pyarrow as pa
 from headgate.bronze.details import misfit, time_form, type_form, undeclared
 from headgate.bronze.limits import MAX_DEPTH, MAX_DIGITS, MAX_NAME
 from headgate.bronze.reasons import Reason
-from headgate.spec.model import FileFormat, Record
+from headgate.declaration.model import FileFormat, Record
 
 VERDICTS = pa.schema(
     [

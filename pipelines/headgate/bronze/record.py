@@ -16,8 +16,8 @@ from headgate.bronze.hashes import hashes
 from headgate.bronze.limits import PARSER_LIMITS
 from headgate.bronze.numbers import is_odd, tamed
 from headgate.bronze.times import event_time, in_range, iso_date, iso_time
-from headgate.spec.model import Column as Declared
-from headgate.spec.model import Record, Source
+from headgate.declaration.model import Column as Declared
+from headgate.declaration.model import Record, Source
 from headgate.tables.projection import Projection
 
 STRICT = {

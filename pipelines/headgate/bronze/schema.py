@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql.types import StructType
 
 from headgate.bronze.record import record_type
-from headgate.spec.model import Source
+from headgate.declaration.model import Source
 from headgate.tables.frames import struct_type
 from headgate.tables.record_shape import HEADERS
 

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from headgate.bronze.id_index import Flags, IdIndex, Ints
 from headgate.bronze.matching import Matching
-from headgate.spec.model import OnDiffering
+from headgate.declaration.model import OnDiffering
 
 Span = tuple[int, int]
 """Event times [first, last] in microseconds."""

@@ -21,7 +21,7 @@ from headgate.bronze.record import RecordParser
 from headgate.bronze.schema import bronze_type
 from headgate.bronze.seen import SEEN, Seen, Span
 from headgate.bronze.sequencing import Sequenced, sequence
-from headgate.spec.model import Source
+from headgate.declaration.model import Source
 from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros, row_type
 from headgate.tables.history import Footers
 from headgate.tables.live_files import overlapping_files

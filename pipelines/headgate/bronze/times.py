@@ -6,8 +6,8 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from headgate.spec.model import EventTime
-from headgate.spec.patterns import reading_regex
+from headgate.declaration.model import EventTime
+from headgate.declaration.patterns import reading_regex
 
 ISO = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})? ?(Z|[+-]\d\d(:?\d\d)?)\z"
 """ISO 8601 with an offset: ``+01:00``, ``+0100``, ``+01`` or ``Z``, with a space before it or not.

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from headgate.spec.commands import shell_command, speak_about
-from headgate.spec.errors import HeadgateError
-from headgate.spec.files import SUFFIXES, declarations_in
+from headgate.commands import shell_command, speak_about
+from headgate.declaration.files import SUFFIXES, declarations_in
+from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
-    from headgate.spec.model import Pipeline
+    from headgate.declaration.model import Pipeline
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -63,7 +63,7 @@ def _shipped() -> tuple[Path, ...]:
 def load(pipeline: str, *, kept: tuple[str, str] | None = None) -> Pipeline:
     """Find and load. ``kept`` (a root and a digest) takes the text that was deployed there instead
     of what the file says now. Raises NoSuchPipelineError, DeclarationError or SavepointError."""
-    from headgate.spec.load import load as load_file
+    from headgate.declaration.load import load as load_file
 
     file = find(pipeline)
     if kept is None:

@@ -12,8 +12,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from headgate.spec.commands import rendered
-from headgate.spec.secrets import without
+from headgate.commands import rendered
+from headgate.declaration.secrets import without
 
 _current: Path | None = None
 _hidden: frozenset[str] = frozenset()

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from headgate.cli import exit_codes
-from headgate.spec.commands import shell_command
-from headgate.spec.errors import HeadgateError
+from headgate.commands import shell_command
+from headgate.errors import HeadgateError
 
 _FULL = {errno.ENOSPC: "No space left on device", errno.EDQUOT: "Disk quota exceeded"}
 _RIGHTS = {

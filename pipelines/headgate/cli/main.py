@@ -18,8 +18,8 @@ from headgate.cli.log_file import record_crash, shown
 from headgate.cli.machine_faults import machine_fault
 from headgate.cli.output import print_json
 from headgate.cli.verbs import Verbs
-from headgate.spec.commands import Place, program, speak_from
-from headgate.spec.errors import HeadgateError
+from headgate.commands import Place, program, speak_from
+from headgate.errors import HeadgateError
 
 app = typer.Typer(
     name="headgate",

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from headgate.spec.commands import Place, pipeline_command, program, rendered, speak_about
+from headgate.commands import Place, pipeline_command, program, rendered, speak_about
 
 DEFAULT_ROOT = "lake"
 

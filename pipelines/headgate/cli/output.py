@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-from headgate.spec.commands import rendered
+from headgate.commands import rendered
 
 SCHEMA = 1
 """Of every JSON answer; it rises when a key changes its meaning or goes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headgate.spec.errors import HeadgateError
+from headgate.errors import HeadgateError
 
 _FILES = "files: {path: landing/bids, format: json, order: name}"
 _SERVERS = "kafka: {servers: 127.0.0.1:9092,"

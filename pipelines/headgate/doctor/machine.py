@@ -7,12 +7,12 @@ from pathlib import Path
 
 import psutil
 
+from headgate.commands import shell_command
 from headgate.doctor.finding import Finding, failed, passed, readable
+from headgate.errors import HeadgateError
 from headgate.jars import cache
 from headgate.jars import java as javas
 from headgate.jars.lock import LockSet, locked
-from headgate.spec.commands import shell_command
-from headgate.spec.errors import HeadgateError
 
 # One driver JVM, its off-heap buffers and the Python beside it.
 _MEMORY = 3 * 1024**3

@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from headgate.declaration.model import GoldTable, Measure
 from headgate.gold.measures import fold, merged, state_type, value
 from headgate.gold.schema import gold_type
-from headgate.spec.model import GoldTable, Measure
 from headgate.tables.data_file import STATE
 from headgate.tables.projection import Projection
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from headgate.spec.model import Function, Measure
+from headgate.declaration.model import Function, Measure
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _INTEGERS = frozenset({"tinyint", "smallint", "int", "integer", "bigint", "long"})

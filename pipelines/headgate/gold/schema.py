@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql.types import StructField, StructType
 
+from headgate.declaration.model import GoldTable
 from headgate.gold.measures import state_type
-from headgate.spec.model import GoldTable
 from headgate.tables.data_file import FINAL, STATE
 from headgate.tables.frames import struct_type
 

@@ -11,10 +11,10 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from headgate.declaration.model import GoldTable
 from headgate.gold.folding import Folding, moment
 from headgate.gold.schema import gold_type, late_type, state_field
 from headgate.gold.windows import Windowing
-from headgate.spec.model import GoldTable
 from headgate.storage.layout import Layout
 from headgate.tables.catching_up import files_of, steps
 from headgate.tables.data_file import DataFile

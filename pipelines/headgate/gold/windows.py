@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from headgate.spec.model import GoldTable, Window
+from headgate.declaration.model import GoldTable, Window
 from headgate.tables.frames import micros
 from headgate.tables.projection import Projection
 

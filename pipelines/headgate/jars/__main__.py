@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
+from headgate.errors import HeadgateError
 from headgate.jars.cache import cache_folder
 from headgate.jars.ivy import fetch
 from headgate.jars.lock import LockSet
-from headgate.spec.errors import HeadgateError
 
 
 def main() -> int:

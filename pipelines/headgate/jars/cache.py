@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from headgate.commands import shell_command
+from headgate.errors import HeadgateError
 from headgate.jars.lock import Jar, LockSet, locked
-from headgate.spec.commands import shell_command
-from headgate.spec.errors import HeadgateError
 
 # Which bytes were already hashed, so that a start costs a stat call a jar and not megabytes of
 # reading.

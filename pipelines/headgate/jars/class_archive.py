@@ -20,9 +20,9 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from headgate.errors import HeadgateError
 from headgate.jars import java
 from headgate.jars.cache import cache_folder
-from headgate.spec.errors import HeadgateError
 
 SWITCH = "HEADGATE_CLASS_ARCHIVE"
 """Names the archive; ``off`` for none."""

@@ -11,11 +11,11 @@ from xml.sax.saxutils import quoteattr
 
 from filelock import FileLock
 
+from headgate.commands import shell_command
+from headgate.errors import HeadgateError
 from headgate.jars import java
 from headgate.jars.cache import cache_folder, cached_jars, matches, problems
 from headgate.jars.lock import Jar, LockSet, locked
-from headgate.spec.commands import shell_command
-from headgate.spec.errors import HeadgateError
 
 # Some dozens of small jars take a minute; a resolver that hangs must not hang a build for ever.
 _TIMEOUT_SECONDS = 600

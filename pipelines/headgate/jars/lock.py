@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
-from headgate.spec.errors import HeadgateError
+from headgate.errors import HeadgateError
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PLACES = (

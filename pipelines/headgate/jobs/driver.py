@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from headgate.commands import pipeline_command
 from headgate.failpoints import failpoint
 from headgate.jobs import session
 from headgate.jobs.errors import StopRequested
@@ -32,7 +33,6 @@ from headgate.jobs.task import Task
 from headgate.jobs.turns import Turns
 from headgate.savepoints.clone import require_whole
 from headgate.sources import reference
-from headgate.spec.commands import pipeline_command
 from headgate.storage.documents import write_document
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from headgate.spec.commands import pipeline_command
-from headgate.spec.errors import HeadgateError
-from headgate.spec.model import Pipeline
+from headgate.commands import pipeline_command
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
 
 
 class DefinitionChangedError(HeadgateError):

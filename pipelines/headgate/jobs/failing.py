@@ -9,8 +9,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headgate.errors import HeadgateError
 from headgate.jobs.errors import PlanError
-from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.damage import damaged_file
 

@@ -15,8 +15,8 @@ from typing import ClassVar
 
 from filelock import FileLock, Timeout
 
-from headgate.spec.commands import pipeline_command
-from headgate.spec.errors import HeadgateError
+from headgate.commands import pipeline_command
+from headgate.errors import HeadgateError
 from headgate.storage.documents import Document, read_document, write_document
 from headgate.storage.layout import CONTROL, Layout
 from headgate.storage.ownership import (

@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
+from headgate.commands import pipeline_command, shell_command
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
 from headgate.jobs.turns import Turns
 from headgate.maintenance.report import Report
 from headgate.maintenance.requests import Answer, Request, asked, tell
 from headgate.maintenance.work import compact, vacuum_tables
-from headgate.spec.commands import pipeline_command, shell_command
-from headgate.spec.errors import HeadgateError
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.errors import CommitRefusedError, FencedError
 from headgate.tables.table import Table

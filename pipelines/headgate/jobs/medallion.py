@@ -8,6 +8,7 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 
 from headgate.bronze.stage import BronzeStage
+from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.gold.stage import GoldStage
 from headgate.jobs.errors import DefinitionChangedError
 from headgate.jobs.stages import Stages
@@ -18,7 +19,6 @@ from headgate.savepoints.rebuilds import Rebuild
 from headgate.savepoints.resets import Resets
 from headgate.silver.stage import SilverStage
 from headgate.sources.files.log import FILES_LOG, FilesLog
-from headgate.spec.model import GoldTable, Pipeline, SilverTable
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 from headgate.tables.errors import LogGapError

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
 from headgate.jobs.medallion import Medallion
-from headgate.spec.errors import HeadgateError
-from headgate.spec.model import Pipeline
 from headgate.storage.backlog import Backlog
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.lag import Sample, taken

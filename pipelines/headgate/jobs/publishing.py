@@ -10,9 +10,9 @@ from typing import ClassVar
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from headgate.commands import pipeline_command
+from headgate.errors import HeadgateError
 from headgate.publish.stage import PublishStage
-from headgate.spec.commands import pipeline_command
-from headgate.spec.errors import HeadgateError
 
 _KAFKAS_ERROR = re.compile(r"org\.apache\.kafka\.common\.errors\.(\w+)")
 

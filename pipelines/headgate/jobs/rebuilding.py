@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
+from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.jobs.medallion import Medallion
 from headgate.savepoints import rebuilds
 from headgate.savepoints.rebuilds import FOLDER, Rebuild
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 from headgate.tables.errors import LogGapError

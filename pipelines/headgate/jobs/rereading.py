@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headgate.declaration.model import Pipeline
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.savepoint import Savepoint
 from headgate.sources.files.again import gone_files
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from headgate.declaration.model import Pipeline, SavepointSchedule
+from headgate.errors import HeadgateError
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import create, prune, savepoints
-from headgate.spec.errors import HeadgateError
-from headgate.spec.model import Pipeline, SavepointSchedule
 from headgate.storage.layout import Layout
 
 NOTE = "scheduled"

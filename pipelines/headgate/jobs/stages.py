@@ -7,11 +7,11 @@ from datetime import datetime
 
 from pyspark.sql import SparkSession
 
+from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.failpoints import failpoint
 from headgate.gold.closing import close_windows
 from headgate.gold.stage import GoldStage
 from headgate.silver.stage import SilverStage
-from headgate.spec.model import GoldTable, SilverTable, Source
 from headgate.storage.layout import Layout
 from headgate.tables.table import Table, TableOf
 

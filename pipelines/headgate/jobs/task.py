@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from headgate.declaration.model import Pipeline
 from headgate.jobs.anew import NOTHING, Anew
-from headgate.spec.model import Pipeline
 from headgate.storage.ownership import LAYERS
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow.parquet as pq
 
+from headgate.declaration.model import GoldTable, Pipeline
 from headgate.ledger.account import (
     Difference,
     Gap,
@@ -15,7 +16,6 @@ from headgate.ledger.account import (
     UnreadFile,
 )
 from headgate.ledger.position import Positions, as_of, newest
-from headgate.spec.model import GoldTable, Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.cut import Standing
 from headgate.tables.live_files import live_files

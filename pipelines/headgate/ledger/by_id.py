@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.ledger.position import Positions, as_of, newest
-from headgate.spec.model import GoldTable, Pipeline, SilverTable
 from headgate.storage.layout import Layout
 from headgate.tables.cut import Standing
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from headgate.spec.commands import SEE_DAMAGE, pipeline_command
-from headgate.spec.errors import HeadgateError
-from headgate.spec.model import Pipeline
+from headgate.commands import SEE_DAMAGE, pipeline_command
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.tables.cut import Standing, cut
 from headgate.tables.errors import LogGapError

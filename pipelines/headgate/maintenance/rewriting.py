@@ -15,8 +15,8 @@ from itertools import zip_longest
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headgate.commands import SEE_DAMAGE
 from headgate.failpoints import failpoint
-from headgate.spec.commands import SEE_DAMAGE
 from headgate.storage.files import Storage
 from headgate.tables.arrow import attempt_folder, describe
 from headgate.tables.damage import damaged_file, require_sound

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+from headgate.commands import pipeline_command
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
 from headgate.savepoints.errors import ResetOpenError
 from headgate.savepoints.rebuilds import begun, files_of
 from headgate.savepoints.resets import awaiting, why
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import Unreadable, savepoints
-from headgate.spec.commands import pipeline_command
-from headgate.spec.errors import HeadgateError
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.agreement import published_from
 from headgate.tables.cut import Cut, cut

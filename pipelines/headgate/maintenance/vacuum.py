@@ -14,12 +14,12 @@ from datetime import datetime, timedelta
 
 from deltalake import DeltaTable
 
+from headgate.commands import SEE_DAMAGE
 from headgate.failpoints import failpoint
 from headgate.maintenance.needs import gather
 from headgate.maintenance.report import Amount, Vacuumed
 from headgate.maintenance.retention import Reason, Trim, trim
 from headgate.maintenance.surroundings import Surroundings
-from headgate.spec.commands import SEE_DAMAGE
 from headgate.storage.files import Stat
 from headgate.tables.errors import LogGapError
 from headgate.tables.live_files import live_files

@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from headgate.declaration.model import Pipeline
 from headgate.maintenance.compaction import LIMITS, Limits, eligible, groups
 from headgate.maintenance.needs import unpublished
 from headgate.maintenance.report import Amount, Compacted, Vacuumed
 from headgate.maintenance.rewriting import merge, replace_files
 from headgate.maintenance.surroundings import Surroundings, all_savepoints, look_around
 from headgate.maintenance.vacuum import list_files, plan, remove
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import CONTROL, Layout
 from headgate.storage.ownership import LAYERS
 from headgate.tables.history import with_footers

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from headgate.spec.model import Publication
+from headgate.declaration.model import Publication
 from headgate.tables.projection import Projection
 
 MESSAGE = "key binary, value binary, headers array<struct<key: string, value: binary>>"

@@ -11,11 +11,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from headgate.declaration.model import Pipeline, Publication
+from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
 from headgate.publish.changes import changes
 from headgate.publish.messages import BATCH, of_gold, of_late, of_quarantine
-from headgate.spec.errors import HeadgateError
-from headgate.spec.model import Pipeline, Publication
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.catching_up import grouped

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from headgate.declaration.model import Pipeline
 from headgate.repair.past import Moment, Past
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.agreement import covers
 from headgate.tables.state import State

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from headgate.commands import pipeline_command
+from headgate.errors import HeadgateError
 from headgate.repair.findings import Finding
 from headgate.savepoints.savepoint import Savepoint
-from headgate.spec.commands import pipeline_command
-from headgate.spec.errors import HeadgateError
 from headgate.storage.documents import Document, read_document
 from headgate.storage.layout import CONTROL, Layout
 

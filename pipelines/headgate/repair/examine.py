@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from headgate.commands import pipeline_command
+from headgate.declaration.model import Pipeline
 from headgate.repair.choosing import Bounds, Pick, Picks, View, choose
 from headgate.repair.documents import UNFINISHED, DamagedDocument, damaged_documents
 from headgate.repair.files_log import Filling, filling
@@ -20,8 +22,6 @@ from headgate.repair.telling import tell
 from headgate.savepoints.resets import Resets, Target, is_built
 from headgate.savepoints.store import savepoints
 from headgate.savepoints.undeclared import left_behind
-from headgate.spec.commands import pipeline_command
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.agreement import disagreements, published_from
 from headgate.tables.cut import tables_of

@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.repair.findings import Finding
 from headgate.repair.logs import Log
 from headgate.repair.past import Past
 from headgate.sources.files.log import FILES_LOG, SCHEMA, FilesLog, LoggedFile, standing
-from headgate.spec.model import Pipeline
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from headgate.spec.errors import HeadgateError
+from headgate.errors import HeadgateError
 
 Kind = Literal["document", "log", "checkpoint", "file", "position", "sequence"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import chain
 
+from headgate.declaration.model import Pipeline
 from headgate.savepoints.resets import Target
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.errors import LogGapError
 from headgate.tables.log import read_commit

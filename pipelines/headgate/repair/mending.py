@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
 
+from headgate.commands import NEW_ROOT, pipeline_command
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
 from headgate.repair.files_log import fill
 from headgate.repair.findings import CannotRepairError
 from headgate.repair.plan import Plan
 from headgate.repair.surgery import Aside, mend_log, put_log_aside
 from headgate.savepoints.resets import Resets, intend
-from headgate.spec.commands import NEW_ROOT, pipeline_command
-from headgate.spec.errors import HeadgateError
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.cut import tables_of
 from headgate.tables.log import read_commit

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headgate.spec.model import Pipeline
+from headgate.declaration.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.cut import Cut, Standing, cut
 from headgate.tables.data_file import STATE

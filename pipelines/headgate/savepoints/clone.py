@@ -13,12 +13,12 @@ from typing import ClassVar
 
 from deltalake import DeltaTable
 
+from headgate.commands import pipeline_command
+from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
 from headgate.savepoints.errors import FolderTakenError, SavepointError
 from headgate.savepoints.savepoint import SavedTable, Savepoint
 from headgate.savepoints.verify import verify
-from headgate.spec.commands import pipeline_command
-from headgate.spec.errors import HeadgateError
 from headgate.storage.documents import Document, read_document, write_document
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout

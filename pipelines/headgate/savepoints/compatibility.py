@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
-from headgate.spec.digest import GOLD_LAYOUT
-from headgate.spec.quantities import format_duration
+from headgate.declaration.digest import GOLD_LAYOUT
+from headgate.declaration.quantities import format_duration
 
 Verdict = Literal["resume", "new", "rebuild", "reread", "refuse", "left"]
 """``resume``: it goes on as it is; ``new``: it is made and catches up; ``rebuild``: it is built

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from headgate.commands import pipeline_command
+from headgate.declaration.load import load_text
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
 from headgate.savepoints.errors import SavepointError
-from headgate.spec.commands import pipeline_command
-from headgate.spec.errors import HeadgateError
-from headgate.spec.load import load_text
-from headgate.spec.model import Pipeline
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import Layout
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from headgate.declaration.digest import GOLD_LAYOUT, Meaning, meaning_of, table_digests
+from headgate.declaration.model import Pipeline
 from headgate.savepoints import rebuilds
 from headgate.savepoints.compatibility import Deployed, TablePlan, Verdict, compare, worst
 from headgate.savepoints.declarations import all_kept, declaration_of
 from headgate.sources.files.again import gone_files
-from headgate.spec.digest import GOLD_LAYOUT, Meaning, meaning_of, table_digests
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.cut import tables_of
 from headgate.tables.engine import engine

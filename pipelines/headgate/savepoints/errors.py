@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import ClassVar
 
-from headgate.spec.commands import pipeline_command
-from headgate.spec.errors import HeadgateError
+from headgate.commands import pipeline_command
+from headgate.errors import HeadgateError
 
 
 class SavepointError(HeadgateError):

@@ -16,10 +16,10 @@ from typing import Any
 
 from deltalake.exceptions import DeltaError
 
+from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.savepoints.resets import Resets, Target, intend
 from headgate.savepoints.undeclared import left_behind, undeclared
-from headgate.spec.model import Pipeline
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import CONTROL, TABLE_FOLDERS, Layout
 from headgate.tables.cut import tables_of

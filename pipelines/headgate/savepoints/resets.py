@@ -17,8 +17,8 @@ from typing import Any
 from deltalake import DeltaTable, Schema
 from deltalake.exceptions import TableNotFoundError
 
+from headgate.commands import SEE_DAMAGE
 from headgate.failpoints import failpoint
-from headgate.spec.commands import SEE_DAMAGE
 from headgate.tables.cut import Cut
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError

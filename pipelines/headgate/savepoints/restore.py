@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from headgate.commands import NEW_ROOT, pipeline_command
+from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.pasts import BronzePast
 from headgate.savepoints.resets import Intent, Resets, Target, intend, is_built
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.verify import passed_over, verify
-from headgate.spec.commands import NEW_ROOT, pipeline_command
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.cut import tables_of
 from headgate.tables.errors import LogGapError

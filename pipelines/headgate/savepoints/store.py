@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from headgate.commands import pipeline_command
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
 from headgate.savepoints.declarations import declaration_of
 from headgate.savepoints.errors import NoSuchSavepointError, ResetOpenError, SavepointError
 from headgate.savepoints.resets import awaiting, why
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.verify import passed_over, verify
-from headgate.spec.commands import pipeline_command
-from headgate.spec.errors import HeadgateError
-from headgate.spec.model import Pipeline
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import Layout
 from headgate.tables.cut import Cut, cut

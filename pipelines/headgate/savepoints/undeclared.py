@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from headgate.declaration.model import Pipeline
 from headgate.savepoints.resets import Target, is_built
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.cut import tables_of
 from headgate.tables.table import Table

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from headgate.declaration.model import Pipeline
 from headgate.savepoints.resets import is_built
 from headgate.savepoints.savepoint import SavedTable, Savepoint
-from headgate.spec.model import Pipeline
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.cut import tables_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headgate.spec.commands import shell_command
-from headgate.spec.errors import HeadgateError
-from headgate.spec.schema import json_text
+from headgate.commands import shell_command
+from headgate.declaration.reference.schema import json_text
+from headgate.errors import HeadgateError
 
 # Editors complete and check declarations by it: the first line of each says so.
 _SCHEMA = Path("pipelines", "headgate.schema.json")

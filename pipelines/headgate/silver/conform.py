@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from headgate.spec.model import Record, SilverTable
+from headgate.declaration.model import Record, SilverTable
 from headgate.tables.frames import struct_type
 from headgate.tables.projection import Projection
 

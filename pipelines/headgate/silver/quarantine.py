@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql.types import StructType
 
-from headgate.spec.model import Source
+from headgate.declaration.model import Source
 from headgate.storage.files import Storage
 from headgate.tables.damage import require_sound
 from headgate.tables.data_file import DataFile

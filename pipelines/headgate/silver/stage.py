@@ -10,9 +10,9 @@ from itertools import islice
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql.types import StructType
 
+from headgate.declaration.model import SilverTable, Source
 from headgate.silver.conform import Conforming, silver_type
 from headgate.silver.quarantine import Quarantining, quarantine_type
-from headgate.spec.model import SilverTable, Source
 from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.catching_up import files_of, steps

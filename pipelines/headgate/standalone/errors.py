@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from headgate.spec.errors import HeadgateError
+from headgate.errors import HeadgateError
 
 
 class StandaloneError(HeadgateError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from headgate.spec.commands import ROOT, shell_command
+from headgate.commands import ROOT, shell_command
 from headgate.standalone.errors import AskedWrongError
 from headgate.standalone.settings import Ports
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from headgate.spec.commands import ROOT, shell_command
+from headgate.commands import ROOT, shell_command
 from headgate.standalone import family
 from headgate.standalone.errors import StandaloneError
 from headgate.standalone.guard import COMPONENTS_GRACE, DOCUMENT, DRIVERS_GRACE, LOCK

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from headgate.spec.commands import ROOT, shell_command
+from headgate.commands import ROOT, shell_command
 from headgate.standalone import guard, passwords, presence
 from headgate.standalone.errors import NoAirflowError, RunsAlreadyError, StandaloneError
 from headgate.standalone.settings import ADMIN, COMPONENTS, Settings, environment

@@ -7,8 +7,8 @@ import json
 from hashlib import blake2b
 from typing import Any, ClassVar
 
-from headgate.spec.commands import pipeline_command
-from headgate.spec.errors import HeadgateError
+from headgate.commands import pipeline_command
+from headgate.errors import HeadgateError
 from headgate.storage.files import Storage
 
 SCHEMA = 1

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from headgate.spec.errors import HeadgateError
+from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
     # Imported where a file is touched: Airflow reads DAG files every few seconds, and they only

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from headgate.spec.commands import shell_command
-from headgate.spec.errors import HeadgateError
-from headgate.spec.model import Pipeline
+from headgate.commands import shell_command
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.tables.state import time_of
 from headgate.tables.table import Table

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from headgate.spec.model import Pipeline
+from headgate.declaration.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.log import newest_commit
 from headgate.tables.state import State, time_of

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import takewhile
 
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
 from headgate.ledger import balance
-from headgate.spec.errors import HeadgateError
-from headgate.spec.model import Pipeline
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import stop_asked

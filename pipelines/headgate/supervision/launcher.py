@@ -9,8 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol, cast
 
-from headgate.spec.commands import Place, anywhere
-from headgate.spec.errors import HeadgateError
+from headgate.commands import Place, anywhere
+from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.supervision import local
 from headgate.supervision.job_state import JobState, probe

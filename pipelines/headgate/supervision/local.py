@@ -16,8 +16,8 @@ from typing import ClassVar
 
 import psutil
 
-from headgate.spec.commands import anywhere, pipeline_command, rendered
-from headgate.spec.errors import HeadgateError
+from headgate.commands import anywhere, pipeline_command, rendered
+from headgate.errors import HeadgateError
 from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS

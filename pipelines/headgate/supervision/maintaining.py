@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from headgate.commands import pipeline_command
+from headgate.errors import HeadgateError
 from headgate.maintenance.requests import Answer, What, ask, asked, new_request, told
-from headgate.spec.commands import pipeline_command
-from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.local import ASK_AGAIN, LOOK_EVERY, NotAliveError

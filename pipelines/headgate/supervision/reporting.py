@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from headgate.commands import Place
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
 from headgate.ledger import Ledger, balance
 from headgate.savepoints.checkpoints import history
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import savepoints
-from headgate.spec.commands import Place
-from headgate.spec.errors import HeadgateError
-from headgate.spec.model import Pipeline
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since

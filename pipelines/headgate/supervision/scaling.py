@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
-from headgate.spec.commands import pipeline_command, rendered
+from headgate.commands import pipeline_command, rendered
 from headgate.storage.lag import Sample
 
 FEWEST = 4

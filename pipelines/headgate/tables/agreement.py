@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from headgate.spec.commands import SEE_DAMAGE
-from headgate.spec.model import Pipeline, Publication
+from headgate.commands import SEE_DAMAGE
+from headgate.declaration.model import Pipeline, Publication
 from headgate.storage.layout import Layout
 from headgate.tables.cut import tables_of
 from headgate.tables.errors import LogGapError

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from headgate.spec.commands import pipeline_command
-from headgate.spec.errors import HeadgateError
-from headgate.spec.model import Pipeline
+from headgate.commands import pipeline_command
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
 from headgate.storage.layout import TABLE_FOLDERS, Layout
 from headgate.tables.state import State
 from headgate.tables.table import Table

@@ -14,7 +14,7 @@ from zlib import crc32
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.spec.commands import SEE_DAMAGE
+from headgate.commands import SEE_DAMAGE
 from headgate.storage.files import Storage
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import DamagedFileError

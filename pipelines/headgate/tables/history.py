@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from headgate.spec.commands import SEE_DAMAGE
+from headgate.commands import SEE_DAMAGE
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError
 from headgate.tables.live_files import live_files

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from headgate.spec.commands import SEE_DAMAGE
+from headgate.commands import SEE_DAMAGE
 from headgate.storage.files import Storage
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError

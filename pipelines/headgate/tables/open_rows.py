@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headgate.spec.commands import pipeline_command
+from headgate.commands import pipeline_command
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.errors import DamagedFileError
 from headgate.tables.live_files import partition_files

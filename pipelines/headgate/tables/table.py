@@ -16,8 +16,8 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Sc
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
+from headgate.commands import SEE_DAMAGE
 from headgate.failpoints import failpoint
-from headgate.spec.commands import SEE_DAMAGE
 from headgate.storage.files import Storage
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.engine import engine

@@ -8,9 +8,9 @@ import pytest
 
 from headgate.broker import running
 from headgate.broker.errors import FolderError, NoJavaError
+from headgate.errors import HeadgateError
 from headgate.jars import java
 from headgate.jars.java import Java
-from headgate.spec.errors import HeadgateError
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from headgate.bronze.judging import Unclear, Verdict, judge
 from headgate.bronze.reasons import Reason
-from headgate.spec.model import Column, EventTime, Record
+from headgate.declaration.model import Column, EventTime, Record
 
 RECORD = Record(
     event_id=("id",),

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from headgate import commands
 from headgate.cli.main import answer
-from headgate.spec import commands
-from headgate.spec.commands import Place
+from headgate.commands import Place
 from headgate.supervision import elsewhere
 from tests.unit.ledger.conftest import Lake, fill
 from tests.unit.ledger.conftest import empty_lake as _empty_lake

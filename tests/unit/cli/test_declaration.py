@@ -10,7 +10,7 @@ import pytest
 
 from headgate.cli.declaration import NoSuchPipelineError, declarations, find
 from headgate.cli.options import absolute_root, command
-from headgate.spec.commands import program
+from headgate.commands import program
 
 
 @pytest.fixture(autouse=True)

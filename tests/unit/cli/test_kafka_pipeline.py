@@ -12,18 +12,18 @@ import pytest
 from headgate.cli.answers.backlogs import furthest
 from headgate.cli.answers.query import tables
 from headgate.cli.life.driving import NoJarsError, jars_for
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
 from headgate.jobs.progress import Progress
 from headgate.ledger import balance
-from headgate.spec.load import load
-from headgate.spec.model import Pipeline
 from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
 from headgate.supervision.logs import run_log
 from headgate.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
+from tests.unit.declaration.conftest import KAFKA
 from tests.unit.ledger.conftest import DECLARATION, Lake
-from tests.unit.spec.conftest import KAFKA
 from tests.unit.supervision.conftest import lease, report
 
 OfLake = tuple[str, str, str]

@@ -10,7 +10,7 @@ import pytest
 
 from headgate.cli import declaration, exit_codes, log_file
 from headgate.cli.verbs import VERBS, command_of
-from headgate.spec.errors import HeadgateError
+from headgate.errors import HeadgateError
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import Lake
 

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from headgate.cli.rows import MOST, print_rows, shown
-from headgate.spec.load import load
+from headgate.declaration.load import load
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import DECLARATION, NOON, Lake
 

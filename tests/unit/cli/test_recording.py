@@ -11,11 +11,11 @@ import pytest
 from headgate.cli.life import recording
 from headgate.cli.life.per_layer import LayerFailedError
 from headgate.cli.life.recording import failure_recorded
+from headgate.commands import pipeline_command, program
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
 from headgate.jobs.lease import LeaseHeldError
 from headgate.sources.errors import SourceError
-from headgate.spec.commands import pipeline_command, program
-from headgate.spec.errors import HeadgateError
-from headgate.spec.model import Pipeline
 from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.layout import Layout
 from tests.support.readings import declare_kafka

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from headgate.declaration.load import load
 from headgate.jobs.lease import Lease
 from headgate.savepoints.resets import Target, intend
-from headgate.spec.load import load
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 from headgate.supervision import local

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from headgate.cli.upkeep import restoring
+from headgate.declaration.load import load
 from headgate.savepoints.declarations import keep
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.resets import Target, intend
 from headgate.savepoints.store import savepoints
-from headgate.spec.load import load
 from headgate.storage.layout import Layout
 from headgate.supervision import local
 from headgate.supervision.local import NotAliveError

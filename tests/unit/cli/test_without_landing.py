@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from headgate.cli.life.folders import look_at_landing
-from headgate.spec.load import load
+from headgate.declaration.load import load
 from tests.unit.cli.conftest import Ask
-from tests.unit.spec.conftest import KAFKA
+from tests.unit.declaration.conftest import KAFKA
 
 
 @pytest.fixture

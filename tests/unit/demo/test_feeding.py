@@ -10,12 +10,12 @@ import pytest
 
 from headgate.cli.declaration import example
 from headgate.cli.demo.story import next_commands, why_late
+from headgate.declaration.load import load
 from headgate.demo import project
 from headgate.demo.feeding import FIRST, SPAN, Feeder, slices
 from headgate.demo.landing import into_folder
 from headgate.demo.topic import TOPIC, key_of
-from headgate.spec.errors import HeadgateError
-from headgate.spec.load import load
+from headgate.errors import HeadgateError
 from tests.support.declared import files_of
 
 START = datetime(2026, 5, 4, 12, tzinfo=UTC)

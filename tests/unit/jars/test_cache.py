@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from headgate.errors import HeadgateError
 from headgate.jars import LockSet, cache
-from headgate.spec.errors import HeadgateError
 
 
 def fill(folder: Path) -> None:

@@ -5,9 +5,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from headgate.errors import HeadgateError
 from headgate.jars import ivy
 from headgate.jars.lock import Jar, LockSet, locked
-from headgate.spec.errors import HeadgateError
 
 
 def serve(monkeypatch: pytest.MonkeyPatch, **contents: bytes) -> list[tuple[Jar, ...]]:

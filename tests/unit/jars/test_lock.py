@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from headgate.errors import HeadgateError
 from headgate.jars.lock import LockSet, lock_file, locked, read_lock
-from headgate.spec.errors import HeadgateError
 
 ENTRY = {"coordinates": "org.example:thing:1.0", "size": 3, "sha256": "0" * 64}
 

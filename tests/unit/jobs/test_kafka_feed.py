@@ -12,6 +12,7 @@ from typing import Any, Unpack
 import pytest
 from py4j.protocol import Py4JError
 
+from headgate.declaration.model import Pipeline
 from headgate.jobs.errors import StopRequested
 from headgate.jobs.feeds import kafka
 from headgate.jobs.feeds.kafka import KafkaFeed, Surroundings
@@ -21,7 +22,6 @@ from headgate.sources.kafka.errors import (
     OffsetsLostError,
     UnknownTopicError,
 )
-from headgate.spec.model import Pipeline
 from tests.support.brokers import Brokers, Bronze, Reading
 from tests.support.readings import KafkaKeys, declare_kafka
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from headgate.declaration.load import load
 from headgate.jobs.progress import IDLE_WRITES, Progress
-from headgate.spec.load import load
 from headgate.storage.backlog import Backlog
 from headgate.storage.documents import read_document
 from headgate.storage.files import Storage

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
 from headgate.sources.files.log import SCHEMA as FILES
-from headgate.spec.load import load
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.data_file import DataFile

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from headgate.errors import HeadgateError
 from headgate.ledger import balance
-from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.tables.errors import LogGapError
 from tests.unit.ledger.conftest import Lake, bronze, fill, silver

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from headgate.declaration.load import load
 from headgate.jobs.lease import highest_epoch
 from headgate.maintenance.compaction import Limits
 from headgate.maintenance.report import Compacted, Vacuumed
 from headgate.maintenance.work import compact, vacuum_tables
-from headgate.spec.load import load
 from headgate.storage.layout import Layout
 from headgate.tables.cut import tables_of
 from headgate.tables.table import Table

@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from headgate.declaration.load import load
 from headgate.jobs.lease import highest_epoch
 from headgate.ledger.by_id import by_id
 from headgate.maintenance import retention
@@ -22,7 +23,6 @@ from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import delete
 from headgate.savepoints.verify import verify
-from headgate.spec.load import load
 from headgate.tables.history import batches
 from headgate.tables.live_files import live_files
 from headgate.tables.state import State

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
 from headgate.publish.changes import changes
-from headgate.spec.load import load
-from headgate.spec.model import Pipeline
 from headgate.tables.errors import LogGapError
 from headgate.tables.live_files import live_files
 from headgate.tables.log import entry_path

@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
 from headgate.repair.examine import SourceHolds, examine
 from headgate.repair.mending import mend
 from headgate.repair.plan import Plan
@@ -22,8 +24,6 @@ from headgate.savepoints.resets import Resets
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import create
 from headgate.sources.files.log import FILES_LOG, FilesLog
-from headgate.spec.load import load
-from headgate.spec.model import Pipeline
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from headgate.declaration.load import load
 from headgate.savepoints.rebuilds import FOLDER, Rebuild, record
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import create
-from headgate.spec.load import load
 from headgate.tables.table import Table
 from tests.unit.ledger.conftest import DECLARATION, NOON, Lake, bronze, late, silver
 

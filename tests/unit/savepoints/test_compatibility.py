@@ -8,12 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from headgate.declaration.digest import meaning_of, table_digests
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
 from headgate.savepoints.compatibility import Deployed, TablePlan, compare, worst
 from headgate.savepoints.declarations import keep
 from headgate.savepoints.deployment import deployment
-from headgate.spec.digest import meaning_of, table_digests
-from headgate.spec.load import load
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.table import Table
 from tests.support.readings import declare

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from headgate.declaration.load import load
 from headgate.savepoints.clone import clone
 from headgate.savepoints.resets import Resets, Target, intend
-from headgate.spec.load import load
 from headgate.storage.layout import Layout
 from headgate.tables.history import batches
 from headgate.tables.table import Table

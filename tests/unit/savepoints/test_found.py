@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 from deltalake import DeltaTable
 
+from headgate.errors import HeadgateError
 from headgate.jobs.medallion import Medallion
 from headgate.jobs.stages import Stages
 from headgate.savepoints.errors import SavepointError
@@ -17,7 +18,6 @@ from headgate.savepoints.rebuilds import publish
 from headgate.savepoints.resets import Resets, intend
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
-from headgate.spec.errors import HeadgateError
 from headgate.tables.cut import tables_of
 from headgate.tables.history import batches
 from headgate.tables.table import Table

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from headgate.declaration.errors import DeclarationError
+from headgate.declaration.load import load
+from headgate.declaration.model import SavepointSchedule
 from headgate.jobs.savepointing import AGAIN_AFTER, NOTE, Schedule
 from headgate.savepoints.store import savepoints
-from headgate.spec.errors import DeclarationError
-from headgate.spec.load import load
-from headgate.spec.model import SavepointSchedule
 from tests.unit.ledger.conftest import DECLARATION, Lake
 from tests.unit.savepoints.conftest import NOW, add_batch
 

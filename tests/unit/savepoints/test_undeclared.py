@@ -8,6 +8,7 @@ from typing import cast
 import pyarrow as pa
 import pytest
 
+from headgate.declaration.digest import meaning_of
 from headgate.jobs.medallion import Medallion
 from headgate.jobs.opening import _finish_undeclared
 from headgate.savepoints.compatibility import Deployed, compare
@@ -15,7 +16,6 @@ from headgate.savepoints.resets import Resets, Target, intend, reset
 from headgate.savepoints.restore import restore
 from headgate.savepoints.store import create
 from headgate.savepoints.undeclared import left_behind, undeclared
-from headgate.spec.digest import meaning_of
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.cut import tables_of
 from headgate.tables.live_files import live_files

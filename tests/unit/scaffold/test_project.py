@@ -10,8 +10,8 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
+from headgate.errors import HeadgateError
 from headgate.scaffold import create_project
-from headgate.spec.errors import HeadgateError
 from tests.oracle.account import judge
 from tests.oracle.rules import GoldRules, Measure, Rules, SilverRules, SourceRecord
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from headgate.declaration.load import load
 from headgate.savepoints.resets import Target, intend, reset
-from headgate.spec.load import load
 from headgate.supervision.freshness import Freshness, freshness
 from headgate.tables.log import SEAL_KEY, STATE_KEY, entry_path
 from headgate.tables.seal import seal_of

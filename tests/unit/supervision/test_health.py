@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.spec.load import load
+from headgate.declaration.load import load
 from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.storage.failure import Failure, record_failure
 from headgate.storage.layout import Layout

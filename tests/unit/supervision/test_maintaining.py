@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from headgate.errors import HeadgateError
 from headgate.maintenance.report import Amount, Compacted
 from headgate.maintenance.requests import Answer, Request, ask, asked, new_request, tell, told
-from headgate.spec.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
 from headgate.supervision.job_state import probe

@@ -12,10 +12,10 @@ import pytest
 
 from headgate.cli.life.run import go_back
 from headgate.cli.upkeep import restoring
+from headgate.declaration.load import load
 from headgate.jobs.lease import Lease
 from headgate.savepoints import restore as restore_module
 from headgate.savepoints.store import create
-from headgate.spec.load import load
 from headgate.storage import ownership
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.ownership import LAYERS, Owner, lease_path

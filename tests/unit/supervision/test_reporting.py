@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from headgate.declaration.load import load
+from headgate.errors import HeadgateError
 from headgate.savepoints.store import create
-from headgate.spec.errors import HeadgateError
-from headgate.spec.load import load
 from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.storage.failure import Failure, record_failure
 from headgate.storage.layout import Layout

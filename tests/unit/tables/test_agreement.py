@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate.spec.load import load
-from headgate.spec.model import Pipeline
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
 from headgate.tables.agreement import covers, disagreements
 from headgate.tables.state import State
 from tests.unit.ledger.conftest import DECLARATION

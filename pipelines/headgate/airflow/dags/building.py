@@ -17,9 +17,9 @@ from headgate.airflow.operators.preflight import Preflight
 from headgate.airflow.operators.stop_report import StopReport
 from headgate.airflow.operators.stream_operator import StreamOperator
 from headgate.airflow.projects import Declared, declared_in, place
-from headgate.spec.commands import pipeline_command, rendered
-from headgate.spec.errors import DeclarationError
-from headgate.spec.files import declarations_in
+from headgate.commands import pipeline_command, rendered
+from headgate.declaration.errors import DeclarationError
+from headgate.declaration.files import declarations_in
 from headgate.supervision.launcher import LOCAL, Stream
 from headgate.supervision.limits import Limits
 
@@ -56,7 +56,7 @@ def require_declarations(folder: str | Path) -> None:
 
     In a DAG file of its own this makes them one import error that disturbs no DAG.
     """
-    from headgate.spec.load import load
+    from headgate.declaration.load import load
 
     told = []
     for file in declarations_in(place(folder)):

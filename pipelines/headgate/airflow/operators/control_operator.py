@@ -96,8 +96,8 @@ def refusal(action: str, savepoint: str) -> str | None:
 
 
 def _take(stream: Stream, action: str) -> str:
+    from headgate.declaration.load import load
     from headgate.savepoints.store import create
-    from headgate.spec.load import load
 
     note = "Airflow" if action == "savepoint" else "at stop"
     return create(stream.layout, load(stream.file), datetime.now(UTC), note).id

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow.operators.stream_task import StreamTask
-from headgate.spec.commands import rendered
+from headgate.commands import rendered
 from headgate.supervision.limits import CHECKS, Check, Limits
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class HealthCheck(StreamTask):
             raise AirflowFailException(f"{self.name} is not well\n" + "\n".join(told))
 
     def _results(self, now: datetime) -> Mapping[Check, tuple[str, ...]]:
-        from headgate.spec.load import load
+        from headgate.declaration.load import load
         from headgate.supervision.health import Patient, results
 
         stream = self._stream

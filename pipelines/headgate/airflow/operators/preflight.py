@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from airflow.sdk.exceptions import AirflowException
 
 from headgate.airflow.operators.stream_task import StreamTask
-from headgate.spec.commands import rendered
+from headgate.commands import rendered
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -37,9 +37,9 @@ class StopReport(StreamTask):
             raise AirflowFailException(f"{self.of} failed: its log says why")
 
     def _told(self, stream: Stream, now: datetime) -> Iterator[str]:
+        from headgate.declaration.load import load
         from headgate.ledger import balance
         from headgate.savepoints.store import savepoints
-        from headgate.spec.load import load
 
         jobs = self._launcher.probe(stream, now)
         failure = last_failure(stream.layout)

@@ -14,8 +14,8 @@ from airflow.sdk.exceptions import AirflowFailException
 from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import OVER, state_of
 from headgate.airflow.triggers.stream_trigger import SAID, START_AGAIN, StreamTrigger
-from headgate.spec.commands import rendered
-from headgate.spec.errors import HeadgateError
+from headgate.commands import rendered
+from headgate.errors import HeadgateError
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.stopping import request_stop, stop_asked
 from headgate.supervision.claim import Claim, claim, claimed, give_up, was_left

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow.sdk import BaseOperator
 
-from headgate.spec.commands import speak_from
+from headgate.commands import speak_from
 from headgate.supervision.launcher import LOCAL, Launcher, Stream, launcher_of
 
 

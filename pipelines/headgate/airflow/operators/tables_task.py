@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
-from headgate.spec.commands import speak_from
+from headgate.commands import speak_from
 from headgate.storage.layout import Layout
 from headgate.supervision.launcher import Stream
 
 if TYPE_CHECKING:
-    from headgate.spec.model import Pipeline
+    from headgate.declaration.model import Pipeline
 
 
 class TablesTask(BaseOperator):
@@ -32,7 +32,7 @@ class TablesTask(BaseOperator):
 
     def _opened(self) -> tuple[Pipeline, Layout]:
         """Raises AirflowSkipException where the pipeline has never run."""
-        from headgate.spec.load import load
+        from headgate.declaration.load import load
 
         declared = load(self.file)
         layout = Layout.of(self.root, declared.name)

@@ -18,7 +18,7 @@ from headgate.airflow.page.access import access, readable_dags
 from headgate.airflow.page.answer import answer
 from headgate.airflow.page.declared_streams import declared_streams
 from headgate.airflow.page.reports import Reports
-from headgate.spec.errors import HeadgateError
+from headgate.errors import HeadgateError
 from headgate.supervision.launcher import LogOf, launcher_of
 
 _STATIC = Path(__file__).parent / "static"

@@ -13,8 +13,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
-from headgate.spec.errors import HeadgateError
-from headgate.spec.load import load
+from headgate.declaration.load import load
+from headgate.errors import HeadgateError
 from headgate.supervision.launcher import Stream, launcher_of
 from headgate.supervision.report import Life, TablesReport
 from headgate.supervision.reporting import life_of, tables_of_stream

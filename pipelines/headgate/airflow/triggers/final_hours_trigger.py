@@ -9,7 +9,7 @@ from datetime import datetime
 from airflow.triggers.base import TriggerEvent
 
 from headgate.airflow.triggers.plain_trigger import PlainTrigger, event
-from headgate.spec.errors import HeadgateError
+from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.supervision import hours
 
@@ -41,7 +41,7 @@ class FinalHoursTrigger(PlainTrigger):
 
     def news(self) -> Mapping[str, str]:
         """Raises HeadgateError where a table is no longer declared, or its log is damaged."""
-        from headgate.spec.load import load
+        from headgate.declaration.load import load
         from headgate.supervision.finality import final_up_to
 
         declared = load(self._file)

@@ -9,7 +9,7 @@ from datetime import datetime
 from airflow.triggers.base import TriggerEvent
 
 from headgate.airflow.triggers.plain_trigger import PlainTrigger, event
-from headgate.spec.errors import HeadgateError
+from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 
 
@@ -36,7 +36,7 @@ class GoldFinalTrigger(PlainTrigger):
 
     def is_final(self) -> bool:
         """Raises HeadgateError where there is no such table, or its log is damaged."""
-        from headgate.spec.load import load
+        from headgate.declaration.load import load
         from headgate.supervision.finality import final_up_to
 
         declared = load(self._file)

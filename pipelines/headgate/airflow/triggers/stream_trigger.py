@@ -12,8 +12,8 @@ from airflow.triggers.base import TriggerEvent
 
 from headgate.airflow.task_state import OVER, state_of
 from headgate.airflow.triggers.plain_trigger import PlainTrigger, event
-from headgate.spec.commands import pipeline_command, rendered
-from headgate.spec.errors import HeadgateError
+from headgate.commands import pipeline_command, rendered
+from headgate.errors import HeadgateError
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.stopping import request_stop, stop_asked
 from headgate.supervision.claim import give_up, is_claimed_by

@@ -12,7 +12,7 @@ from headgate.cli.output import grid
 from headgate.cli.rows import cells
 
 if TYPE_CHECKING:
-    from headgate.spec.model import Pipeline
+    from headgate.declaration.model import Pipeline
     from headgate.storage.backlog import Backlog, PartitionBacklog
     from headgate.supervision.job_state import JobState
     from headgate.supervision.scaling import Advice

@@ -13,14 +13,14 @@ from headgate.cli.options import DEFAULT_ROOT, command
 from headgate.cli.output import console
 
 if TYPE_CHECKING:
-    from headgate.spec.model import Pipeline
+    from headgate.declaration.model import Pipeline
     from headgate.supervision.elsewhere import Sighting
 
 
 def look_around(files: Iterable[Path], root: str) -> tuple[Sighting, ...]:
     """Pipelines of this machine: those that this user runs, and those under the roots that one
     would think of: ``root``, the environment's, and `lake` here and beside each declaration."""
-    from headgate.spec.source_section import project_folder
+    from headgate.declaration.sections.source import project_folder
     from headgate.supervision.elsewhere import running_drivers, sightings
 
     folders = (Path(), *(project_folder(file) for file in files))

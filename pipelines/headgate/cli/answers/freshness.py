@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from headgate.spec.errors import HeadgateError
+from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
-    from headgate.spec.model import Pipeline
+    from headgate.declaration.model import Pipeline
     from headgate.storage.layout import Layout
     from headgate.supervision.freshness import Freshness
 

@@ -13,7 +13,7 @@ from headgate.cli.answers.status import how_it_ended
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rows import cells
-from headgate.spec.errors import DeclarationError
+from headgate.declaration.errors import DeclarationError
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since
 
@@ -51,7 +51,7 @@ def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
 
 
 def _entry(file: Path, root: str, around: Sequence[Sighting]) -> dict[str, Any]:
-    from headgate.spec.load import load
+    from headgate.declaration.load import load
     from headgate.supervision.job_state import overall, probe
 
     about = {"name": file.stem, "file": str(file)}

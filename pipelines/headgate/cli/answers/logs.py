@@ -10,7 +10,7 @@ import typer
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import print_json
-from headgate.spec.errors import HeadgateError
+from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 
 

@@ -11,13 +11,13 @@ from headgate.cli import declaration, exit_codes
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rows import cells
-from headgate.spec.commands import pipeline_command
-from headgate.spec.errors import HeadgateError
+from headgate.commands import pipeline_command
+from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
     from headgate.savepoints.deployment import Deployment
-    from headgate.spec.model import Pipeline
 
 COLOUR = {"rebuild": "yellow", "reread": "yellow", "refuse": "red", "new": "green"}
 MEANINGS = {
@@ -49,9 +49,9 @@ def plan(
 
     Where tables are there already, say what becomes of each.
     """
+    from headgate.declaration.plan import describe
+    from headgate.declaration.plan import plan as planned
     from headgate.savepoints.deployment import deployment
-    from headgate.spec.plan import describe
-    from headgate.spec.plan import plan as planned
 
     declared = declaration.load(pipeline)
     layout = Layout.of(root, declared.name)

@@ -14,14 +14,14 @@ from headgate.cli.options import DEFAULT_ROOT, Json, Root, command
 from headgate.cli.output import console, print_json
 from headgate.cli.rows import as_text, print_rows
 from headgate.cli.without_pandas import leave_pandas_out
-from headgate.spec.commands import shell_command
-from headgate.spec.errors import HeadgateError
+from headgate.commands import shell_command
+from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
     import duckdb
 
-    from headgate.spec.model import Pipeline
+    from headgate.declaration.model import Pipeline
 
 READING = ("SELECT", "EXPLAIN", "PRAGMA", "MULTI")
 """Statements that answer; MULTI is what DuckDB makes of a PIVOT. SHOW and DESCRIBE are SELECTs."""

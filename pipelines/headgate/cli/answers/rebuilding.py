@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headgate.spec.errors import HeadgateError
+from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
-    from headgate.spec.model import Pipeline
+    from headgate.declaration.model import Pipeline
 
 
 def rebuilding(layout: Layout, declared: Pipeline) -> list[dict[str, Any]]:

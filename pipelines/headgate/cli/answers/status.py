@@ -22,8 +22,8 @@ from headgate.storage.pausing import paused_since
 from headgate.storage.stopping import stop_asked
 
 if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
     from headgate.savepoints.resets import Intent
-    from headgate.spec.model import Pipeline
     from headgate.supervision.ending import Ended
     from headgate.supervision.job_state import JobState
 

@@ -16,12 +16,12 @@ from rich.table import Table
 from rich.text import Text
 
 from headgate.cli.life.screen import Report, Say, Words, screen
-from headgate.spec.errors import HeadgateError
+from headgate.errors import HeadgateError
 from headgate.supervision.words import words
 
 if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
     from headgate.jobs.progress import Progress
-    from headgate.spec.model import Pipeline
     from headgate.storage.layout import Layout
 
 SHOWN = 8

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from headgate.cli.answers.ledger import show_ledger
 from headgate.cli.answers.query import select
 from headgate.cli.rows import as_text, shown, table_of
-from headgate.spec.commands import ROOT, Place, pipeline_command, program, rendered, shell_command
+from headgate.commands import ROOT, Place, pipeline_command, program, rendered, shell_command
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from headgate.declaration.model import Pipeline
     from headgate.ledger.account import Ledger
-    from headgate.spec.model import Pipeline
     from headgate.storage.layout import Layout
 
 GOLD = """

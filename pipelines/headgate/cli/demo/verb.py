@@ -17,9 +17,9 @@ from headgate.cli.output import console, print_json
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
     from headgate.demo.landing import Deliver
     from headgate.jobs.progress import Progress
-    from headgate.spec.model import Pipeline
 
 
 def demo(
@@ -68,8 +68,8 @@ def demo(
 
 def _declare(folder: Path, example: str, servers: str | None) -> tuple[Pipeline, Layout]:
     from headgate.cli import declaration
+    from headgate.declaration.load import load
     from headgate.demo import project
-    from headgate.spec.load import load
 
     declared = load(project.make(folder, declaration.example(example), servers))
     return declared, Layout.of(str(folder), declared.name)

@@ -11,8 +11,8 @@ import typer
 from headgate.cli import exit_codes
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import print_json
-from headgate.spec.commands import ROOT, rendered, shell_command
-from headgate.spec.errors import HeadgateError
+from headgate.commands import ROOT, rendered, shell_command
+from headgate.errors import HeadgateError
 
 FOLDER = "_kafka"  # under the root; no pipeline's name begins so
 PORT = 9092

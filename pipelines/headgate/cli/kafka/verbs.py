@@ -18,8 +18,8 @@ from headgate.cli.kafka.broker import down, servers_of, up
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rows import cells, shown
-from headgate.spec.commands import ROOT, shell_command
-from headgate.spec.errors import HeadgateError
+from headgate.commands import ROOT, shell_command
+from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
     from headgate.broker.consuming import Start

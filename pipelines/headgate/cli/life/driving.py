@@ -13,11 +13,11 @@ from types import FrameType
 from typing import TYPE_CHECKING, ClassVar
 
 from headgate.cli import exit_codes
-from headgate.spec.errors import HeadgateError
+from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
     from headgate.jobs.driver import Driver
-    from headgate.spec.model import Pipeline
 
 
 ENDING = "ending after the current batch; Ctrl-C again ends at once, and loses nothing"

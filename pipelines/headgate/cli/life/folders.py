@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from headgate.cli import exit_codes
-from headgate.spec.commands import shell_command
-from headgate.spec.errors import HeadgateError
+from headgate.commands import shell_command
+from headgate.errors import HeadgateError
 from headgate.storage.layout import CONTROL, Layout
 
 if TYPE_CHECKING:
-    from headgate.spec.model import Pipeline
+    from headgate.declaration.model import Pipeline
 
 
 class LandingError(HeadgateError):

@@ -23,12 +23,12 @@ from headgate.cli.options import (
     command,
 )
 from headgate.cli.output import print_json
-from headgate.spec.commands import pipeline_command
-from headgate.spec.errors import HeadgateError
+from headgate.commands import pipeline_command
+from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
-    from headgate.spec.model import Pipeline
+    from headgate.declaration.model import Pipeline
     from headgate.supervision.job_state import JobState
 
 

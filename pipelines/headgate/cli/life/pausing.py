@@ -10,13 +10,13 @@ from headgate.cli import declaration, exit_codes
 from headgate.cli.life.screen import waiting
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import print_json
-from headgate.spec.errors import HeadgateError
+from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since
 from headgate.storage.pausing import resume as end_pause
 
 if TYPE_CHECKING:
-    from headgate.spec.model import Pipeline
+    from headgate.declaration.model import Pipeline
 
 
 class PausedError(HeadgateError):

@@ -14,7 +14,7 @@ from headgate.storage.ownership import LAYERS
 from headgate.supervision.local import HEADGATE
 
 if TYPE_CHECKING:
-    from headgate.spec.model import Pipeline
+    from headgate.declaration.model import Pipeline
 
 LOOK_EVERY = 0.2  # seconds
 

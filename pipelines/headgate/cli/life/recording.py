@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 from headgate.cli import exit_codes
 from headgate.cli.machine_faults import machine_fault
-from headgate.spec.commands import anywhere, commands_in, pipeline_command, rendered
-from headgate.spec.errors import HeadgateError
-from headgate.spec.model import Pipeline
-from headgate.spec.secrets import secrets_of, without
+from headgate.commands import anywhere, commands_in, pipeline_command, rendered
+from headgate.declaration.model import Pipeline
+from headgate.declaration.secrets import secrets_of, without
+from headgate.errors import HeadgateError
 from headgate.storage.failure import Failure, forget_failure, last_failure, record_failure
 from headgate.storage.layout import Layout
 

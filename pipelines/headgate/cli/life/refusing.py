@@ -10,7 +10,7 @@ from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
 if TYPE_CHECKING:
-    from headgate.spec.model import Pipeline
+    from headgate.declaration.model import Pipeline
 
 _OF_RECORDS = ("bronze/", "silver/", "gold/", "late/", "quarantine/")
 

@@ -33,10 +33,10 @@ from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
 if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
     from headgate.jobs.progress import Progress
     from headgate.jobs.task import Task
     from headgate.ledger.account import Ledger
-    from headgate.spec.model import Pipeline
 
 
 def run(
@@ -160,7 +160,7 @@ def _drive(
 ) -> None:
     from headgate.cli.life.driving import drive
     from headgate.cli.log_file import divert, hide
-    from headgate.spec.secrets import secrets_of
+    from headgate.declaration.secrets import secrets_of
     from headgate.supervision.logs import run_log, spark_log
     from headgate.supervision.rotation import keep_bounded, rotate
 

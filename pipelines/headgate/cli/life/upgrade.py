@@ -16,14 +16,14 @@ from headgate.cli.answers.rebuilding import in_words, rebuilding
 from headgate.cli.life.screen import Say, waiting
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import print_json
-from headgate.spec.commands import pipeline_command
-from headgate.spec.errors import HeadgateError
+from headgate.commands import pipeline_command
+from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
     from headgate.savepoints.deployment import Deployment
     from headgate.savepoints.savepoint import Savepoint
-    from headgate.spec.model import Pipeline
 
 LOOK_EVERY = 1.0  # seconds
 

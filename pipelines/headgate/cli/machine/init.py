@@ -10,7 +10,7 @@ import typer
 
 from headgate.cli.options import Json
 from headgate.cli.output import print_json
-from headgate.spec.commands import Place, program, rendered, shell_command
+from headgate.commands import Place, program, rendered, shell_command
 
 
 def init(

@@ -15,8 +15,8 @@ from headgate.cli import exit_codes
 from headgate.cli.life.screen import waiting
 from headgate.cli.options import DEFAULT_ROOT, Json, Root, command
 from headgate.cli.output import print_json
-from headgate.spec.commands import ROOT, rendered, shell_command
-from headgate.spec.errors import HeadgateError
+from headgate.commands import ROOT, rendered, shell_command
+from headgate.errors import HeadgateError
 from headgate.standalone.ports import WEB
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rows import cells
-from headgate.spec.errors import HeadgateError
+from headgate.errors import HeadgateError
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
 if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
     from headgate.sources.files.log import FilesLog, FileStatus, LoggedFile
-    from headgate.spec.model import Pipeline
 
 app = typer.Typer(help="The landing files of a pipeline.", no_args_is_help=True)
 

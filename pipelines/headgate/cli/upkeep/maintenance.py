@@ -14,15 +14,16 @@ from headgate.cli.life.screen import waiting
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import print_json
 from headgate.cli.upkeep.maintenance_screen import show_compacted, show_vacuumed
-from headgate.spec.errors import HeadgateError, Unfit
-from headgate.spec.quantities import parse_duration
+from headgate.declaration.errors import Unfit
+from headgate.declaration.quantities import parse_duration
+from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
 if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
     from headgate.maintenance.report import Report
     from headgate.maintenance.requests import Answer, What
-    from headgate.spec.model import Pipeline
 
 KeepFor = Annotated[
     str,

@@ -17,15 +17,15 @@ from headgate.cli import declaration, exit_codes
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import print_json
 from headgate.cli.rows import shown
-from headgate.spec.commands import rendered
-from headgate.spec.errors import HeadgateError
+from headgate.commands import rendered
+from headgate.errors import HeadgateError
 from headgate.storage.documents import DamagedDocumentError
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
 if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
     from headgate.repair.plan import Plan
-    from headgate.spec.model import Pipeline
 
 
 def repair(

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from headgate.spec.commands import NEW_ROOT, pipeline_command
+from headgate.commands import NEW_ROOT, pipeline_command
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
 if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
     from headgate.savepoints.resets import Intent
     from headgate.savepoints.savepoint import Savepoint
-    from headgate.spec.model import Pipeline
 
 
 def restore_in_place(

@@ -20,13 +20,13 @@ from headgate.cli.options import (
 )
 from headgate.cli.output import print_json
 from headgate.cli.upkeep.savepoint_screen import REREAD_ONLY, described, show_list, show_one
-from headgate.spec.commands import NEW_ROOT
-from headgate.spec.errors import HeadgateError
+from headgate.commands import NEW_ROOT
+from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
     from headgate.savepoints.savepoint import Savepoint
-    from headgate.spec.model import Pipeline
 
 app = typer.Typer(help="Savepoints of a pipeline: take one, go back to one.", no_args_is_help=True)
 

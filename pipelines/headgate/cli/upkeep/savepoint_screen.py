@@ -10,9 +10,9 @@ from headgate.cli.rows import cells
 from headgate.tables.state import time_of
 
 if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
     from headgate.savepoints.savepoint import Savepoint
     from headgate.savepoints.store import Unreadable
-    from headgate.spec.model import Pipeline
 
 REREAD_ONLY = "with --reread only"
 """How a savepoint is restored from behind a point to which bronze was taken back."""

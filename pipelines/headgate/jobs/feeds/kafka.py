@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headgate.bronze.stage import BronzeStage, Reached
+from headgate.declaration.model import KafkaSource, Pipeline
 from headgate.jobs.feeds.feed import Feed
 from headgate.jobs.feeds.kafka_backlog import kafka_backlog
 from headgate.jobs.feeds.patience import Patience
@@ -31,7 +32,6 @@ from headgate.sources.kafka.reading import KafkaReader
 from headgate.sources.kafka.starting import check_offsets
 from headgate.sources.kafka.topics import Topic, enrolled, partitions
 from headgate.sources.kafka.unreadable import readable_before
-from headgate.spec.model import KafkaSource, Pipeline
 from headgate.storage.backlog import Backlog
 from headgate.tables.state import State
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TypeVar
 
+from headgate.declaration.model import KafkaSource
 from headgate.sources.kafka.errors import BrokersUnreachableError
-from headgate.spec.model import KafkaSource
 
 ASK_AGAIN = 1.0  # seconds between attempts
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
 from headgate.sources.files.intake import FilesIntake
 from headgate.sources.files.log import FilesLog
-from headgate.spec.errors import HeadgateError
-from headgate.spec.model import Pipeline
 from headgate.storage.layout import Layout
 
 

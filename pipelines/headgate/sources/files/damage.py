@@ -10,9 +10,9 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headgate.declaration.model import FileFormat
 from headgate.sources.errors import FileNotReachedError
 from headgate.sources.files.log import LoggedFile
-from headgate.spec.model import FileFormat
 from headgate.storage.files import Storage
 
 _CHUNK = 1 << 20

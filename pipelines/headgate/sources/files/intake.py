@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from headgate.commands import pipeline_command
+from headgate.declaration.model import Source
 from headgate.failpoints import failpoint
 from headgate.sources.errors import FileChangedError
 from headgate.sources.files.damage import unreadable
 from headgate.sources.files.listing import examine
 from headgate.sources.files.log import FilesLog, LoggedFile
-from headgate.spec.commands import pipeline_command
-from headgate.spec.model import Source
 from headgate.storage.files import Stat, Storage
 
 

@@ -13,16 +13,16 @@ from typing import Any, Literal
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from headgate.commands import shell_command
+from headgate.declaration.model import KafkaSource
+from headgate.declaration.nearest import nearest
+from headgate.declaration.secrets import secrets_in, without
 from headgate.sources.kafka.errors import (
     BrokersRefuseError,
     BrokersUnreachableError,
     UnknownTopicError,
 )
 from headgate.sources.kafka.topics import Partition, Topic
-from headgate.spec.commands import shell_command
-from headgate.spec.model import KafkaSource
-from headgate.spec.nearest import nearest
-from headgate.spec.secrets import secrets_in, without
 
 _PATIENCE = 10_000  # milliseconds for one question: the caller decides whether to ask again
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from headgate.commands import NEW_ROOT, pipeline_command
 from headgate.sources.kafka.errors import OffsetsLostError
 from headgate.sources.kafka.ranges import Offsets
 from headgate.sources.kafka.topics import Partition, partition_of
-from headgate.spec.commands import NEW_ROOT, pipeline_command
 
 
 @dataclass(frozen=True)

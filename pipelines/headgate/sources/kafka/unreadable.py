@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import re
 
+from headgate.commands import pipeline_command
 from headgate.sources.errors import SourceError
 from headgate.sources.kafka.listing import Listing
 from headgate.sources.kafka.ranges import Offsets
-from headgate.spec.commands import pipeline_command
 
 _OVERFLOW = re.compile(r"Record at topic (\S+) partition (\d+) offset (\d+) has timestamp value")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headgate.spec.load import load
+from headgate.declaration.load import load
 
 PROJECT = Path(__file__).parents[1]
 

@@ -1,0 +1,121 @@
+"""The digest of what a pipeline means.
+
+Two declarations with one digest fill the same tables with the same rows. Comments, layout,
+defaults written out, the order of tables, `jobs` and where a source lies do not count.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from headgate.declaration.expressions.tokens import canonical
+from headgate.declaration.model import (
+    Derived,
+    FilesSource,
+    GoldTable,
+    KafkaSource,
+    Measure,
+    Pipeline,
+    SilverTable,
+    Source,
+)
+
+# Raised when the meaning of a declaration changes without its text changing.
+MEANING_VERSION = 1
+# Raised when gold tables of the same meaning are laid out in another way. 2: without ``_state``.
+GOLD_LAYOUT = 2
+# What does not change which rows a table has: where a source lies, how it is reached, how much is
+# taken at a time, how work is spread, what is expected of a source's health.
+_NOT_MEANT: dict[type, tuple[str, ...]] = {
+    FilesSource: ("path", "settle", "max_files_per_batch", "max_bytes_per_batch"),
+    KafkaSource: (
+        "servers",
+        "options",
+        "max_per_batch",
+        "min_per_batch",
+        "batch_target",
+        "unreachable_after",
+        "written",
+    ),
+    GoldTable: ("salt",),
+    Source: ("expect_input_every", "expect_event_time_within"),
+}
+
+
+Meaning = Mapping[str, Any]
+
+
+def meaning(
+    name: str,
+    sources: Mapping[str, Source],
+    silver: Mapping[str, SilverTable],
+    gold: Mapping[str, GoldTable],
+) -> Meaning:
+    """What a declaration says, as plain values: two that mean the same are equal here."""
+    return {
+        "version": MEANING_VERSION,
+        "pipeline": name,
+        "sources": _plain(sources),
+        "silver": _plain(silver),
+        "gold": _plain(gold),
+    }
+
+
+def meaning_of(pipeline: Pipeline) -> Meaning:
+    return meaning(pipeline.name, pipeline.sources, pipeline.silver, pipeline.gold)
+
+
+def digest(meant: Meaning) -> str:
+    """SHA-256, in hexadecimal, of the canonical JSON of a meaning or a part of one."""
+    text = json.dumps(meant, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def table_digests(meant: Meaning, gold_layout: int = GOLD_LAYOUT) -> dict[str, str]:
+    """The digest of each table, by its path: of what is declared of it and of all above it."""
+    layout = {} if gold_layout == 1 else {"layout": gold_layout}
+    common = {"version": meant["version"], "pipeline": meant["pipeline"]}
+    digests: dict[str, str] = {}
+    for name, source in meant["sources"].items():
+        digests[f"bronze/{name}"] = digest({**common, "source": source})
+        digests[f"quarantine/{name}"] = digests[f"bronze/{name}"]
+    for name, table in meant["silver"].items():
+        above = digests[f"bronze/{table['source']}"]
+        digests[f"silver/{name}"] = digest({"above": above, "silver": table})
+    for name, table in meant["gold"].items():
+        above = digests[f"silver/{table['silver']}"]
+        digests[f"gold/{name}"] = digest({"above": above, "gold": table, **layout})
+        digests[f"late/{name}"] = digests[f"gold/{name}"]
+    return digests
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return value // timedelta(microseconds=1)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if not dataclasses.is_dataclass(value):
+        return value
+    unmeant = _NOT_MEANT.get(type(value), ())
+    names = [f.name for f in dataclasses.fields(value) if f.name not in unmeant]
+    if isinstance(value, Source):
+        names = [name for name in names if getattr(value, name) is not None]
+    fields = {name: _plain(getattr(value, name)) for name in names}
+    for name in _expressions(value):
+        fields[name] = canonical(fields[name])
+    return fields
+
+
+def _expressions(value: Any) -> list[str]:
+    names = {Derived: "expression", Measure: "argument", SilverTable: "where", GoldTable: "where"}
+    name = names.get(type(value))
+    return [name] if name and getattr(value, name) is not None else []

@@ -1,0 +1,53 @@
+"""What is wrong with a declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from headgate.commands import shell_command
+from headgate.errors import HeadgateError
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake in a declaration. ``key`` is the dotted path of the key it is about (empty for
+    the file as a whole); ``nearest`` is the valid name that was probably meant."""
+
+    file: Path
+    line: int
+    key: str
+    message: str
+    nearest: str | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}: " + (f"{self.key}: " if self.key else "")
+        hint = f' (did you mean "{self.nearest}"?)' if self.nearest else ""
+        return f"{where}{self.message}{hint}"
+
+
+class DeclarationError(HeadgateError):
+    """All the problems of one declaration, in the order of its lines."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, file: Path, problems: Iterable[Problem]) -> None:
+        self.file = file
+        self.problems = tuple(sorted(problems, key=lambda problem: problem.line))
+        super().__init__("\n".join(map(str, self.problems)), shell_command("plan", str(file)))
+
+
+class Unfit(Exception):
+    """A value that does not fit where it stands. Never leaves this package: the loader gives it
+    a file, a line and a key, and so makes a :class:`Problem` of it."""
+
+    def __init__(
+        self, message: str, nearest: str | None = None, others: tuple[Unfit, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.nearest = nearest
+        self.others = others
+        """What else is wrong with the same value."""

@@ -1,0 +1,162 @@
+"""Types of literals and of what operators make: arithmetic, time shifts, bits, joined text."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from headgate.declaration.errors import Unfit
+from headgate.declaration.expressions import datatypes
+from headgate.declaration.expressions.typed import (
+    Handler,
+    Reach,
+    Typed,
+    TypeOf,
+    literal_integer,
+    sql,
+)
+
+_OPERATORS: dict[type, str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
+_OPERATORS |= {exp.Mod: "%", exp.IntDiv: "div"}
+_BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot)
+# Longer spans, added again and again, could leave the range of a timestamp.
+_SPANS = {"YEAR": 1_000, "MONTH": 12_000, "WEEK": 50_000, "DAY": 366_000, "HOUR": 1_000_000}
+_SPANS |= {"MINUTE": 1_000_000, "SECOND": 1_000_000, "MILLISECOND": 1_000_000}
+
+
+def _literal(node: exp.Expression, type_of: TypeOf) -> Typed:
+    text = str(node.this)
+    if isinstance(node, exp.RawString) or node.is_string:
+        return Typed("string")
+    return Typed("double" if "e" in text.lower() else _number_type(text))
+
+
+def _number_type(text: str) -> str:
+    digits = text.lstrip("-")
+    if digits.isdecimal():
+        value = int(text)
+        if -(2**31) <= value < 2**31:
+            return "int"
+        if -(2**63) <= value < 2**63:
+            return "bigint"
+    whole, _, fraction = digits.partition(".")
+    precision = max(len(whole.lstrip("0")) + len(fraction), 1)
+    if precision > datatypes.MAX_PRECISION:
+        raise Unfit(f"the number {text} has more than 38 digits")
+    return datatypes.decimal(precision, len(fraction))
+
+
+def _boolean(node: exp.Expression, type_of: TypeOf) -> Typed:
+    return Typed("boolean")
+
+
+def _null(node: exp.Expression, type_of: TypeOf) -> Typed:
+    return Typed(datatypes.VOID)
+
+
+def _inner(node: exp.Expression, type_of: TypeOf) -> Typed:
+    return type_of(node.this)
+
+
+def _negative(node: exp.Expression, type_of: TypeOf) -> Typed:
+    if isinstance(node.this, exp.Literal) and not node.this.is_string:
+        text = str(node.this.this)
+        return Typed("double" if "e" in text.lower() else _number_type(f"-{text}"))
+    typed = type_of(node.this)
+    _check_number(node.this, typed, "-")
+    return typed
+
+
+def _arithmetic(node: exp.Expression, type_of: TypeOf) -> Typed:
+    operator = _OPERATORS[type(node)]
+    if isinstance(node.expression, exp.Interval) and operator in "+-":
+        return _shifted(node, type_of)
+    left, right = type_of(node.this), type_of(node.expression)
+    _check_number(node.this, left, operator)
+    _check_number(node.expression, right, operator)
+    types = (_operand_type(node.this, left, right), _operand_type(node.expression, right, left))
+    type_ = datatypes.arithmetic_type(operator, *types)
+    return Typed(type_)
+
+
+def _check_number(node: exp.Expression, typed: Typed, operator: str) -> None:
+    if datatypes.is_number(typed.type):
+        return
+    if typed.type == datatypes.VOID:
+        raise Unfit(f"{operator} with null is always null")
+    remedy = "write cast(... as double)"
+    if datatypes.is_time(typed.type):
+        remedy = "use date_add, datediff, timestampdiff or an interval"
+    raise Unfit(f"{operator} takes numbers, and {sql(node)} is a {typed.type}; {remedy}")
+
+
+def _operand_type(node: exp.Expression, typed: Typed, other: Typed) -> str:
+    """Beside a decimal, Spark gives an integer literal only the digits it needs."""
+    value = literal_integer(node)
+    if value is not None and datatypes.is_decimal(other.type):
+        return datatypes.decimal(len(str(abs(value))), 0)
+    return typed.type
+
+
+def _shifted(node: exp.Expression, type_of: TypeOf) -> Typed:
+    typed = type_of(node.this)
+    unit = _interval_unit(node.expression)
+    if not datatypes.is_time(typed.type):
+        raise Unfit(f"an interval can be added to a date or a timestamp, not to a {typed.type}")
+    if not typed.bounded:
+        raise Unfit(
+            "an interval cannot be added to a time made from text or numbers, which could "
+            "overflow; make it a silver column, and use it in gold"
+        )
+    if typed.type == "date" and unit not in ("YEAR", "MONTH", "WEEK", "DAY"):
+        raise Unfit("to add hours or less to a date, write cast(... as timestamp) first")
+    return Typed(typed.type, Reach.NEAR)
+
+
+def _interval_unit(node: exp.Expression) -> str:
+    unit = node.args.get("unit")
+    name = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Var) else ""
+    number = node.this.name if isinstance(node.this, exp.Literal) else ""
+    if name not in _SPANS or not number.lstrip("-").isdecimal():
+        raise Unfit("an interval is a whole number and one unit, such as: interval 1 hour")
+    if abs(int(number)) > _SPANS[name]:
+        raise Unfit(f"an interval has at most {_SPANS[name]} {name.lower()}s")
+    return name
+
+
+def _interval(node: exp.Expression, type_of: TypeOf) -> Typed:
+    raise Unfit("an interval can only be added to or taken from a date or a timestamp")
+
+
+def _bits(node: exp.Expression, type_of: TypeOf) -> Typed:
+    operands = [node.this] if isinstance(node, exp.BitwiseNot) else [node.this, node.expression]
+    known = [type_of(operand) for operand in operands]
+    type_ = datatypes.common_type(typed.type for typed in known)
+    if type_ is None or any(typed.type not in datatypes.INTEGRALS for typed in known):
+        raise Unfit("& | ^ ~ take whole numbers")
+    return Typed(type_)
+
+
+def _joined(node: exp.Expression, type_of: TypeOf) -> Typed:
+    known = []
+    for operand in (node.this, node.expression):
+        if type(operand) in _OPERATORS:
+            # To Spark || binds as tightly as +, to sqlglot it does not.
+            raise Unfit(f"write parentheses around {sql(operand)}")
+        known.append(type_of(operand))
+    if any(typed.type.startswith("array<") for typed in known):
+        raise Unfit("|| joins texts, not arrays")
+    return Typed("string")
+
+
+ARITHMETIC: dict[type, Handler] = {
+    exp.Literal: _literal,
+    exp.RawString: _literal,
+    exp.Boolean: _boolean,
+    exp.Null: _null,
+    exp.Paren: _inner,
+    exp.Neg: _negative,
+    **dict.fromkeys(_OPERATORS, _arithmetic),
+    **dict.fromkeys(_BITS, _bits),
+    exp.DPipe: _joined,
+    exp.Interval: _interval,
+}

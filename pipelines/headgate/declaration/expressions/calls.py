@@ -1,0 +1,213 @@
+"""Function calls: whether the arguments fit, and the type of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from headgate.declaration.errors import Unfit
+from headgate.declaration.expressions import datatypes
+from headgate.declaration.expressions.functions import (
+    AGGREGATES,
+    REFUSED,
+    Argument,
+    Function,
+    functions,
+)
+from headgate.declaration.expressions.literals import LITERAL_KINDS, TIME_UNITS, check_literal
+from headgate.declaration.expressions.typed import (
+    Reach,
+    Typed,
+    furthest,
+    literal_integer,
+    literal_text,
+)
+from headgate.declaration.nearest import nearest
+from headgate.declaration.patterns import group_count
+
+_MOVING = ("date_add", "dateadd", "date_sub", "add_months", "next_day", "trunc", "date_trunc")
+# Their results may leave the calendar, though not far. (An offset that is read shifts, too.)
+_SHIFTING = frozenset(
+    (*_MOVING, "from_utc_timestamp", "to_utc_timestamp", "to_timestamp", "to_date")
+)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An argument as parsed, and as typed."""
+
+    node: exp.Expression
+    typed: Typed
+
+
+def find_function(name: str) -> Function:
+    """The allowed function of this name. Raises Unfit saying why there is none."""
+    lower = name.lower()
+    found = functions().get(lower)
+    if found is not None:
+        return found
+    if lower in AGGREGATES:
+        raise Unfit(f"{lower}() is a measure: it belongs under measures")
+    if lower in REFUSED:
+        raise Unfit(f"the function {lower}() is not allowed: it {REFUSED[lower]}")
+    raise Unfit(f"unknown function {name}()", nearest(lower, functions()))
+
+
+def spread(function: Function, count: int) -> tuple[Argument, ...]:
+    """The declared argument for each of ``count`` given ones. Raises Unfit for a wrong count."""
+    declared = list(function.arguments)
+    if declared and declared[-1].repeated:
+        declared += [declared[-1]] * (count - len(declared))
+    least = sum(not (a.optional or a.repeated) for a in declared)
+    if not least <= count <= len(declared):
+        raise Unfit(f"{function.name}() takes {function.usage} arguments, not {count}")
+    return tuple(declared[:count])
+
+
+def check_configuring(function: Function, argument: Argument, node: exp.Expression) -> bool:
+    """Checks an argument that must be a literal. Returns False where it is an ordinary one."""
+    kind, _, rest = argument.kind.partition(":")
+    try:
+        if kind == "int":
+            _check_integer(rest, node)
+        elif kind == "oneof":
+            _check_one_of(rest.split("|"), node)
+        elif kind == "unit":
+            _check_unit(node)
+        elif kind in LITERAL_KINDS:
+            text = literal_text(node)
+            if text is None:
+                raise Unfit("an argument must be a literal text here")
+            check_literal(kind, text)
+        else:
+            return False
+    except Unfit as error:
+        raise Unfit(f"{function.name}(): {error.message}", error.nearest) from None
+    return True
+
+
+def _check_integer(bounds: str, node: exp.Expression) -> None:
+    low, high = map(int, bounds.split(":"))
+    value = literal_integer(node)
+    if value is None or not low <= value <= high:
+        raise Unfit(f"an argument must be a whole number here, {low} to {high}")
+
+
+def _check_one_of(choices: list[str], node: exp.Expression) -> None:
+    integer = literal_integer(node)
+    given = str(integer) if integer is not None else literal_text(node)
+    if given is None or given.upper() not in choices:
+        guess = nearest(given or "", choices)
+        raise Unfit(f"an argument must be one of {', '.join(choices)}", guess)
+
+
+def _check_unit(node: exp.Expression) -> None:
+    name = node.name.upper() if isinstance(node, exp.Column) else ""
+    if name not in TIME_UNITS:
+        units = ", ".join(TIME_UNITS)
+        raise Unfit(f"the first argument is a unit: {units}", nearest(name, TIME_UNITS))
+
+
+def check_operand(function: Function, argument: Argument, typed: Typed) -> None:
+    """Raises Unfit unless a value of this type may be passed."""
+    type_, kind = typed.type, argument.kind
+    if type_ == datatypes.VOID:
+        return
+    fits = {
+        "number": datatypes.is_number(type_),
+        "integral": type_ in datatypes.INTEGRALS,
+        "array": type_.startswith("array<"),
+        "scalar": not type_.startswith("array<"),
+        "same": not type_.startswith("array<"),
+        "any": True,
+        "time": datatypes.is_time(type_),
+        "time!": datatypes.is_time(type_) and typed.bounded,
+        "timestamp!": type_ == "timestamp" and typed.bounded,
+        "timestamp": type_ == "timestamp" or (type_ == "date" and typed.bounded),
+        "time_or_string": type_ in ("string", "timestamp") or (type_ == "date" and typed.bounded),
+    }.get(kind, type_ == kind)
+    if fits:
+        return
+    wanted = {"time": "date or timestamp", "time_or_string": "string", "integral": "whole number"}
+    name = wanted.get(kind.rstrip("!"), kind.rstrip("!"))
+    if datatypes.is_time(type_) and not typed.bounded:
+        raise Unfit(
+            f"{function.name}() takes a {name} that cannot overflow, and this one is made from "
+            "text or numbers; make it a silver column, and use it in gold"
+        )
+    remedy = "" if kind == "array" else f"; write cast(... as {_castable(kind)})"
+    raise Unfit(f"{function.name}() takes a {name}, not a {type_}{remedy}")
+
+
+def _castable(kind: str) -> str:
+    kinds = {"number": "double", "integral": "bigint", "time": "timestamp", "time!": "timestamp"}
+    return kinds.get(kind, "string" if kind == "time_or_string" else kind.rstrip("!"))
+
+
+def is_constant(node: exp.Expression) -> bool:
+    """Whether Spark could fold it before it runs: it then reads 'now' and 'today' as times."""
+    return node.find(exp.Column) is None
+
+
+def check_together(function: Function, operands: Sequence[Operand]) -> None:
+    """Raises Unfit where arguments that fit one by one do not fit each other."""
+    if function.name == "regexp_extract":
+        wanted = literal_integer(operands[2].node) if len(operands) > 2 else 1
+        groups = group_count(literal_text(operands[1].node) or "")
+        if (wanted or 0) > groups:
+            raise Unfit(f"regexp_extract(): the expression has {groups} groups, not {wanted}")
+    if function.name == "to_date" and len(operands) > 1 and operands[0].typed.type != "string":
+        raise Unfit("to_date() with a pattern reads a string")
+    if function.name == "to_date" and is_constant(operands[0].node):
+        raise Unfit("a constant date is written as a literal: date '2026-01-31'")
+
+
+def result(
+    function: Function, arguments: tuple[Argument, ...], operands: Sequence[Operand]
+) -> Typed:
+    """The type of the call's result. All arguments have been checked."""
+    types = [operand.typed.type for operand in operands]
+    reach = furthest(operand.typed for operand in operands)
+    if function.name in _SHIFTING:
+        reach = max(reach, Reach.NEAR)
+    if function.name == "timestamp_micros" or (function.name == "to_date" and types == ["string"]):
+        reach = Reach.ANYWHERE
+    return Typed(_result_type(function, arguments, operands, types), reach)
+
+
+def _result_type(
+    function: Function,
+    arguments: tuple[Argument, ...],
+    operands: Sequence[Operand],
+    types: list[str],
+) -> str:
+    rule = function.result
+    alike = [
+        type_ for argument, type_ in zip(arguments, types, strict=True) if argument.kind == "same"
+    ]
+    common = datatypes.common_type(alike)
+    if common is None:
+        mixed = " and ".join(dict.fromkeys(alike))
+        raise Unfit(f"{function.name}() mixes {mixed}; cast one of them")
+    if rule == "same":
+        return common
+    if rule.startswith("="):
+        return types[int(rule[1:]) - 1]
+    if rule == "remainder":
+        return datatypes.arithmetic_type("%", types[0], types[1])
+    if rule == "element":
+        return types[0].removeprefix("array<").removesuffix(">")
+    if rule == "shift":
+        return "bigint" if types[0] == "bigint" else "int"
+    if rule == "round":
+        scale = literal_integer(operands[1].node) if len(operands) > 1 else 0
+        return datatypes.rounded_type(types[0], scale or 0)
+    return datatypes.whole_type(types[0]) if rule == "ceil" else rule
+
+
+def refusal(word: str) -> str | None:
+    """Why a bare word such as ``current_date`` is no column."""
+    reason = REFUSED.get(word.lower())
+    return f"{word} is not allowed: it {reason}" if reason else None

@@ -1,0 +1,113 @@
+"""Types of conditions: comparisons, logic, IN, BETWEEN, IS and LIKE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from headgate.declaration.errors import Unfit
+from headgate.declaration.expressions import datatypes
+from headgate.declaration.expressions.literals import check_literal, check_time_literal
+from headgate.declaration.expressions.typed import Handler, Typed, TypeOf, given, literal_text, sql
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
+_LIKES = (exp.Like, exp.ILike, exp.RegexpLike)
+# Spark and sqlglot order these differently where they meet without parentheses.
+_LOOSE = (*_COMPARISONS, *_LIKES, exp.Is, exp.In, exp.Between, exp.Not)
+_BOOLEAN = ("boolean", datatypes.VOID)
+
+
+def is_boolean(typed: Typed) -> bool:
+    return typed.type in _BOOLEAN
+
+
+def compare(left: exp.Expression, right: exp.Expression, type_of: TypeOf) -> Typed:
+    """Any comparison of two values. A text literal beside a time is read as one, so it is
+    checked as one."""
+    for operand in (left, right):
+        if isinstance(operand, _LOOSE):
+            raise Unfit(f"write parentheses around {sql(operand)}")
+    first, second = type_of(left), type_of(right)
+    for node, other in ((left, second), (right, first)):
+        text = literal_text(node)
+        if datatypes.is_time(other.type) and text is not None:
+            check_time_literal(other.type, text)
+            return Typed("boolean")
+    if not datatypes.comparable(first.type, second.type):
+        raise Unfit(f"compares a {first.type} with a {second.type}; cast one of them")
+    check_widened([first, second])
+    return Typed("boolean")
+
+
+def check_widened(operands: Iterable[Typed]) -> None:
+    """A date that meets a timestamp is widened, which an extreme date would not survive."""
+    known = list(operands)
+    types = {typed.type for typed in known}
+    if {"date", "timestamp"} <= types and not all(typed.bounded for typed in known):
+        raise Unfit("mixes a date made from text with a timestamp; cast both to date")
+
+
+def _comparison(node: exp.Expression, type_of: TypeOf) -> Typed:
+    return compare(node.this, node.expression, type_of)
+
+
+def _logic(node: exp.Expression, type_of: TypeOf) -> Typed:
+    operands = [node.this] if isinstance(node, exp.Not) else [node.this, node.expression]
+    known = [type_of(operand) for operand in operands]
+    for operand, typed in zip(operands, known, strict=True):
+        if not is_boolean(typed):
+            word = type(node).__name__.upper()
+            raise Unfit(f"{word} takes conditions, and {sql(operand)} is a {typed.type}")
+    return Typed("boolean")
+
+
+def _between(node: exp.Expression, type_of: TypeOf) -> Typed:
+    if given(node) - {"this", "low", "high"}:
+        raise Unfit("this form of BETWEEN is not supported")
+    compare(node.this, node.args["low"], type_of)
+    compare(node.this, node.args["high"], type_of)
+    return Typed("boolean")
+
+
+def _in(node: exp.Expression, type_of: TypeOf) -> Typed:
+    if given(node) != {"this", "expressions"}:
+        raise Unfit("IN takes a list of values, such as: x in (1, 2)")
+    for item in node.expressions:
+        compare(node.this, item, type_of)
+    return Typed("boolean")
+
+
+def _is(node: exp.Expression, type_of: TypeOf) -> Typed:
+    if isinstance(node.this, _LOOSE):
+        raise Unfit(f"write parentheses around {sql(node.this)}")
+    typed = type_of(node.this)
+    if not isinstance(node.expression, exp.Null | exp.Boolean):
+        raise Unfit("IS takes NULL, TRUE or FALSE")
+    if isinstance(node.expression, exp.Boolean) and not is_boolean(typed):
+        raise Unfit(f"IS TRUE takes a condition, not a {typed.type}")
+    return Typed("boolean")
+
+
+def _like(node: exp.Expression, type_of: TypeOf) -> Typed:
+    word = "RLIKE" if isinstance(node, exp.RegexpLike) else type(node).__name__.upper()
+    if isinstance(node.this, _LOOSE):
+        raise Unfit(f"write parentheses around {sql(node.this)}")
+    typed = type_of(node.this)
+    if typed.type not in ("string", datatypes.VOID):
+        raise Unfit(f"{word} takes a string, not a {typed.type}; write cast(... as string)")
+    text = literal_text(node.expression)
+    if text is None:
+        raise Unfit(f"the pattern of {word} must be a literal text")
+    check_literal("regex" if word == "RLIKE" else "like", text)
+    return Typed("boolean")
+
+
+CONDITIONS: dict[type, Handler] = {
+    **dict.fromkeys(_COMPARISONS, _comparison),
+    **dict.fromkeys(_LIKES, _like),
+    **dict.fromkeys((exp.And, exp.Or, exp.Not), _logic),
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Is: _is,
+}

@@ -1,0 +1,187 @@
+"""Spark SQL expressions of a declaration: checked, typed, and safe to hand to Spark.
+
+The text is tokenised strictly (`tokens.py`), parsed with sqlglot's Spark dialect, and typed by
+walking the tree (`inference.py`). Whatever comes back does the same each time it runs, reads
+only the columns it names, and cannot fail a query, whatever a producer sends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast, get_args
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.parsers.spark import SparkParser
+
+from headgate.declaration.errors import Unfit
+from headgate.declaration.expressions import datatypes
+from headgate.declaration.expressions.hardening import harden, in_calendar
+from headgate.declaration.expressions.inference import Scope, Unresolved, infer
+from headgate.declaration.expressions.tokens import Token, closing, tokenize
+from headgate.declaration.expressions.typed import Reach
+from headgate.declaration.expressions.words import check_words, quoted
+from headgate.declaration.model import Function
+from headgate.declaration.nearest import nearest
+
+MEASURES: tuple[str, ...] = get_args(Function)
+
+
+class _Dialect(Spark):
+    """Spark's grammar with every call left as it is written: names are checked by us."""
+
+    class Parser(SparkParser):
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: parser
+            for name, parser in SparkParser.FUNCTION_PARSERS.items()
+            if name in ("CAST", "TRY_CAST", "EXTRACT")
+        }
+        NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
+        NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            "CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]
+        }
+
+
+@dataclass(frozen=True)
+class Expression:
+    """``text`` is what Spark is given: as written, guarded where Spark alone would not
+    survive what data can hold."""
+
+    text: str
+    type: str
+
+
+@dataclass(frozen=True)
+class MeasureCall:
+    """``argument`` and ``argument_type`` are None for ``count(*)``."""
+
+    function: Function
+    argument: str | None
+    argument_type: str | None
+    type: str
+
+
+def parse_expression(text: str, scope: Scope) -> Expression:
+    """An expression over the columns of ``scope``. Raises Unfit with what is wrong, or Unresolved
+    where it needs a column whose own declaration is wrong."""
+    text = text.strip()
+    tokens = tokenize(text)
+    try:
+        typed = infer(_parse(text), scope)
+    except RecursionError:
+        raise Unfit("is nested too deeply") from None
+    check_words(tokens, scope)
+    if typed.type == datatypes.VOID:
+        raise Unfit("is always null; give it a type with cast(null as ...)")
+    if typed.type.startswith("array<"):
+        raise Unfit(f"has the type {typed.type}; nested types come next: take one element")
+    hardened = harden(text)
+    if datatypes.is_time(typed.type) and typed.reach > Reach.CALENDAR:
+        hardened = in_calendar(hardened, typed.type)
+    return Expression(hardened, typed.type)
+
+
+def parse_column(name: str, scope: Scope) -> Expression:
+    """A column of ``scope`` as an expression."""
+    if name not in scope:
+        raise Unfit(f"there is no column {name!r}", nearest(name, scope))
+    type_ = scope[name]
+    if type_ is None:
+        raise Unresolved(name)
+    return Expression(quoted(name), type_)
+
+
+def parse_condition(text: str, scope: Scope) -> Expression:
+    """An expression that must be boolean."""
+    expression = parse_expression(text, scope)
+    if expression.type != "boolean":
+        raise Unfit(f"must be a condition, not a {expression.type}")
+    return expression
+
+
+def parse_measure(text: str, scope: Scope) -> MeasureCall:
+    """``function(argument)`` over the columns of ``scope``, or ``count(*)``."""
+    text = text.strip()
+    tokens = tokenize(text)
+    function = _measure_name(tokens)
+    end = closing(tokens, 1)
+    if end is None:
+        raise Unfit("a parenthesis is never closed")
+    if end != len(tokens) - 1:
+        raise Unfit("must be one measure and nothing around it; compute with measures in columns")
+    inner = tokens[2:-1]
+    if function == "count" and [token.text for token in inner] == ["*"]:
+        return MeasureCall("count", None, None, "bigint")
+    if inner and inner[0].lower == "distinct":
+        if function != "count":
+            raise Unfit(f"{function}(distinct ...) is not supported; only count(distinct ...) is")
+        function, inner = "count_distinct", inner[1:]
+    if not inner:
+        raise Unfit(f"{function}() needs an argument")
+    if _top_level_comma(inner):
+        raise Unfit(f"{function}() takes one argument")
+    expression = parse_expression(text[inner[0].start : inner[-1].end], scope)
+    type_ = measure_type(function, expression.type)
+    return MeasureCall(cast(Function, function), expression.text, expression.type, type_)
+
+
+def measure_type(function: str, argument: str) -> str:
+    """The type of a measure over an argument of this type. Raises Unfit where there is none."""
+    if function in ("count", "count_distinct", "approx_count_distinct"):
+        return "bigint"
+    if function in ("min", "max", "first", "last"):
+        return argument
+    if not datatypes.is_number(argument):
+        raise Unfit(f"{function}() takes a number, not a {argument}")
+    precision, scale = datatypes.digits(argument) or (0, 0)
+    if function == "sum" and datatypes.is_decimal(argument):
+        return datatypes.decimal(min(38, precision + 10), scale)
+    if function == "avg" and datatypes.is_decimal(argument):
+        return datatypes.decimal(min(38, precision + 4), min(38, scale + 4))
+    if function == "sum" and argument in datatypes.INTEGRALS:
+        return "bigint"
+    return "double"
+
+
+def _measure_name(tokens: tuple[Token, ...]) -> str:
+    first = tokens[0].lower
+    called = len(tokens) > 1 and tokens[1].text == "(" and tokens[0].kind == "word"
+    if called and first in MEASURES:
+        return first
+    if called:
+        likely = {"mean": "avg", "stddev_samp": "stddev", "std": "stddev", "average": "avg"}
+        raise Unfit(f"{first}() is not a measure", likely.get(first) or nearest(first, MEASURES))
+    if first in MEASURES:
+        raise Unfit("a measure is a call", f"{first}(*)" if first == "count" else f"{first}(...)")
+    raise Unfit(f"must be one of {', '.join(MEASURES)} over an expression, such as sum(price)")
+
+
+def _top_level_comma(tokens: tuple[Token, ...]) -> bool:
+    depth = 0
+    for token in tokens:
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token.text, 0)
+        if token.text == "," and depth == 0:
+            return True
+    return False
+
+
+def _parse(text: str) -> exp.Expression:
+    try:
+        statements = sqlglot.parse(text, dialect=_Dialect)
+    except ParseError as error:
+        raise Unfit(f"does not parse: {_first(error)}") from None
+    except SqlglotError as error:
+        raise Unfit(f"does not parse: {str(error).splitlines()[0]}") from None
+    if len(statements) != 1 or not isinstance(statements[0], exp.Expression):
+        raise Unfit("must be one expression")
+    return statements[0]
+
+
+def _first(error: ParseError) -> str:
+    detail = error.errors[0] if error.errors else {}
+    said = str(detail.get("description") or "unexpected text").rstrip(".")
+    near = detail.get("highlight")
+    return f"{said}, near {near!r}" if near else said

@@ -1,0 +1,124 @@
+"""Types of CASE, CAST, EXTRACT, array elements and function calls."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from headgate.declaration.errors import Unfit
+from headgate.declaration.expressions import calls, datatypes
+from headgate.declaration.expressions.conditions import check_widened, compare, is_boolean
+from headgate.declaration.expressions.literals import check_time_literal
+from headgate.declaration.expressions.typed import (
+    Handler,
+    Reach,
+    Typed,
+    TypeOf,
+    furthest,
+    given,
+    literal_text,
+    sql,
+)
+from headgate.declaration.nearest import nearest
+
+EXTRACTED = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "DOY", "HOUR", "MINUTE")
+
+
+def _case(node: exp.Expression, type_of: TypeOf) -> Typed:
+    results: list[Typed] = []
+    for branch in node.args["ifs"]:
+        if node.this:
+            compare(node.this, branch.this, type_of)
+        elif not is_boolean(type_of(branch.this)):
+            raise Unfit(f"WHEN takes a condition, and {sql(branch.this)} is none")
+        results.append(type_of(branch.args["true"]))
+    if node.args.get("default"):
+        results.append(type_of(node.args["default"]))
+    types = [typed.type for typed in results]
+    common = datatypes.common_type(types)
+    if common is None:
+        raise Unfit(f"CASE mixes {' and '.join(dict.fromkeys(types))}; cast one of them")
+    check_widened(results)
+    return Typed(common, furthest(results))
+
+
+def _cast(node: exp.Expression, type_of: TypeOf) -> Typed:
+    if given(node) - {"this", "to", "safe"}:
+        raise Unfit("this form of CAST is not supported")
+    target = datatypes.parse_type(node.args["to"].sql("spark"))
+    text = literal_text(node.this)
+    if datatypes.is_time(target) and text is not None:
+        check_time_literal(target, text)
+        return Typed(target)
+    typed = type_of(node.this)
+    if datatypes.is_time(target) and typed.type == "string" and calls.is_constant(node.this):
+        raise Unfit(f"a constant {target} is written as a literal: {target} '2026-01-31'")
+    if target == "timestamp" and typed.type == "date" and not typed.bounded:
+        raise Unfit("a date made from text could overflow as a timestamp; cast the text to it")
+    if target == "timestamp" and typed.type == "string":
+        # Spark reads '12:30' as a time of today.
+        raise Unfit(
+            "text is read as a timestamp by to_timestamp", f"to_timestamp({sql(node.this)})"
+        )
+    if not _castable(typed.type, target):
+        raise Unfit(f"a {typed.type} cannot be cast to {target}")
+    made = datatypes.is_time(target) and not datatypes.is_time(typed.type)
+    return Typed(target, Reach.ANYWHERE if made else typed.reach)
+
+
+def _castable(source: str, target: str) -> bool:
+    if source.startswith("array<"):
+        return False
+    if source in ("string", datatypes.VOID, target) or target == "string":
+        return True
+    if datatypes.is_time(target):
+        return datatypes.is_time(source) or (target == "timestamp" and datatypes.is_number(source))
+    if target == "boolean":
+        return datatypes.is_number(source)
+    return source != "date"
+
+
+def _extract(node: exp.Expression, type_of: TypeOf) -> Typed:
+    part = node.name.upper()
+    if part not in EXTRACTED:
+        raise Unfit(f"EXTRACT cannot give {part.lower()}", nearest(part, EXTRACTED))
+    typed = type_of(node.expression)
+    wanted = ("timestamp",) if part in ("HOUR", "MINUTE") else ("timestamp", "date")
+    if typed.type not in wanted:
+        raise Unfit(f"EXTRACT takes a {' or '.join(wanted)}, not a {typed.type}")
+    return Typed("int")
+
+
+def _element(node: exp.Expression, type_of: TypeOf) -> Typed:
+    typed = type_of(node.this)
+    if not typed.type.startswith("array<") or len(node.expressions) != 1:
+        raise Unfit(f"[ ] takes an array and a position, not a {typed.type}")
+    if type_of(node.expressions[0]).type not in datatypes.INTEGRALS:
+        raise Unfit("the position in [ ] must be a whole number")
+    return Typed(typed.type.removeprefix("array<").removesuffix(">"))
+
+
+def _call(node: exp.Expression, type_of: TypeOf) -> Typed:
+    function = calls.find_function(str(node.this))
+    arguments = calls.spread(function, len(node.expressions))
+    operands: list[calls.Operand] = []
+    for argument, operand in zip(arguments, node.expressions, strict=True):
+        if calls.check_configuring(function, argument, operand):
+            operands.append(calls.Operand(operand, Typed("int")))
+        else:
+            typed = type_of(operand)
+            calls.check_operand(function, argument, typed)
+            operands.append(calls.Operand(operand, typed))
+    if any(argument.kind == "same" for argument in arguments):
+        check_widened(operand.typed for operand in operands)
+    calls.check_together(function, operands)
+    return calls.result(function, arguments, operands)
+
+
+FORMS: dict[type, Handler] = {
+    exp.Case: _case,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Extract: _extract,
+    exp.Bracket: _element,
+    exp.Anonymous: _call,
+}

@@ -1,0 +1,71 @@
+"""Guards for what Spark itself would not survive, or would answer differently another day.
+
+- Java reads a year such as ``+999999999``, and Spark then overflows and stops; and it reads
+  ``12:30`` as a time of today. So text is matched first: ``to_date(x, p)`` runs as
+  ``to_date(if(x rlike r, x, null), p)``.
+- A hostile line of ten million commas would be split into as many texts: ``split(x, r)`` runs as
+  ``split(x, r, 1000)``.
+- A time outside the years 1 to 9999, which most readers of a table cannot read, becomes null.
+"""
+
+from __future__ import annotations
+
+from headgate.declaration.expressions.tokens import Token, closing, string_value, tokenize
+from headgate.declaration.patterns import ISO_REGEX, reading_regex
+
+MOST_ELEMENTS = 1000
+_FIRST = {"timestamp": "0001-01-01 00:00:00", "date": "0001-01-01"}
+_LAST = {"timestamp": "9999-12-31 23:59:59.999999", "date": "9999-12-31"}
+
+
+def harden(text: str) -> str:
+    """``text`` with a guard in each call that needs one. Raises Unfit when that makes it longer
+    than an expression may be."""
+    tokens = tokenize(text)
+    # From the last call to the first, so that the tokens before one never move.
+    for index in range(len(tokens) - 1, 0, -1):
+        if tokens[index].text != "(":
+            continue
+        name = tokens[index - 1].lower
+        if name in ("to_date", "to_timestamp"):
+            text = _read_guarded(name, text, index)
+        elif name == "split":
+            text = _split_guarded(text, index)
+    return text
+
+
+def in_calendar(text: str, type_: str) -> str:
+    """``text``, a date or timestamp, or null where it is outside the years 1 to 9999."""
+    first, last = (f"{type_} '{limit[type_]}'" for limit in (_FIRST, _LAST))
+    return f"if(({text}) between {first} and {last}, ({text}), null)"
+
+
+def _read_guarded(name: str, text: str, opening: int) -> str:
+    tokens = tokenize(text)
+    commas, end = _commas(tokens, opening)
+    if not commas and name == "to_date":
+        return text
+    stop = tokens[commas[0] if commas else end].start
+    value = text[tokens[opening].end : stop].strip()
+    regex = reading_regex(string_value(tokens[commas[0] + 1])) if commas else ISO_REGEX
+    guard = f"if(({value}) rlike r'{regex}', ({value}), null)"
+    return text[: tokens[opening].end] + guard + text[stop:]
+
+
+def _split_guarded(text: str, opening: int) -> str:
+    tokens = tokenize(text)
+    commas, end = _commas(tokens, opening)
+    if len(commas) != 1:
+        return text
+    return f"{text[: tokens[end].start]}, {MOST_ELEMENTS}{text[tokens[end].start :]}"
+
+
+def _commas(tokens: tuple[Token, ...], opening: int) -> tuple[list[int], int]:
+    """Where the commas between a call's arguments are, and its closing parenthesis."""
+    end = closing(tokens, opening) or len(tokens) - 1
+    commas, depth = [], 0
+    for index in range(opening, end):
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(tokens[index].text, 0)
+        if tokens[index].text == "," and depth == 1:
+            commas.append(index)
+    return commas, end

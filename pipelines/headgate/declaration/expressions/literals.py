@@ -1,0 +1,83 @@
+"""Literal arguments that decide whether a call can fail: checked here, before Spark sees them."""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from collections.abc import Callable
+from datetime import date, datetime
+
+from headgate.declaration.errors import Unfit
+from headgate.declaration.nearest import nearest
+from headgate.declaration.patterns import check_print_pattern, check_read_pattern, check_regex
+
+TIME_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND")
+# A replacement multiplies what a hostile producer sends; 16 characters keep it below 2 GB.
+_MAX_REPLACEMENT = 16
+_JSON_PATH = re.compile(r"\$(\.[A-Za-z_][A-Za-z0-9_]*|\[\d{1,4}\])*")
+
+
+def check_literal(kind: str, text: str) -> None:
+    """Raises Unfit unless ``text`` may stand for an argument of this kind."""
+    _CHECKS[kind](text)
+
+
+def check_zone(text: str) -> None:
+    zones = zoneinfo.available_timezones()
+    if text not in zones:
+        raise Unfit(f"{text!r} is not an IANA time zone", nearest(text, zones))
+
+
+def check_time_literal(type_: str, text: str) -> None:
+    """A date or timestamp literal is ISO: Spark would otherwise read 'now' and the like."""
+    shape = r"\d{4}-\d\d-\d\d"
+    if type_ == "timestamp":
+        shape += r"([T ]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?"
+    try:
+        if not re.fullmatch(shape, text):
+            raise ValueError(text)
+        datetime.fromisoformat(text) if type_ == "timestamp" else date.fromisoformat(text)
+    except ValueError:
+        example = "2026-01-31 12:00:00" if type_ == "timestamp" else "2026-01-31"
+        raise Unfit(f"{text!r} is not a {type_}; write it like '{example}'") from None
+
+
+def _short(text: str) -> None:
+    if len(text) > _MAX_REPLACEMENT:
+        raise Unfit(f"a replacement has at most {_MAX_REPLACEMENT} characters")
+
+
+def _replacement(text: str) -> None:
+    _short(text)
+    if "\\" in text or "$" in text:
+        raise Unfit("a replacement cannot hold a backslash or a $")
+
+
+def _path(text: str) -> None:
+    if not _JSON_PATH.fullmatch(text):
+        raise Unfit(f"{text!r} is not a JSON path such as '$.a.b[0]'")
+
+
+def _key(text: str) -> None:
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", text):
+        raise Unfit(f"{text!r} is not a plain key of letters, digits, _ and -")
+
+
+def _like(text: str) -> None:
+    escapes = iter(text)
+    if any(c == "\\" and next(escapes, "") not in ("%", "_", "\\") for c in escapes):
+        raise Unfit(f"in {text!r} a backslash stands before something other than % _ and itself")
+
+
+_CHECKS: dict[str, Callable[[str], None]] = {
+    "short": _short,
+    "replacement": _replacement,
+    "like": _like,
+    "path": _path,
+    "key": _key,
+    "zone": check_zone,
+    "regex": check_regex,
+    "format": check_print_pattern,
+    "parse": check_read_pattern,
+}
+LITERAL_KINDS = frozenset(_CHECKS)

@@ -1,0 +1,111 @@
+"""The words of an expression, read more strictly than Spark reads them.
+
+Spark and sqlglot tokenise alike only without comments, odd escapes, neighbouring strings and
+substitutions; those are refused here, so that what was checked is what runs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from headgate.declaration.errors import Unfit
+
+MAX_LENGTH = 8_000
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r\n]+)
+    |(?P<comment>--|/\*|\*/)
+    |(?P<raw>[rR](?:'[^']*'|"[^"]*"))
+    |(?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+    |(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:BD|[LD])?(?![A-Za-z0-9_.]))
+    |(?P<word>[A-Za-z_][A-Za-z0-9_]*)
+    |(?P<quoted>`[^`]*`)
+    |(?P<operator><=>|==|<>|!=|<=|>=|\|\||::|[-+*/%<>=!(),\[\].~&|^])
+    """,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+# Those that Spark and sqlglot read alike.
+_ESCAPES = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
+
+
+@dataclass(frozen=True)
+class Token:
+    kind: str
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+    @property
+    def lower(self) -> str:
+        return self.text.lower()
+
+
+def tokenize(text: str) -> tuple[Token, ...]:
+    """The tokens of ``text`` without spaces. Raises Unfit for what the two parsers read apart."""
+    if len(text) > MAX_LENGTH:
+        raise Unfit(f"is longer than {MAX_LENGTH} characters")
+    tokens: list[Token] = []
+    at = 0
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None or found.lastgroup is None:
+            raise Unfit(_stray(text, at))
+        token = Token(found.lastgroup, found.group(), at)
+        at = found.end()
+        if token.kind != "space":
+            _check(token, tokens[-1] if tokens else None)
+            tokens.append(token)
+    if not tokens:
+        raise Unfit("is empty")
+    return tuple(tokens)
+
+
+def canonical(text: str) -> str:
+    """``text`` with single spaces between tokens: layout is no part of its meaning."""
+    return " ".join(token.text for token in tokenize(text))
+
+
+def string_value(token: Token) -> str:
+    """What a string token stands for."""
+    if token.kind == "raw":
+        return token.text[2:-1]
+    return _ESCAPE.sub(lambda found: _ESCAPES[found[1]], token.text[1:-1])
+
+
+def closing(tokens: tuple[Token, ...], opening: int) -> int | None:
+    """The index of the parenthesis that closes the one at index ``opening``."""
+    depth = 0
+    for index in range(opening, len(tokens)):
+        depth += {"(": 1, ")": -1}.get(tokens[index].text, 0)
+        if depth == 0:
+            return index
+    return None
+
+
+def _stray(text: str, at: int) -> str:
+    if text[at] in "'\"`":
+        return f"the quote at column {at + 1} is never closed"
+    if text[at] == ";":
+        return "holds a ';': one expression only"
+    return f"unexpected {text[at : at + 1]!r} at column {at + 1}"
+
+
+def _check(token: Token, before: Token | None) -> None:
+    if token.kind == "comment":
+        raise Unfit("comments are not allowed inside an expression; use a YAML comment")
+    is_text = token.kind in ("string", "raw")
+    if is_text and before and before.kind in ("string", "raw"):
+        raise Unfit("two strings stand side by side; join them with ||")
+    if token.kind == "string":
+        for escape in _ESCAPE.findall(token.text):
+            if escape not in _ESCAPES:
+                meant = f"\\\\{escape}"
+                raise Unfit(f"SQL drops the backslash of \\{escape}; write {meant} or r'...'")
+    if token.text == "(" and before and before.kind == "quoted":
+        raise Unfit("the name of a function is written without backquotes")
+    if is_text and "${" in token.text:
+        raise Unfit("holds ${, which Spark would substitute")

@@ -1,0 +1,160 @@
+"""The keys of Kafka: as a source, and as the place that a pipeline publishes to."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from headgate.declaration.keys.key import YEAR, Key
+
+_SERVERS = Key(
+    "servers",
+    "servers",
+    "Brokers to begin with: `host:port`, several with commas between.",
+    required=True,
+    deployment=True,
+)
+_OPTIONS = (
+    "Client properties, by the names that Kafka's Java client has for them, such as "
+    "`security.protocol`. A password or another secret must be a placeholder."
+)
+_NO_INTERCEPTORS = "nothing may come between a record and its row"
+_REFUSED_READING = {
+    "bootstrap.servers": "use the key servers",
+    "group.id": "positions are kept in bronze's commits, not by a consumer group",
+    "auto.offset.reset": "use the key start",
+    "enable.auto.commit": "positions are kept in bronze's commits, and nowhere else",
+    "isolation.level": "use the key isolation",
+    "key.deserializer": "records are read as bytes; use the key record",
+    "value.deserializer": "records are read as bytes; use the key record",
+    "interceptor.classes": _NO_INTERCEPTORS,
+}
+_REFUSED_WRITING = {
+    "bootstrap.servers": "use the key servers",
+    "group.id": "a publication reads nothing",
+    "auto.offset.reset": "a publication reads nothing",
+    "enable.auto.commit": "a publication reads nothing",
+    "isolation.level": "a publication reads nothing",
+    "key.deserializer": "a publication reads nothing",
+    "value.deserializer": "a publication reads nothing",
+    "interceptor.classes": _NO_INTERCEPTORS,
+    "key.serializer": "the bytes of keys are made by Headgate",
+    "value.serializer": "the bytes of values are made by Headgate",
+    "transactional.id": "what a publication promises rests on it",
+    "acks": "what a publication promises rests on it",
+    "enable.idempotence": "what a publication promises rests on it",
+}
+
+KAFKA = Key(
+    "kafka",
+    "section",
+    "Topics of a Kafka cluster. The value of a record is one JSON document. Exactly one of `topic` "
+    "and `pattern`.",
+    one_of=("topic", "pattern"),
+    children=(
+        _SERVERS,
+        Key("topic", "topic", "The topic to read.", deployment=True),
+        Key(
+            "pattern",
+            "pattern",
+            "A regular expression: all topics are read whose whole name matches it.",
+            deployment=True,
+        ),
+        Key(
+            "start",
+            "start",
+            "Where a partition begins when the pipeline first reads: `earliest`, `latest`, the "
+            'first record at or after a time (`"2026-11-20T00:00:00Z"`), or, with `topic`, offsets '
+            "by partition (`{0: 1200, 1: 3400}`).",
+            default="earliest",
+            deployment=True,
+        ),
+        Key(
+            "max_per_batch",
+            "integer",
+            "A micro-batch takes no more records than this.",
+            default="100000",
+            low=1,
+            high=100_000_000,
+            deployment=True,
+        ),
+        Key(
+            "min_per_batch",
+            "integer",
+            "Backpressure never shrinks a micro-batch below this many records. Left out, it is no "
+            "more than `max_per_batch`.",
+            default="1000",
+            low=1,
+            high=100_000_000,
+            deployment=True,
+        ),
+        Key(
+            "batch_target",
+            "duration",
+            "A micro-batch that took longer than this makes the next one smaller.",
+            default="10 s",
+            low=timedelta(seconds=1),
+            high=timedelta(hours=1),
+            deployment=True,
+        ),
+        Key(
+            "idle_after",
+            "duration",
+            "A partition that gave no record for this long, while another did, no longer holds "
+            "windows open.",
+            default="5 minutes",
+            low=timedelta(seconds=1),
+            high=YEAR,
+        ),
+        Key(
+            "unreachable_after",
+            "duration",
+            "How long brokers that do not answer are waited for, before the pipeline stops.",
+            default="2 minutes",
+            low=timedelta(seconds=1),
+            high=timedelta(days=1),
+            deployment=True,
+        ),
+        Key(
+            "isolation",
+            "choice",
+            "Whether records of transactions that are open or were aborted are read.",
+            default="read_committed",
+            choices=("read_committed", "read_uncommitted"),
+        ),
+        Key("options", "options", _OPTIONS, refused=_REFUSED_READING),
+    ),
+)
+
+PUBLICATION = Key(
+    "NAME",
+    "section",
+    "Rows of one table that are written to a topic.",
+    children=(
+        Key(
+            "from",
+            "text",
+            "The table: `gold.TABLE`, `late.TABLE` (TABLE being a gold table) or "
+            "`quarantine.SOURCE`.",
+            required=True,
+        ),
+        Key(
+            "when",
+            "choice",
+            "Of gold alone: the rows of windows once they are `final`, or the rows of each "
+            "`update`, open windows included.",
+            default="final",
+            choices=("final", "update"),
+        ),
+        Key(
+            "kafka",
+            "section",
+            "The topic that is written.",
+            required=True,
+            children=(
+                _SERVERS,
+                Key("topic", "topic", "The topic to write.", required=True, deployment=True),
+                Key("options", "options", _OPTIONS, refused=_REFUSED_WRITING),
+            ),
+        ),
+    ),
+)

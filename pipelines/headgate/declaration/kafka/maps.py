@@ -1,0 +1,119 @@
+"""Maps that only Kafka has: offsets by partition, and client properties."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from headgate.declaration.errors import Unfit
+from headgate.declaration.kafka.values import PROPERTY_PATTERN, writes_a_secret_out
+from headgate.declaration.keys.key import Key
+from headgate.declaration.nearest import nearest
+from headgate.declaration.placeholders import has_placeholder, resolve
+from headgate.declaration.reading.checked import Field, Report
+from headgate.declaration.reading.document import Broken, Entry, Mapping, Scalar
+
+_NAMES = """
+client.id client.rack security.protocol sasl.mechanism sasl.jaas.config sasl.kerberos.service.name
+sasl.login.callback.handler.class sasl.client.callback.handler.class
+sasl.oauthbearer.token.endpoint.url ssl.protocol ssl.truststore.location ssl.truststore.password
+ssl.truststore.type ssl.truststore.certificates ssl.keystore.location ssl.keystore.password
+ssl.keystore.type ssl.keystore.key ssl.keystore.certificate.chain ssl.key.password
+ssl.endpoint.identification.algorithm request.timeout.ms session.timeout.ms delivery.timeout.ms
+metadata.max.age.ms fetch.min.bytes fetch.max.bytes fetch.max.wait.ms max.partition.fetch.bytes
+max.poll.records compression.type batch.size linger.ms max.request.size
+"""
+# The names that may be guessed, or shown where no value follows: another might be a piece of one.
+_WELL_KNOWN = frozenset(_NAMES.split())
+_MOST_OFFSET = (1 << 63) - 1
+
+
+def read_offsets(node: Mapping, path: str, line: int, report: Report) -> Field | None:
+    """A value of dict[int, int], or None after reporting what is wrong."""
+    before = len(report.problems)
+    offsets: dict[int, int] = {}
+    for entry in node.entries:
+        where = f"{path}.{entry.key}"
+        partition, offset = _whole(entry.key, 9), _offset(entry)
+        if isinstance(entry.node, Broken):
+            continue
+        if partition is None:
+            report.add(entry.line, where, f"{entry.key!r} is not the number of a partition")
+        elif partition in offsets:
+            report.add(entry.line, where, f"partition {partition} is given twice")
+        elif offset is None:
+            report.add(entry.line, where, f"must be an offset, 0 to {_MOST_OFFSET}")
+        else:
+            offsets[partition] = offset
+    if not node.entries:
+        report.add(line, path, "is empty; write offsets by partition, such as {0: 1200, 1: 3400}")
+    # A fault of the YAML itself was reported where it was read.
+    broken = any(isinstance(entry.node, Broken) for entry in node.entries)
+    return None if broken or len(report.problems) > before else Field(path, line, offsets)
+
+
+def _offset(entry: Entry) -> int | None:
+    if not isinstance(entry.node, Scalar):
+        return None
+    offset = _whole(entry.node.text, 19)
+    return offset if offset is not None and offset <= _MOST_OFFSET else None
+
+
+def _whole(text: str, digits: int) -> int | None:
+    return int(text) if re.fullmatch(rf"[0-9]{{1,{digits}}}", text) else None
+
+
+class OptionsReader:
+    """Reads client properties. No message holds a value of one, or what could be a piece of it."""
+
+    def __init__(self, report: Report, folder: Path) -> None:
+        self._report = report
+        self._folder = folder
+
+    def read(self, node: Mapping, key: Key, path: str, line: int) -> Field:
+        """A value of dict[str, Field] with resolved texts; what is wrong is reported, left out."""
+        options: dict[str, Field] = {}
+        for entry in node.entries:
+            try:
+                text = self._value(entry, key)
+            except Unfit as error:
+                where = f"{path}.{entry.key}" if self._may_be_shown(entry, key) else path
+                self._report.add(entry.line, where, error.message, error.nearest)
+                continue
+            if text is not None:
+                options[entry.key] = Field(f"{path}.{entry.key}", entry.line, text)
+        return Field(path, line, options)
+
+    def _may_be_shown(self, entry: Entry, key: Key) -> bool:
+        """In ``{a: x, y}`` a comma ends a value, so that a piece of it looks like a name."""
+        if entry.key in _WELL_KNOWN or entry.key in key.refused:
+            return True
+        valued = not isinstance(entry.node, Scalar) or entry.node.value is not None
+        return valued and re.fullmatch(PROPERTY_PATTERN, entry.key) is not None
+
+    def _value(self, entry: Entry, key: Key) -> str | None:
+        node = entry.node
+        if isinstance(node, Broken):
+            return None
+        _check_property(entry.key, key)
+        if not isinstance(node, Scalar):
+            raise Unfit("must be one value")
+        if node.value is None:
+            raise Unfit('has no value; write "" for an empty text, and quote one with a comma')
+        if writes_a_secret_out(entry.key, node.text):
+            raise Unfit("is a secret, and belongs elsewhere: write ${env:NAME} or ${file:PATH}")
+        return resolve(node.text, self._folder) if has_placeholder(node.text) else node.text
+
+
+def _check_property(name: str, key: Key) -> None:
+    if name in key.refused:
+        raise Unfit(f"is set by Headgate: {key.refused[name]}")
+    if re.fullmatch(PROPERTY_PATTERN, name) is None:
+        raise Unfit(
+            "a client property's name has lower-case letters, digits, dots, underscores and "
+            "dashes, such as security.protocol",
+            nearest(name, _WELL_KNOWN),
+        )
+    bare = name.removeprefix("kafka.")
+    if bare != name:
+        raise Unfit("the prefix kafka. is Spark's; write the name that Kafka's client has", bare)

@@ -1,0 +1,90 @@
+"""Values that only Kafka has: lists of servers, names of topics, where reading starts, and which
+client properties hold secrets. Raised as Unfit; the text of a property is never in a message."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from headgate.declaration.errors import Unfit
+from headgate.declaration.nearest import nearest
+from headgate.declaration.patterns import check_regex
+from headgate.declaration.placeholders import has_placeholder
+
+TOPIC_PATTERN = r"^[A-Za-z0-9._-]{1,249}$"
+SERVERS_PATTERN = r"^\s*[^\s,@/]+:[0-9]+\s*(,\s*[^\s,@/]+:[0-9]+\s*)*$"
+PROPERTY_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,199}$"
+TIME_PATTERN = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$"
+# Properties of which the Java client itself says that their values are not to be shown.
+SECRET_PATTERN = (
+    r"password|passphrase|secret|jaas\.config$|^ssl\.keystore\.key$|^basic\.auth\.user\.info$"
+)
+ENDS = ("earliest", "latest")
+
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.%]+\]")
+_SECRET = re.compile(SECRET_PATTERN)
+# What a JAAS configuration or a list of settings says of a password.
+_ASSIGNED = re.compile(
+    r"""(?:password|passphrase|secret)\w*\s*=\s*("[^"]*"|'[^']*'|[^\s;,]*)""", re.IGNORECASE
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def parse_servers(text: str) -> str:
+    """The list without its spaces: ``host:port,host:port``."""
+    if "@" in text:
+        raise Unfit("is a list of host:port; a user and a password belong into options")
+    return ",".join(_server(part.strip()) for part in text.split(","))
+
+
+def _server(part: str) -> str:
+    host, colon, port = part.rpartition(":")
+    if not colon and _HOST.fullmatch(part):
+        raise Unfit(f"{part!r} has no port", f"{part}:9092")
+    if not _HOST.fullmatch(host) or not re.fullmatch(r"[0-9]{1,5}", port):
+        raise Unfit(f"{part!r} is not host:port, such as localhost:9092")
+    if not 1 <= int(port) <= 65535:
+        raise Unfit(f"{part!r} has no port that exists: 1 to 65535")
+    return part
+
+
+def check_topic(text: str) -> None:
+    """Raises Unfit unless Kafka could have a topic of this name."""
+    if text in (".", "..") or not re.fullmatch(TOPIC_PATTERN, text):
+        raise Unfit(
+            f"{text!r} is not the name of a topic: letters, digits, dots, underscores and dashes, "
+            "at most 249, and not . or .."
+        )
+
+
+def check_pattern(text: str) -> None:
+    """Raises Unfit unless Java and Python take the same names for matches of ``text``."""
+    check_regex(text, looking_ahead=True)
+
+
+def parse_start(text: str) -> str | datetime:
+    """``earliest``, ``latest`` or a moment in UTC."""
+    if text in ENDS:
+        return text
+    if not re.fullmatch(TIME_PATTERN, text):
+        message = f"{text!r} is not earliest, latest or a time with an offset, to the millisecond"
+        raise Unfit(message, _time_with_offset(text) or nearest(text, ENDS))
+    try:
+        time = datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise Unfit(f"{text!r} is not in the calendar") from None
+    if time < _EPOCH:
+        raise Unfit(f"{text!r} is before 1970, and Kafka has no such times")
+    return time
+
+
+def _time_with_offset(text: str) -> str | None:
+    guesses = (f"{text}Z", f"{text}T00:00:00Z")
+    return next((guess for guess in guesses if re.fullmatch(TIME_PATTERN, guess)), None)
+
+
+def writes_a_secret_out(name: str, text: str) -> bool:
+    """Whether a client property, as the declaration writes it, holds a secret in plain text."""
+    if _SECRET.search(name) and not has_placeholder(text):
+        return True
+    return any(found[1] and not has_placeholder(found[1]) for found in _ASSIGNED.finditer(text))

@@ -1,0 +1,157 @@
+"""The keys of silver and gold tables."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from headgate.declaration.keys.key import INSTANT, YEAR, Key, comes_next
+
+_EXPRESSIONS = Key("NAME", "expression", "A Spark SQL expression.")
+_COMPUTED = "write expressions in columns, and a condition in where"
+
+SILVER = Key(
+    "TABLE",
+    "section",
+    "One silver table: the records that conform, with columns of the author's making.",
+    children=(
+        Key("from", "name", "The source it conforms.", required=True),
+        Key(
+            "columns",
+            "table",
+            "Expressions over the record's fields. A new name adds a column, a field's name "
+            "replaces it. They do not see each other, and cannot change the event time.",
+            entry=_EXPRESSIONS,
+            of_columns=True,
+        ),
+        Key("drop", "names", "Columns that the table leaves out.", default="[]"),
+        Key(
+            "where",
+            "expression",
+            "A condition over the results of `columns`. A record for which it is false or null is "
+            "filtered: counted, and not kept.",
+        ),
+        comes_next("explode"),
+        comes_next("lookup", "write case ... end in columns, or join in headgate query"),
+        comes_next("sql", _COMPUTED, replaces=("from",)),
+        comes_next("transform", _COMPUTED, replaces=("from",)),
+        comes_next("expectations", "write a condition in where; what it filters is counted"),
+        comes_next("partition_by"),
+        comes_next("retain"),
+    ),
+)
+
+_WINDOW = Key(
+    "window",
+    "section",
+    "Event-time windows `[start, start + size)`, aligned to the Unix epoch in UTC. Exactly one of "
+    "its keys.",
+    required=True,
+    one_of=("tumbling", "hopping"),
+    children=(
+        Key(
+            "tumbling",
+            "duration",
+            "Windows of this size, one after the other.",
+            low=INSTANT,
+            high=YEAR,
+        ),
+        Key(
+            "hopping",
+            "section",
+            "Windows that overlap.",
+            children=(
+                Key(
+                    "size",
+                    "duration",
+                    "How long a window is: a multiple of `every`.",
+                    required=True,
+                    low=INSTANT,
+                    high=YEAR,
+                ),
+                Key(
+                    "every",
+                    "duration",
+                    "A new window starts this often.",
+                    required=True,
+                    low=INSTANT,
+                    high=YEAR,
+                ),
+            ),
+        ),
+        comes_next(
+            "session",
+            "write a tumbling window, or ask silver for sessions with lag() over (...) in "
+            "headgate query",
+            replaces=("tumbling",),
+        ),
+        comes_next(
+            "calendar",
+            "write {tumbling: 1 day}, a day in UTC, and add up months in headgate query",
+            replaces=("tumbling",),
+        ),
+    ),
+)
+
+GOLD = Key(
+    "TABLE",
+    "section",
+    "One gold table: measures per window and group.",
+    children=(
+        Key("from", "name", "The silver table it folds.", required=True),
+        _WINDOW,
+        Key("where", "expression", "A condition over silver columns; other rows are not folded."),
+        Key(
+            "by",
+            "groups",
+            "What rows are grouped by: silver columns, or a map from names to expressions over "
+            "silver columns. Left out, there is one row per window.",
+            default="[]",
+        ),
+        Key(
+            "measures",
+            "table",
+            "`count(*)`, or one of count, sum, min, max, avg, stddev, count_distinct, "
+            "approx_count_distinct, first, last over one expression of silver columns.",
+            required=True,
+            entry=Key("NAME", "expression", "A measure, such as `sum(price)`."),
+        ),
+        Key(
+            "columns",
+            "table",
+            "Expressions over `by` and `measures`, computed when the table is written.",
+            entry=_EXPRESSIONS,
+        ),
+        Key(
+            "allowed_lateness",
+            "duration",
+            "How long after a window's end its rows are still taken. Later rows go to the table's "
+            "late side table. (Spark: the delay of withWatermark; Flink: allowedLateness; Kafka "
+            "Streams: grace.)",
+            required=True,
+            low=timedelta(0),
+            high=YEAR,
+        ),
+        Key(
+            "salt",
+            "integer",
+            "The first step of folding spreads each key over this many parts, so that one hot key "
+            "does not hold up a batch; the answer is the same. May be changed at any time.",
+            low=2,
+            high=1024,
+        ),
+        comes_next(
+            "latest",
+            "write last(column) in measures, the latest of each window",
+            replaces=("window", "measures", "allowed_lateness"),
+        ),
+        comes_next(
+            "join",
+            "join the tables in headgate query",
+            replaces=("from", "window", "measures", "allowed_lateness"),
+        ),
+        comes_next("process", "write measures and columns", replaces=("window", "measures")),
+        comes_next("publish", "write the section publish, beside gold"),
+        comes_next("partition_by"),
+        comes_next("retain"),
+    ),
+)

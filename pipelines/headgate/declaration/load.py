@@ -1,0 +1,185 @@
+"""From a YAML file to a :class:`~headgate.declaration.model.Pipeline`: ``load(path)``.
+
+Pure apart from reading the file and the placeholders of its sources. Everything wrong with a
+declaration is found here, before anything starts, and raised as one DeclarationError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+from pathlib import Path
+
+from headgate.declaration.digest import digest, meaning, table_digests
+from headgate.declaration.errors import DeclarationError, Unfit
+from headgate.declaration.expressions.inference import Scope
+from headgate.declaration.keys.pipeline import PIPELINE
+from headgate.declaration.model import (
+    GoldTable,
+    Pipeline,
+    Publication,
+    PublishedLayer,
+    SavepointSchedule,
+    SilverTable,
+    Source,
+)
+from headgate.declaration.names import RESERVED_TABLES, check_not_taken
+from headgate.declaration.quantities import format_size
+from headgate.declaration.reading.checked import Field, Report, Section, partial
+from headgate.declaration.reading.checker import Checker
+from headgate.declaration.reading.document import read
+from headgate.declaration.sections.gold import build_gold
+from headgate.declaration.sections.publish import build_publication
+from headgate.declaration.sections.silver import build_silver
+from headgate.declaration.sections.source import (
+    build_source,
+    ours_of,
+    project_folder,
+    scope_of,
+    time_column,
+)
+
+# Parsing YAML is slow; something this large was taken for a declaration by mistake.
+_MOST_BYTES = 1 << 20
+_ONE_SOURCE = (
+    "several sources come next; keep one; today, give each a pipeline of its own, and join their "
+    "tables in headgate query"
+)
+
+
+def load(path: Path | str) -> Pipeline:
+    """Read and check a declaration. Raises DeclarationError with all the problems it has."""
+    file = Path(path)
+    report = Report(file)
+    return _load(_text(file, report), report)
+
+
+def load_text(text: str, file: Path) -> Pipeline:
+    """Check a declaration as if ``file`` had this text: relative paths in it begin there."""
+    return _load(text, Report(file))
+
+
+def _load(text: str | None, report: Report) -> Pipeline:
+    file = report.file
+    node, faults = read(text) if text is not None else (None, ())
+    for fault in faults:
+        report.add(fault.line, fault.path, fault.message)
+    if node is not None:
+        root = Checker(report, project_folder(file)).check(node, PIPELINE, "", 1)
+        pipeline = _build(Section.of(root), report, text or "") if root else None
+        if pipeline is not None and not report.problems:
+            return pipeline
+    raise DeclarationError(file, report.problems)
+
+
+def _text(file: Path, report: Report) -> str | None:
+    try:
+        content = file.read_bytes()
+        if len(content) <= _MOST_BYTES:
+            return content.decode("utf-8-sig")
+        report.add(1, "", f"is larger than {format_size(_MOST_BYTES)}: not a declaration")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        report.add(line, "", "is not UTF-8 text")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a path"
+        report.add(1, "", f"cannot be read: {reason}")
+    return None
+
+
+def _build(root: Section, report: Report, text: str) -> Pipeline | None:
+    source_sections = _sections(root.entries("sources"))
+    silver_sections = _sections(root.entries("silver"))
+    gold_sections = _sections(root.entries("gold"))
+    _check_tables(root, report)
+    project = project_folder(report.file)
+    sources: dict[str, Source] = {}
+    for name, section in source_sections.items():
+        source = build_source(section, name, report, project)
+        if source is not None:
+            sources[name] = source
+    silver, scopes = _build_silver(root, silver_sections, source_sections, report)
+    gold: dict[str, GoldTable] = {
+        name: build_gold(section, name, scopes, report) for name, section in gold_sections.items()
+    }
+    publish = _build_publications(root, source_sections, report)
+    pipeline = root.text("pipeline")
+    if report.problems or pipeline is None:
+        return None
+    meant = meaning(pipeline, sources, silver, gold)
+    return Pipeline(
+        name=pipeline,
+        sources=sources,
+        silver=silver,
+        gold=gold,
+        jobs=root.text("jobs", "fused"),  # type: ignore[arg-type]
+        file=report.file,
+        digest=digest(meant),
+        definitions=table_digests(meant),
+        publish=publish,
+        savepoints=_build_schedule(root.section("savepoints")),
+        text=text,
+    )
+
+
+def _build_schedule(section: Section | None) -> SavepointSchedule | None:
+    if section is None:
+        return None
+    return SavepointSchedule(
+        every=section.duration("every", timedelta(hours=1)),
+        keep=section.integer("keep", 5),
+        keep_for=section.duration("keep_for", timedelta(days=7)),
+    )
+
+
+def _build_publications(
+    root: Section, sources: Mapping[str, Section], report: Report
+) -> dict[str, Publication]:
+    gold = partial(root.entries("gold"), missing=root.reported("gold"))
+    tables: dict[PublishedLayer, Collection[str]] = {
+        "gold": gold,
+        "late": gold,
+        "quarantine": partial(sources, missing=root.reported("sources")),
+    }
+    publish: dict[str, Publication] = {}
+    for name, section in _sections(root.entries("publish")).items():
+        publication = build_publication(section, name, tables, sources, report)
+        if publication is not None:
+            publish[name] = publication
+    return publish
+
+
+def _build_silver(
+    root: Section,
+    sections: Mapping[str, Section],
+    sources: Mapping[str, Section],
+    report: Report,
+) -> tuple[dict[str, SilverTable], dict[str, Scope]]:
+    known: dict[str, Scope] = {name: scope_of(section) for name, section in sources.items()}
+    fields = partial(known, missing=root.reported("sources"))
+    ours = {name: ours_of(section) for name, section in sources.items()}
+    times = {name: time_column(section) for name, section in sources.items()}
+    tables: dict[str, SilverTable] = {}
+    scopes: dict[str, Scope] = partial({}, missing=root.reported("silver"))
+    for name, section in sections.items():
+        tables[name], scopes[name] = build_silver(section, name, fields, ours, times, report)
+    return tables, scopes
+
+
+def _sections(entries: Mapping[str, Field]) -> dict[str, Section]:
+    return {name: Section.of(field) for name, field in entries.items()}
+
+
+def _check_tables(root: Section, report: Report) -> None:
+    """One source, and no name for two things: every table is queried by its name alone."""
+    sources = list(root.entries("sources").values())
+    for another in sources[1:]:
+        report.add(another.line, another.path, _ONE_SOURCE)
+    taken = dict.fromkeys(RESERVED_TABLES, "a table of every pipeline")
+    for layer, owner in (("sources", "a source"), ("silver", "a silver table"), ("gold", "")):
+        for name, field in root.entries(layer).items():
+            try:
+                check_not_taken(name, taken)
+            except Unfit as error:
+                report.unfit(field, error)
+        taken |= dict.fromkeys(root.entries(layer), owner)

@@ -1,0 +1,80 @@
+"""Which names an author may choose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from headgate.declaration.errors import Unfit
+
+NAME_PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
+COLUMN_PATTERN = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"
+"""Columns are named as producers name their fields."""
+_NAME = re.compile(NAME_PATTERN)
+_COLUMN = re.compile(COLUMN_PATTERN)
+
+# Columns that every gold table has beside the author's.
+WINDOW_COLUMNS = {"window_start": "timestamp", "window_end": "timestamp"}
+STATUS_COLUMNS = {"final": "boolean", "revision": "int", "updated_at": "timestamp"}
+GOLD_COLUMNS = (*WINDOW_COLUMNS, *STATUS_COLUMNS)
+# Columns that every silver table has after the author's, and their types.
+SILVER_COLUMNS = {
+    "_event_id": "string",
+    "_partition": "int",
+    "_offset": "bigint",
+    "_clock": "timestamp",
+    "_event_time": "timestamp",
+}
+RESCUED = "_rescued"
+"""The fields that nobody declared, as JSON text, where ``unknown_fields`` is ``rescue``."""
+
+# Columns that a late side table adds to the silver row.
+LATE_COLUMNS = {**WINDOW_COLUMNS, "late_seconds": "double", "reason": "string"}
+
+# Tables that a pipeline has whatever its declaration says.
+RESERVED_TABLES = ("quarantine", "files")
+
+
+def check_name(name: str) -> None:
+    """Raises Unfit unless ``name`` may name a pipeline, a table, a measure or what is computed
+    from measures."""
+    _check_not_ours(name)
+    if not _NAME.fullmatch(name):
+        snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+        snake = re.sub(r"[^a-z0-9]+", "_", snake).strip("_")
+        raise Unfit(
+            f"{name!r} is not a name: lower-case letters, digits and underscores, "
+            "a letter first, at most 63",
+            snake if _NAME.fullmatch(snake) else None,
+        )
+
+
+def check_column(name: str) -> None:
+    """Raises Unfit unless ``name`` may name a record's field or a column made from fields."""
+    _check_not_ours(name)
+    if not _COLUMN.fullmatch(name):
+        guess = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
+        raise Unfit(
+            f"{name!r} is not a name: letters, digits and underscores, a letter first, at most 63",
+            guess if _COLUMN.fullmatch(guess) else None,
+        )
+
+
+def _check_not_ours(name: str) -> None:
+    if name.startswith("_"):
+        raise Unfit(f"{name!r} starts with an underscore: such names are Headgate's own")
+
+
+def in_other_case(name: str, names: Iterable[str]) -> str | None:
+    """The one of ``names`` that differs from ``name`` only in case: Delta cannot hold both."""
+    return next((n for n in names if n != name and n.lower() == name.lower()), None)
+
+
+def check_not_taken(name: str, taken: Mapping[str, str]) -> None:
+    """Raises Unfit when ``name`` is, but for case, one of ``taken``, which says whose each is."""
+    if name in taken:
+        raise Unfit(f"the name {name!r} is taken by {taken[name]}")
+    if (twin := in_other_case(name, taken)) is not None:
+        raise Unfit(
+            f"the name {name!r} differs only in case from {twin!r}, which is taken by {taken[twin]}"
+        )

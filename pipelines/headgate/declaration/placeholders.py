@@ -1,0 +1,40 @@
+"""``${env:NAME}`` and ``${file:PATH}``: values that a declaration must not hold itself.
+
+They are resolved only where a key describes where a source or a topic lies and how it is read. A
+resolved value never enters an error text, nor does the text around a placeholder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from headgate.declaration.errors import Unfit
+
+_PLACEHOLDER = re.compile(r"\$\{(env|file):([^{}]*)\}")
+
+
+def has_placeholder(text: str) -> bool:
+    return "${" in text
+
+
+def resolve(text: str, folder: Path) -> str:
+    """``text`` with its placeholders replaced; relative files start at ``folder``."""
+    resolved = _PLACEHOLDER.sub(lambda found: _value(found[1], found[2], folder), text)
+    if "${" in _PLACEHOLDER.sub("", text):
+        raise Unfit(
+            "holds a ${ that is no placeholder: a placeholder is ${env:NAME} or ${file:PATH}"
+        )
+    return resolved
+
+
+def _value(kind: str, name: str, folder: Path) -> str:
+    if kind == "env":
+        if name not in os.environ:
+            raise Unfit(f"the environment variable {name} is not set; type: export {name}=...")
+        return os.environ[name]
+    try:
+        return (folder / name).read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, ValueError):
+        raise Unfit(f"the file {name} of ${{file:{name}}} cannot be read") from None

@@ -1,0 +1,282 @@
+"""What a pipeline would run: the answer of ``headgate plan``, before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headgate.declaration.kafka.plan import (
+    planned_publication,
+    planned_source,
+    publication_lines,
+    source_lines,
+)
+from headgate.declaration.model import (
+    Derived,
+    FilesSource,
+    GoldTable,
+    Measure,
+    Pipeline,
+    SilverTable,
+    Source,
+    Window,
+)
+from headgate.declaration.names import (
+    LATE_COLUMNS,
+    RESCUED,
+    SILVER_COLUMNS,
+    STATUS_COLUMNS,
+    WINDOW_COLUMNS,
+)
+from headgate.declaration.quantities import format_duration, format_size
+
+# What an open window keeps for one measure.
+STATES = {
+    "count": "a count",
+    "sum": "a sum, exact for integers and decimals",
+    "min": "one value",
+    "max": "one value",
+    "avg": "a sum, exact for integers and decimals, and a count",
+    "stddev": "a count, a mean and a sum of squared differences",
+    "count_distinct": "every distinct value: grows with them",
+    "approx_count_distinct": "a HyperLogLog sketch of bounded size, standard error 1.6 %",
+    "first": "one value and its position",
+    "last": "one value and its position",
+}
+
+
+def plan(pipeline: Pipeline) -> dict[str, Any]:
+    """A document of plain values: sources, tables with schemas, windows, state, what is
+    published, jobs."""
+    source = pipeline.source
+    return {
+        "pipeline": pipeline.name,
+        "file": str(pipeline.file),
+        "digest": pipeline.digest,
+        "jobs": _jobs(pipeline),
+        "sources": {name: _source(s) for name, s in pipeline.sources.items()},
+        "bronze": {name: _bronze(name) for name in pipeline.sources},
+        "silver": {name: _silver(t, source) for name, t in pipeline.silver.items()},
+        "quarantine": {"table": "quarantine", "reasons": _reasons(source)},
+        "gold": {name: _gold(t, pipeline) for name, t in pipeline.gold.items()},
+        "publish": {name: planned_publication(p) for name, p in pipeline.publish.items()},
+    }
+
+
+def _jobs(pipeline: Pipeline) -> dict[str, Any]:
+    if pipeline.jobs == "fused":
+        return {"mode": "fused", "processes": [["bronze", "silver", "gold"]]}
+    return {"mode": "per_layer", "processes": [["bronze"], ["silver"], ["gold"]]}
+
+
+def _source(source: Source) -> dict[str, Any]:
+    record = source.record
+    time = record.event_time
+    described: dict[str, Any] = {
+        **_intake(source),
+        **_expected(source),
+        "event_id": list(record.event_id) or "the position in the source",
+        "event_time": {"column": time.column, "format": time.format},
+        "duplicates": None,
+        "future_after": format_duration(record.future_after),
+        "unknown_fields": record.unknown_fields,
+        "schema": {column.name: column.type for column in record.schema},
+    }
+    if time.zone:
+        described["event_time"]["zone"] = time.zone
+    if record.duplicates:
+        described["duplicates"] = {
+            "within": format_duration(record.duplicates.within),
+            "differing": record.duplicates.differing,
+        }
+    return described
+
+
+def _expected(source: Source) -> dict[str, str]:
+    expected = {
+        "expect_input_every": source.expect_input_every,
+        "expect_event_time_within": source.expect_event_time_within,
+    }
+    return {name: format_duration(span) for name, span in expected.items() if span is not None}
+
+
+def _intake(source: Source) -> dict[str, Any]:
+    if source.kafka is not None:
+        return {"kafka": planned_source(source.kafka)}
+    return {"files": _files(source.files)} if source.files else {}
+
+
+def _files(files: FilesSource) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "path": files.path,
+        "format": files.format,
+        "order": files.order,
+        "settle": format_duration(files.settle),
+        "max_files_per_batch": files.max_files_per_batch,
+        "max_bytes_per_batch": format_size(files.max_bytes_per_batch),
+    }
+    if files.format == "csv":
+        described["csv"] = {
+            "header": files.csv_header,
+            "delimiter": files.csv_delimiter,
+            "multiline": files.csv_multiline,
+        }
+    return described
+
+
+def _bronze(source: str) -> dict[str, Any]:
+    holds = "every record as it was read, its position, event time, clock and duplicates' mark"
+    return {"table": f"bronze/{source}", "holds": holds}
+
+
+def _reasons(source: Source) -> list[str]:
+    record = source.record
+    reasons = ["unparsable", "not_an_object"]
+    reasons += ["missing_id"] if record.event_id else []
+    reasons += ["missing_time", "unparsable_time", "future"]
+    reasons.append("wrong_type")
+    if record.unknown_fields == "quarantine":
+        reasons.append("unknown_field")
+    if record.duplicates and record.duplicates.differing == "quarantine":
+        reasons.append("differing_duplicate")
+    return reasons
+
+
+def _silver(table: SilverTable, source: Source) -> dict[str, Any]:
+    rescued = {RESCUED: "string"} if source.record.unknown_fields == "rescue" else {}
+    declared = {column.name: column.type for column in table.schema}
+    return {
+        "table": f"silver/{table.name}",
+        "from": table.source,
+        "columns": _expressions(table.columns),
+        "drop": list(table.drop),
+        "where": table.where,
+        "schema": declared | SILVER_COLUMNS | rescued,
+    }
+
+
+def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
+    named: tuple[Derived | Measure, ...] = (*table.by, *table.measures, *table.columns)
+    silver = {column.name: column.type for column in pipeline.silver[table.silver].schema}
+    return {
+        "table": f"gold/{table.name}",
+        "from": table.silver,
+        "window": _window(table.window),
+        "where": table.where,
+        "by": _expressions(table.by),
+        "measures": {measure.name: _measure(measure) for measure in table.measures},
+        "columns": _expressions(table.columns),
+        "allowed_lateness": format_duration(table.allowed_lateness),
+        "salt": table.salt,
+        "schema": WINDOW_COLUMNS | {item.name: item.type for item in named} | STATUS_COLUMNS,
+        "late": {
+            "table": f"late/{table.name}",
+            "schema": silver | SILVER_COLUMNS | LATE_COLUMNS,
+        },
+    }
+
+
+def _window(window: Window) -> dict[str, Any]:
+    shape = "tumbling" if window.size == window.every else "hopping"
+    return {
+        "shape": shape,
+        "size": format_duration(window.size),
+        "every": format_duration(window.every),
+        "windows_per_row": window.size // window.every,
+    }
+
+
+def _measure(measure: Measure) -> dict[str, Any]:
+    return {
+        "function": measure.function,
+        "argument": measure.argument,
+        "type": measure.type,
+        "state": STATES[measure.function],
+    }
+
+
+def _expressions(derived: tuple[Derived, ...]) -> dict[str, Any]:
+    return {item.name: {"expression": item.expression, "type": item.type} for item in derived}
+
+
+def describe(pipeline: Pipeline) -> str:
+    """The plan as text for a person: one block per part, one line per table, column and measure."""
+    return "\n".join(_lines(plan(pipeline)))
+
+
+def _lines(document: Mapping[str, Any]) -> list[str]:
+    jobs = document["jobs"]
+    processes = ", ".join(" + ".join(layers) for layers in jobs["processes"])
+    many = "one process" if len(jobs["processes"]) == 1 else "three processes"
+    lines = [f"pipeline {document['pipeline']} ({document['file']})"]
+    lines.append(f"  jobs     {jobs['mode']}: {many}, {processes}")
+    lines.append(f"  digest   {document['digest'][:16]}")
+    for name, source in document["sources"].items():
+        lines += ["", f"source {name}", *_source_lines(source)]
+    for bronze in document["bronze"].values():
+        lines += ["", bronze["table"], f"  {bronze['holds']}"]
+    for silver in document["silver"].values():
+        lines += ["", f"{silver['table']} from {silver['from']}", *_table_lines(silver)]
+    quarantine = document["quarantine"]
+    lines += ["", quarantine["table"], f"  reasons  {', '.join(quarantine['reasons'])}"]
+    for gold in document["gold"].values():
+        lines += ["", f"{gold['table']} from {gold['from']}", *_gold_lines(gold)]
+        lines += _table_lines(gold)
+        lines.append(f"  late     {gold['late']['table']}")
+    for name, publication in document["publish"].items():
+        lines += ["", f"publish {name} from {publication['from']}", *publication_lines(publication)]
+    return lines
+
+
+def _source_lines(source: Mapping[str, Any]) -> list[str]:
+    duplicates, ids = source["duplicates"], source["event_id"]
+    same = "duplicates are not looked for"
+    if duplicates:
+        same = f"within {duplicates['within']}, differing: {duplicates['differing']}"
+    kafka = source.get("kafka")
+    return [
+        *(source_lines(kafka) if kafka else _files_lines(source["files"])),
+        f"  id       {ids if isinstance(ids, str) else ', '.join(ids)}",
+        f"  time     {source['event_time']['column']} ({source['event_time']['format']})",
+        f"  same     {same}",
+        f"  future   more than {source['future_after']} ahead",
+        f"  unknown  {source['unknown_fields']}",
+        *_expected_lines(source),
+    ]
+
+
+def _expected_lines(source: Mapping[str, Any]) -> list[str]:
+    every, within = (source.get(key) for key in ("expect_input_every", "expect_event_time_within"))
+    told = [f"input every {every}"] if every else []
+    told += [f"event time within {within} of now"] if within else []
+    return [f"  expect   {', '.join(told)}"] if told else []
+
+
+def _files_lines(files: Mapping[str, Any]) -> list[str]:
+    most = f"{files['max_files_per_batch']} files, {files['max_bytes_per_batch']}"
+    return [
+        f"  files    {files['path']} ({files['format']}, by {files['order']})",
+        f"  batch    at most {most}",
+    ]
+
+
+def _gold_lines(gold: Mapping[str, Any]) -> list[str]:
+    window = gold["window"]
+    size = f"{window['shape']} {window['size']}"
+    if window["shape"] == "hopping":
+        size += f" every {window['every']}, {window['windows_per_row']} windows a row"
+    lines = [f"  window   {size}, {gold['allowed_lateness']} allowed lateness"]
+    lines.append(f"  by       {', '.join(gold['by']) or 'nothing: one row per window'}")
+    for name, measure in gold["measures"].items():
+        call = f"{measure['function']}({measure['argument'] or '*'})"
+        lines.append(f"  measure  {name} = {call}; keeps {measure['state']}")
+    if gold["salt"]:
+        lines.append(f"  salt     {gold['salt']} parts of each key in the first step")
+    return lines
+
+
+def _table_lines(table: Mapping[str, Any]) -> list[str]:
+    lines = [f"  where    {table['where']}"] if table["where"] else []
+    lines += [f"  column   {name} = {c['expression']}" for name, c in table["columns"].items()]
+    width = max(map(len, table["schema"]))
+    return lines + [f"    {name:<{width}}  {type_}" for name, type_ in table["schema"].items()]

@@ -1,0 +1,74 @@
+"""Durations and sizes as people write them: ``10 minutes``, ``500 ms``, ``64 MB``."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from headgate.declaration.errors import Unfit
+from headgate.declaration.nearest import nearest
+
+_UNITS = {
+    timedelta(milliseconds=1): ("millisecond", "milliseconds", "ms"),
+    timedelta(seconds=1): ("second", "seconds", "sec", "s"),
+    timedelta(minutes=1): ("minute", "minutes", "min", "m"),
+    timedelta(hours=1): ("hour", "hours", "h"),
+    timedelta(days=1): ("day", "days", "d"),
+}
+_DURATIONS = {name: unit for unit, names in _UNITS.items() for name in names}
+_SIZES = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+_QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]*)")
+
+DURATION_EXAMPLES = '"10 minutes", "1 hour", "2 s", "500 ms"'
+# What the JSON Schema accepts is what parse_duration accepts.
+DURATION_PATTERN = rf"^[0-9]+\s*({'|'.join(sorted(_DURATIONS))})$"
+SIZE_PATTERN = rf"^[0-9]+\s*({'|'.join(_SIZES)})$"
+
+
+def parse_duration(text: str) -> timedelta:
+    """A whole number and a unit. Raises Unfit; bounds are the caller's."""
+    found = _QUANTITY.fullmatch(text.strip())
+    if found is None:
+        raise Unfit(f"{text!r} is not a duration; write for example {DURATION_EXAMPLES}")
+    number, unit = found.groups()
+    if not unit:
+        raise Unfit(f"{text} has no unit", f"{number} seconds")
+    if unit not in _DURATIONS:
+        guess = nearest(unit, _DURATIONS)
+        raise Unfit(f"{unit!r} is not a unit of time", f"{number} {guess}" if guess else None)
+    if "." in number:
+        raise Unfit(f"{text!r} is not a whole number; use a smaller unit")
+    if len(number) > 12:
+        raise Unfit(f"{text!r} is too long a time")
+    try:
+        return int(number) * _DURATIONS[unit]
+    except OverflowError:
+        raise Unfit(f"{text!r} is too long a time") from None
+
+
+def parse_size(text: str) -> int:
+    """Bytes: a whole number, alone or with B, KB, MB or GB (1 KB = 1024 B). Raises Unfit."""
+    found = _QUANTITY.fullmatch(text.strip())
+    if found is None or "." in found[1] or len(found[1]) > 15:
+        raise Unfit(f'{text!r} is not a size; write for example "64 MB" or a number of bytes')
+    unit = found[2] or "B"
+    if unit not in _SIZES:
+        raise Unfit(f"{found[2]!r} is not a unit of size", nearest(unit, _SIZES))
+    return int(found[1]) * _SIZES[unit]
+
+
+def format_duration(duration: timedelta) -> str:
+    """The shortest exact text of a duration in one unit: ``90 seconds``, ``1 minute``."""
+    for unit, names in reversed(_UNITS.items()):
+        if duration and duration % unit == timedelta(0):
+            count = duration // unit
+            return f"{count} {names[0] if count == 1 else names[1]}"
+    return "0 seconds"
+
+
+def format_size(size: int) -> str:
+    """The shortest exact text of a size in one unit: ``64 MB``."""
+    for unit, factor in reversed(_SIZES.items()):
+        if size and size % factor == 0:
+            return f"{size // factor} {unit}"
+    return "0 B"

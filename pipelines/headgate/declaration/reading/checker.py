@@ -1,0 +1,282 @@
+"""Checks the shape of a document against the table of keys: what keys there are, which are
+missing, and whether each value is of its kind. What names mean is checked afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+from headgate.declaration.errors import Unfit
+from headgate.declaration.expressions.datatypes import parse_type
+from headgate.declaration.kafka.maps import OptionsReader, read_offsets
+from headgate.declaration.kafka.values import check_pattern, check_topic, parse_servers, parse_start
+from headgate.declaration.keys.key import Key
+from headgate.declaration.names import check_column, check_name
+from headgate.declaration.nearest import nearest
+from headgate.declaration.placeholders import has_placeholder, resolve
+from headgate.declaration.quantities import format_duration, format_size, parse_duration, parse_size
+from headgate.declaration.reading.checked import Field, Report
+from headgate.declaration.reading.document import Broken, Entry, Mapping, Node, Scalar, Sequence
+
+Quantity = TypeVar("Quantity", int, timedelta)
+
+_WANTED = {
+    "section": "a map of keys",
+    "table": "a map from names to values",
+    "names": "a list of names, such as [a, b]",
+    "groups": "a list of columns, or a map from names to expressions",
+    "options": "a map from client properties to values",
+    "start": "earliest, latest, a time, or a map from partitions to offsets",
+}
+
+
+class Checker:
+    """``folder`` is where relative ``${file:}`` placeholders start."""
+
+    def __init__(self, report: Report, folder: Path) -> None:
+        self._report = report
+        self._folder = folder
+
+    def check(self, node: Node, key: Key, path: str, line: int) -> Field | None:
+        """The value of ``node``, or None after reporting why it is not one."""
+        if isinstance(node, Broken):
+            return None
+        if isinstance(node, Scalar) and node.value is None:
+            self._report.add(line, path, "has no value; give it one or remove the key")
+            return None
+        if key.kind == "section" and isinstance(node, Mapping):
+            return Field(path, line, self._section(node, key, path, line))
+        if key.kind == "table" and isinstance(node, Mapping):
+            return self._table(node, key, path, line)
+        if key.kind == "groups" and isinstance(node, Mapping):
+            entry = Key("NAME", "expression")
+            return Field(path, line, self._entries(node, entry, path, check_column))
+        if key.kind in ("names", "groups") and isinstance(node, Sequence):
+            return self._names(node, path, line)
+        if key.kind == "options" and isinstance(node, Mapping):
+            return OptionsReader(self._report, self._folder).read(node, key, path, line)
+        if key.kind == "start" and isinstance(node, Mapping):
+            return read_offsets(node, path, line, self._report)
+        if isinstance(node, Scalar) and (key.kind not in _WANTED or key.kind == "start"):
+            return self._scalar(node, key, path, line)
+        wanted = _WANTED.get(key.kind, "one value")
+        self._report.add(line, path, f"must be {wanted}", _listed(node, key))
+        return None
+
+    def _section(self, node: Mapping, key: Key, path: str, line: int) -> dict[str, Field]:
+        """The fields by name; those that are wrong or missing have no value."""
+        fields: dict[str, Field] = {}
+        replaced: dict[str, Field] = {}
+        given = {entry.key for entry in node.entries}
+        for entry in node.entries:
+            where = _join(path, entry.key)
+            child = key.child(entry.key)
+            if child is not None and child.comes_next:
+                self._comes_next(entry, child, where)
+                replaced |= {name: Field(where, entry.line, None) for name in child.replaces}
+                continue
+            if child is None:
+                child = self._meant(entry, key, where)
+                if child is None or child.name in given:
+                    continue
+                given.add(child.name)
+            wrong = Field(where, entry.line, None)
+            fields[child.name] = self.check(entry.node, child, where, entry.line) or wrong
+        for name in self._missing(key, fields, replaced, path, line):
+            replaced[name] = Field(_join(path, name), line, None)
+        return replaced | fields
+
+    def _comes_next(self, entry: Entry, child: Key, where: str) -> None:
+        today = f"; today, {child.today}" if child.today else ""
+        self._report.add(entry.line, where, f"comes next; remove the key for now{today}")
+
+    def _meant(self, entry: Entry, key: Key, where: str) -> Key | None:
+        """The key that a misspelt one was probably meant to be: its value is checked as that
+        one's, and that one is not missing."""
+        valid = [child.name for child in key.children if not child.comes_next]
+        guess = nearest(entry.key, valid)
+        known = "" if guess else f"; the keys here are {', '.join(valid)}"
+        self._report.add(entry.line, where, f"unknown key{known}", guess)
+        return key.child(guess) if guess else None
+
+    def _missing(
+        self, key: Key, given: Collection[str], replaced: Collection[str], path: str, line: int
+    ) -> Iterator[str]:
+        """Reports, and yields the names of, keys that are neither given nor replaced."""
+        for child in key.children:
+            if child.required and child.name not in {*given, *replaced}:
+                self._report.add(line, path, f"the key {child.name!r} is missing")
+                yield child.name
+        one = set(key.one_of).intersection(given)
+        if len(one) > 1 or (key.one_of and not one | set(key.one_of).intersection(replaced)):
+            names = ", ".join(key.one_of)
+            self._report.add(line, path, f"needs exactly one of the keys {names}")
+            yield from key.one_of
+
+    def _table(self, node: Mapping, key: Key, path: str, line: int) -> Field | None:
+        if key.entry is None:
+            return None
+        if not node.entries:
+            self._report.add(line, path, "is empty; give it an entry or remove the key")
+            return None
+        check = check_column if key.of_columns else check_name
+        return Field(path, line, self._entries(node, key.entry, path, check))
+
+    def _entries(
+        self, node: Mapping, entry_key: Key, path: str, check: Callable[[str], None]
+    ) -> dict[str, Field]:
+        fields: dict[str, Field] = {}
+        for entry in node.entries:
+            where = _join(path, entry.key)
+            try:
+                check(entry.key)
+            except Unfit as error:
+                self._report.add(entry.line, where, error.message, error.nearest)
+            field = self.check(entry.node, entry_key, where, entry.line)
+            # A wrong entry stays known by name, so that what refers to it is not reported too.
+            fields[entry.key] = field or Field(where, entry.line, None)
+        return fields
+
+    def _names(self, node: Sequence, path: str, line: int) -> Field | None:
+        names: list[Field] = []
+        for item in node.items:
+            field = self.check(item, Key("", "column"), path, item.line)
+            if field is None:
+                continue
+            if field.text in [name.text for name in names]:
+                self._report.add(item.line, path, f"{field.text!r} is given twice")
+            else:
+                names.append(field)
+        return Field(path, line, tuple(names)) if names or not node.items else None
+
+    def _scalar(self, node: Scalar, key: Key, path: str, line: int) -> Field | None:
+        secret = has_placeholder(node.text)
+        try:
+            if secret and not key.deployment:
+                raise Unfit(
+                    "placeholders are resolved only in a source's place, limits and options, and "
+                    "in the kafka of publish"
+                )
+            resolved = resolve(node.text, self._folder) if secret else node.text
+        except Unfit as error:
+            self._report.add(line, path, error.message, error.nearest)
+            return None
+        try:
+            value = resolved if secret else node.value
+            written = node.text if secret else None
+            return Field(path, line, _KINDS[key.kind](resolved, value, key), written)
+        except Unfit as error:
+            if secret:
+                self._report.add(line, path, f"what {node.text} stands for does not fit here")
+            else:
+                self._report.add(line, path, error.message, error.nearest)
+            return None
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _listed(node: Node, key: Key) -> str | None:
+    if key.kind in ("names", "groups") and isinstance(node, Scalar):
+        return f"[{node.text}]"
+    return None
+
+
+def _text(text: str, value: object, key: Key) -> str:
+    if not text.strip():
+        raise Unfit("is empty")
+    return text
+
+
+def _name(text: str, value: object, key: Key) -> str:
+    if not isinstance(value, str):
+        raise Unfit(f"must be a name, not {text}")
+    check_name(text)
+    return text
+
+
+def _column(text: str, value: object, key: Key) -> str:
+    if not isinstance(value, str):
+        raise Unfit(f"must be the name of a column, not {text}")
+    check_column(text)
+    return text
+
+
+def _choice(text: str, value: object, key: Key) -> str:
+    if text not in key.choices:
+        guess = nearest(text, key.choices)
+        raise Unfit(f"must be one of {', '.join(key.choices)}, not {text!r}", guess)
+    return text
+
+
+def _boolean(text: str, value: object, key: Key) -> bool:
+    if not isinstance(value, bool):
+        like = text.lower() in ("yes", "on", "y", "true", "1")
+        raise Unfit(f"must be true or false, not {text!r}", "true" if like else "false")
+    return value
+
+
+def _integer(text: str, value: object, key: Key) -> int:
+    stripped = text.strip()
+    if isinstance(value, bool) or not stripped.lstrip("+-").isdecimal() or len(stripped) > 30:
+        raise Unfit(f"must be a whole number, not {text!r}")
+    return _bounded(int(stripped), key, str)
+
+
+def _size(text: str, value: object, key: Key) -> int:
+    return _bounded(parse_size(text), key, format_size)
+
+
+def _duration(text: str, value: object, key: Key) -> timedelta:
+    return _bounded(parse_duration(text), key, format_duration)
+
+
+def _type(text: str, value: object, key: Key) -> str:
+    return parse_type(text)
+
+
+def _servers(text: str, value: object, key: Key) -> str:
+    return parse_servers(_text(text, value, key))
+
+
+def _topic(text: str, value: object, key: Key) -> str:
+    check_topic(text)
+    return text
+
+
+def _pattern(text: str, value: object, key: Key) -> str:
+    check_pattern(_text(text, value, key))
+    return text
+
+
+def _start(text: str, value: object, key: Key) -> str | datetime:
+    return parse_start(text)
+
+
+def _bounded(number: Quantity, key: Key, show: Callable[[Quantity], str]) -> Quantity:
+    if key.low is not None and number < key.low:
+        raise Unfit(f"{show(number)} is too little: at least {show(key.low)}")
+    if key.high is not None and number > key.high:
+        raise Unfit(f"{show(number)} is too much: at most {show(key.high)}")
+    return number
+
+
+_KINDS: dict[str, Callable[[str, object, Key], object]] = {
+    "text": _text,
+    "name": _name,
+    "column": _column,
+    "choice": _choice,
+    "boolean": _boolean,
+    "integer": _integer,
+    "size": _size,
+    "duration": _duration,
+    "type": _type,
+    "expression": _text,
+    "servers": _servers,
+    "topic": _topic,
+    "pattern": _pattern,
+    "start": _start,
+}

@@ -1,0 +1,205 @@
+"""The reference of declarations, ``docs/declaration.md``, and the schema for editors.
+
+Both are written from the tables that the loader uses:
+``python -m headgate.declaration.reference.page`` in a checkout; a test says when they are out of
+date.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+from headgate.declaration.expressions.datatypes import SCALARS
+from headgate.declaration.expressions.functions import REFUSED_FOR, Argument, functions
+from headgate.declaration.keys.key import Key
+from headgate.declaration.keys.pipeline import PIPELINE
+from headgate.declaration.names import COLUMN_PATTERN, NAME_PATTERN
+from headgate.declaration.plan import STATES
+from headgate.declaration.quantities import format_duration, format_size
+from headgate.declaration.reference.schema import json_text
+from headgate.declaration.reference.text import AFTER_FUNCTIONS, ERRORS, EXPRESSIONS, INTRODUCTION
+from headgate.declaration.sections.gold import MAX_WINDOWS_PER_ROW
+
+DOCUMENT = Path("docs/declaration.md")
+SCHEMA = Path("pipelines/examples/headgate.schema.json")
+EXAMPLE = Path("pipelines/examples/auctions.yml")
+
+_VALUES = {
+    "section": "a map of keys",
+    "names": "a list of columns",
+    "groups": "a list of columns, or a map of expressions",
+    "text": "text",
+    "name": "a name",
+    "column": "a column",
+    "boolean": "`true` or `false`",
+    "integer": "a whole number",
+    "size": "a size",
+    "duration": "a duration",
+    "type": "a type",
+    "expression": "an expression",
+    "servers": "`host:port, …`",
+    "topic": "the name of a topic",
+    "pattern": "a regular expression",
+    "start": "`earliest`, `latest`, a time or offsets",
+    "options": "a map of client properties",
+}
+_RESULTS = {
+    "count": "bigint",
+    "sum": "bigint of integers; decimal(p + 10, s) of decimal(p, s); double of others",
+    "min": "the argument's type",
+    "max": "the argument's type",
+    "avg": "decimal(p + 4, s + 4) of decimal(p, s); double of others",
+    "stddev": "double (of the sample; null for fewer than two values)",
+    "count_distinct": "bigint",
+    "approx_count_distinct": "bigint",
+    "first": "the argument's type; the earliest by event time",
+    "last": "the argument's type; the latest by event time",
+}
+
+
+_FUNCTION_RESULTS = {
+    "=1": "as the first argument",
+    "same": "what its arguments have in common",
+    "round": "as the argument; decimals are narrowed",
+    "ceil": "bigint; decimal of a decimal",
+    "remainder": "as %",
+    "shift": "int or bigint",
+    "element": "an element",
+    "array<string>": "`array<string>`",
+}
+_ARGUMENTS = {
+    "integral": "whole number",
+    "time!": "time",
+    "timestamp!": "timestamp",
+    "time_or_string": "time or string",
+    "scalar": "value",
+    "same": "value",
+    "any": "value",
+    "format": "'pattern'",
+    "parse": "'pattern'",
+    "regex": "'regex'",
+    "short": "'16 characters'",
+    "replacement": "'16 characters'",
+    "path": "'$.a.b[0]'",
+    "key": "'key'",
+    "zone": "'zone'",
+}
+
+
+def document(example: str) -> str:
+    """The whole reference; ``example`` is the text of a declaration to open with."""
+    parts = [
+        INTRODUCTION.format(name=NAME_PATTERN, column=COLUMN_PATTERN, example=example.rstrip()),
+        "## Keys\n",
+        *_sections(PIPELINE, ""),
+        EXPRESSIONS.format(types=", ".join(f"`{name}`" for name in SCALARS)),
+        *_functions(),
+        AFTER_FUNCTIONS,
+        *_measures(),
+        ERRORS.format(windows=MAX_WINDOWS_PER_ROW),
+    ]
+    return "\n".join(parts)
+
+
+def _sections(key: Key, path: str) -> Iterator[str]:
+    """A heading and a table of keys for a section, then its sections inside."""
+    name = f"`{path}`" if path else "The file"
+    yield f"### {name}\n\n{key.doc}\n"
+    yield "| Key | Value | Default | Meaning |\n| --- | --- | --- | --- |"
+    for child in key.children:
+        if not child.comes_next:
+            yield f"| `{child.name}` | {_value(child)} | {_default(child, key)} | {child.doc} |"
+    reserved = [child for child in key.children if child.comes_next]
+    if reserved:
+        names = ", ".join(f"`{child.name}`" for child in reserved)
+        yield f"\nComes next, and is refused today: {names}."
+        today = [
+            f"- Instead of `{child.name}`: {child.today}." for child in reserved if child.today
+        ]
+        yield "\n".join(["", *today] if today else [])
+    for child in key.children:
+        if child.refused:
+            yield f"\nIn `{child.name}`, Headgate sets these itself:\n"
+            yield from (f"- `{name}`: {reason}" for name, reason in child.refused.items())
+    yield ""
+    for child in key.children:
+        inner = f"{path}.{child.name}" if path else child.name
+        if child.kind == "section":
+            yield from _sections(child, inner)
+        elif child.entry and child.entry.kind == "section":
+            yield from _sections(child.entry, f"{inner}.{child.entry.name}")
+
+
+def _value(key: Key) -> str:
+    if key.kind == "choice":
+        return " or ".join(f"`{choice}`" for choice in key.choices)
+    if key.kind == "table" and key.entry:
+        if key.entry.kind == "section":
+            return f"a map from {key.entry.name} to a map of keys"
+        return f"a map from {key.entry.name} to {_VALUES[key.entry.kind]}"
+    value = _VALUES[key.kind]
+    if key.low is not None and key.kind != "section":
+        value += f", {_amount(key, key.low)} to {_amount(key, key.high)}"
+    return value
+
+
+def _amount(key: Key, amount: int | timedelta) -> str:
+    if isinstance(amount, timedelta):
+        return format_duration(amount)
+    return format_size(amount) if key.kind == "size" else str(amount)
+
+
+def _default(key: Key, section: Key) -> str:
+    if key.required:
+        return "required"
+    if key.name in section.one_of:
+        return f"or {' or '.join(f'`{name}`' for name in section.one_of if name != key.name)}"
+    return f"`{key.default}`" if key.default is not None else "none"
+
+
+def _functions() -> Iterator[str]:
+    group = ""
+    for function in functions().values():
+        if function.group != group:
+            group = function.group
+            yield f"\n| {group} | Result |\n| --- | --- |"
+        arguments = ", ".join(map(_argument, function.arguments))
+        result = _FUNCTION_RESULTS.get(function.result, function.result)
+        yield f"| `{function.name}({arguments})` | {result} |"
+    yield "\nRefused, with what is wrong with each:\n"
+    for reason, names in REFUSED_FOR.items():
+        yield f"- {reason}: {', '.join(f'`{name}`' for name in sorted(names.split()))}"
+
+
+def _argument(argument: Argument) -> str:
+    kind, _, rest = argument.kind.partition(":")
+    name = _ARGUMENTS.get(kind, kind)
+    if kind == "int":
+        name = rest.replace(":", "..")
+    elif kind == "oneof":
+        name = rest.replace("|", " or ")
+    if argument.repeated:
+        return f"{name}..."
+    return f"[{name}]" if argument.optional else name
+
+
+def _measures() -> Iterator[str]:
+    yield "| Measure | Type | What an open window keeps |\n| --- | --- | --- |"
+    for name, state in STATES.items():
+        call = "count(*)`, `count(x)" if name == "count" else f"{name}(x)"
+        yield f"| `{call}` | {_RESULTS[name]} | {state} |"
+    yield ""
+
+
+def write(root: Path) -> None:
+    """Write the reference and the schema of the checkout at ``root``."""
+    example = (root / EXAMPLE).read_text(encoding="utf-8")
+    (root / DOCUMENT).write_text(document(example), encoding="utf-8")
+    (root / SCHEMA).write_text(json_text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else Path.cwd())

@@ -1,0 +1,129 @@
+"""A JSON Schema of declarations, for editors that complete and check while one types.
+
+Generated from the table of keys. It knows shapes only: what names and expressions mean together
+is checked by ``headgate plan``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from headgate.declaration.expressions.datatypes import SCALARS
+from headgate.declaration.kafka.values import (
+    ENDS,
+    PROPERTY_PATTERN,
+    SECRET_PATTERN,
+    SERVERS_PATTERN,
+    TIME_PATTERN,
+    TOPIC_PATTERN,
+)
+from headgate.declaration.keys.key import Key
+from headgate.declaration.keys.pipeline import PIPELINE
+from headgate.declaration.names import COLUMN_PATTERN, NAME_PATTERN
+from headgate.declaration.quantities import DURATION_PATTERN, SIZE_PATTERN
+
+_PLACEHOLDER = {"type": "string", "pattern": r"\$\{(env|file):[^{}]+\}"}
+_TYPE = rf"^({'|'.join(SCALARS)}|decimal\([0-9]+, ?[0-9]+\))$"
+_COLUMN = {"type": "string", "pattern": COLUMN_PATTERN}
+_NAMES = {"type": "array", "items": _COLUMN}
+_EXPRESSION = {"type": ["string", "number", "boolean"]}
+_TIME = {"type": "string", "pattern": TIME_PATTERN}
+_OFFSETS = {
+    "type": "object",
+    "propertyNames": {"pattern": "^[0-9]+$"},
+    "additionalProperties": {"type": "integer", "minimum": 0},
+    "minProperties": 1,
+}
+_SCALARS: dict[str, dict[str, Any]] = {
+    "text": {"type": "string", "minLength": 1},
+    "name": {"type": "string", "pattern": NAME_PATTERN},
+    "column": _COLUMN,
+    "boolean": {"type": "boolean"},
+    "size": {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": SIZE_PATTERN}]},
+    "duration": {"type": "string", "pattern": DURATION_PATTERN},
+    "type": {"type": "string", "pattern": _TYPE},
+    "expression": _EXPRESSION,
+    "names": {**_NAMES, "uniqueItems": True},
+    "servers": {"type": "string", "pattern": SERVERS_PATTERN},
+    "topic": {"type": "string", "pattern": TOPIC_PATTERN},
+    "pattern": {"type": "string", "minLength": 1},
+    "start": {"anyOf": [{"enum": list(ENDS)}, _TIME, _OFFSETS]},
+}
+
+
+def json_schema() -> dict[str, Any]:
+    """The schema of a whole declaration."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A Headgate pipeline",
+        **_schema(PIPELINE),
+    }
+
+
+def json_text() -> str:
+    """The schema as the file that ships."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _schema(key: Key) -> dict[str, Any]:
+    schema = _shape(key)
+    if key.deployment:
+        schema = {"anyOf": [schema, _PLACEHOLDER]}
+    if key.doc:
+        schema["description"] = key.doc
+    if key.default is not None:
+        schema["default"] = _default(key.default)
+    return schema
+
+
+def _shape(key: Key) -> dict[str, Any]:
+    if key.kind == "section":
+        return _section(key)
+    if key.kind in ("table", "groups"):
+        entry = _schema(key.entry) if key.entry else _EXPRESSION
+        of_columns = key.of_columns or key.kind == "groups"
+        table = {
+            "type": "object",
+            "propertyNames": {"pattern": COLUMN_PATTERN if of_columns else NAME_PATTERN},
+            "additionalProperties": entry,
+        }
+        return {**table, "minProperties": 1} if key.kind == "table" else {"anyOf": [_NAMES, table]}
+    if key.kind == "choice":
+        return {"enum": list(key.choices)}
+    if key.kind == "options":
+        return _options(key)
+    if key.kind == "integer":
+        return {"type": "integer", "minimum": key.low, "maximum": key.high}
+    return dict(_SCALARS[key.kind])
+
+
+def _section(key: Key) -> dict[str, Any]:
+    children = [child for child in key.children if not child.comes_next]
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {child.name: _schema(child) for child in children},
+        "additionalProperties": False,
+    }
+    required = [child.name for child in children if child.required]
+    if required:
+        schema["required"] = required
+    if key.one_of:
+        schema["oneOf"] = [{"required": [name]} for name in key.one_of]
+    return schema
+
+
+def _options(key: Key) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "propertyNames": {"pattern": PROPERTY_PATTERN, "not": {"enum": list(key.refused)}},
+        "patternProperties": {SECRET_PATTERN: _PLACEHOLDER},
+        "additionalProperties": {"type": ["string", "number", "boolean"]},
+    }
+
+
+def _default(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,129 @@
+"""The `silver` part of a declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from headgate.declaration.errors import Unfit
+from headgate.declaration.expressions.expression import parse_condition, parse_expression
+from headgate.declaration.expressions.inference import Scope, Unresolved
+from headgate.declaration.model import Column, Derived, SilverTable
+from headgate.declaration.names import LATE_COLUMNS, in_other_case
+from headgate.declaration.nearest import nearest
+from headgate.declaration.reading.checked import Field, Partial, Report, Section, partial
+
+Parsed = TypeVar("Parsed")
+
+
+def build_silver(
+    section: Section,
+    name: str,
+    scopes: Mapping[str, Scope],
+    ours: Mapping[str, Scope],
+    times: Mapping[str, str | None],
+    report: Report,
+) -> tuple[SilverTable, Scope]:
+    """The table, and the scope it gives to gold.
+
+    ``scopes`` are the fields of each source, ``ours`` the columns that Headgate adds to them,
+    ``times`` the columns event times are read from.
+    Problems are reported; the table is then never used.
+    """
+    source, fields = reference(section, scopes, "source", report)
+    columns = section.entries("columns")
+    added, unread = ours.get(source, {}), isinstance(fields, Partial)
+    derived = derive(columns, partial({**fields, **added}, missing=unread), report)
+    changed = columns.get(times.get(source) or "")
+    if changed is not None:
+        report.add(changed.line, changed.path, "would change the event time, which windows use")
+    types = {item.name: item.type for item in derived}
+    unknown = unread or section.reported("columns")
+    scope = partial({**fields, **{n: types.get(n) for n in columns}}, missing=unknown)
+    where = condition(section.get("where"), partial({**scope, **added}, missing=unknown), report)
+    dropped = _dropped(section, scope, report)
+    kept = partial({n: t for n, t in scope.items() if n not in dropped}, missing=unknown)
+    _check_kept(kept, section, columns, report)
+    schema = tuple(Column(n, type_) for n, type_ in kept.items() if type_ is not None)
+    return SilverTable(name, source, derived, dropped, where, schema), kept
+
+
+def reference(
+    section: Section, scopes: Mapping[str, Scope], what: str, report: Report
+) -> tuple[str, Scope]:
+    """The table or source that ``from`` names, and its columns. A wrong one is reported, and the
+    one probably meant taken for it, so that expressions over it are checked all the same."""
+    field = section.get("from")
+    name = field.text if field else ""
+    if field and name not in scopes:
+        guess = nearest(name, scopes)
+        report.add(field.line, field.path, f"there is no {what} {name!r}", guess)
+        name = guess or ""
+    elif field is None and len(scopes) == 1:
+        (name,) = scopes
+    scope = scopes.get(name)
+    return name, Partial() if scope is None else scope
+
+
+def derive(entries: Mapping[str, Field], scope: Scope, report: Report) -> tuple[Derived, ...]:
+    """The expressions of a map of columns; those that are wrong are reported and left out."""
+    derived = []
+    for name, field in entries.items():
+        found = checked(field, scope, parse_expression, report)
+        if found is not None:
+            derived.append(Derived(name, found.text, found.type))
+    return tuple(derived)
+
+
+def condition(field: Field | None, scope: Scope, report: Report) -> str | None:
+    """The text of a `where`, or None where there is none."""
+    found = checked(field, scope, parse_condition, report)
+    return found.text if found else None
+
+
+def checked(
+    field: Field | None,
+    scope: Scope,
+    parse: Callable[[str, Scope], Parsed],
+    report: Report,
+) -> Parsed | None:
+    """``parse`` the text of ``field``, reporting what does not fit."""
+    if field is None or field.value is None:
+        return None
+    try:
+        return parse(field.text, scope)
+    except Unfit as error:
+        report.unfit(field, error)
+    except Unresolved:
+        pass
+    return None
+
+
+def _dropped(section: Section, scope: Scope, report: Report) -> tuple[str, ...]:
+    field = section.get("drop")
+    items = field.items if field else ()
+    for item in items:
+        if item.text not in scope:
+            message = f"there is no column {item.text!r} to drop"
+            report.add(item.line, item.path, message, nearest(item.text, scope))
+    return tuple(item.text for item in items)
+
+
+def _check_kept(
+    kept: Scope, section: Section, columns: Mapping[str, Field], report: Report
+) -> None:
+    if not kept and not isinstance(kept, Partial):
+        report.add(section.line, section.path, "drops every column")
+    for name in kept:
+        at = columns.get(name)
+        if name.lower() in LATE_COLUMNS:
+            report.add(
+                at.line if at else section.line,
+                at.path if at else section.path,
+                f"the column {name!r} has the name of a column of late side tables; "
+                "give it another name in columns and drop it",
+            )
+        # Two fields of such names are reported where they are declared.
+        if at and (twin := in_other_case(name, kept)) and (twin not in columns or name > twin):
+            message = f"differs only in case from {twin!r}, and a table cannot hold both; drop one"
+            report.add(at.line, at.path, message)

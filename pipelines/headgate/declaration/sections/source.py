@@ -1,0 +1,218 @@
+"""The `sources` part of a declaration: what names and formats mean together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from headgate.declaration.errors import Unfit
+from headgate.declaration.expressions import datatypes
+from headgate.declaration.expressions.literals import check_zone
+from headgate.declaration.kafka.section import build_kafka
+from headgate.declaration.model import Column, Duplicates, EventTime, FilesSource, Record, Source
+from headgate.declaration.names import RESCUED, in_other_case
+from headgate.declaration.nearest import nearest
+from headgate.declaration.patterns import check_read_pattern, has_offset
+from headgate.declaration.reading.checked import Field, Report, Section, partial
+
+NAMED_FORMATS = {
+    "iso": ("timestamp", "string"),
+    "epoch_seconds": ("bigint", "int"),
+    "epoch_millis": ("bigint",),
+}
+
+
+def build_source(section: Section, name: str, report: Report, project: Path) -> Source | None:
+    """The source, or None after reporting what is wrong with it."""
+    files = _files(section.section("files"), report, project)
+    kafka = build_kafka(section.section("kafka"), report)
+    record = _record(section.section("record"), report)
+    if record is None or not (files or kafka):
+        return None
+    names = ("expect_input_every", "expect_event_time_within")
+    expected = {name: field.value for name in names if (field := section.get(name))}
+    return Source(name, record, files, kafka, **expected)
+
+
+def scope_of(section: Section) -> dict[str, str | None]:
+    """The declared fields of a source's record; None as the type of one that is wrong."""
+    record = section.section("record")
+    return _types(record) if record else partial({}, missing=True)
+
+
+def _types(record: Section) -> dict[str, str | None]:
+    types = {name: field.value for name, field in record.entries("schema").items()}
+    return partial(types, missing=record.reported("schema"))
+
+
+def time_column(section: Section) -> str | None:
+    """The column that event times of a source are read from, as far as it is known."""
+    record = section.section("record")
+    event_time = record.section("event_time") if record else None
+    return event_time.text("column") if event_time else None
+
+
+def ours_of(section: Section) -> dict[str, str | None]:
+    """The columns that Headgate adds to a source's record for silver to use."""
+    record = section.section("record")
+    if record is None:
+        return {}
+    rescues = record.text("unknown_fields") == "rescue" or record.reported("unknown_fields")
+    return {RESCUED: "string"} if rescues else {}
+
+
+def project_folder(declaration: Path) -> Path:
+    """Where relative paths start: the nearest folder above the declaration that holds a folder
+    named ``pipelines``, or else the declaration's own."""
+    folder = declaration.resolve().parent
+    for candidate in (folder, *folder.parents):
+        if (candidate / "pipelines").is_dir():
+            return candidate
+    return folder
+
+
+def _files(section: Section | None, report: Report, project: Path) -> FilesSource | None:
+    if section is None:
+        return None
+    csv = section.section("csv")
+    format_, path = section.text("format"), section.text("path")
+    if csv and format_ and format_ != "csv":
+        report.add(csv.line, csv.path, f"says how CSV is written, and the format is {format_}")
+    delimiter = csv.get("delimiter") if csv else None
+    if delimiter and len(delimiter.text) != 1:
+        report.add(delimiter.line, delimiter.path, "must be one character")
+    if format_ is None or path is None:
+        return None
+    values: dict[str, Any] = {
+        name: field.value
+        for name, field in section.fields.items()
+        if name in ("order", "settle", "max_files_per_batch", "max_bytes_per_batch")
+    }
+    if csv:
+        values |= {f"csv_{name}": field.value for name, field in csv.fields.items()}
+    return FilesSource(path=_located(path, project), format=format_, **values)  # type: ignore[arg-type]
+
+
+def _located(path: str, project: Path) -> str:
+    """Absolute, without `..`; links are left to whoever reads, so that one may be turned over."""
+    return path if "://" in path else os.path.normpath(project / Path(path).expanduser())
+
+
+def _record(section: Section | None, report: Report) -> Record | None:
+    if section is None:
+        return None
+    _check_cases(section.entries("schema"), report)
+    types = _types(section)
+    columns = tuple(Column(name, type_) for name, type_ in types.items() if type_ is not None)
+    event_id = _event_id(section.get("event_id"), types, report)
+    event_time = _event_time(section.section("event_time"), types, report)
+    duplicates = section.section("duplicates")
+    if duplicates and section.get("event_id") is None and not section.reported("event_id"):
+        report.add(duplicates.line, duplicates.path, "needs event_id: duplicates share their id")
+    if event_time is None or not columns:
+        return None
+    return Record(
+        event_id=event_id,
+        event_time=event_time,
+        schema=columns,
+        duplicates=_duplicates(duplicates),
+        future_after=section.duration("future_after", timedelta(hours=1)),
+        unknown_fields=section.text("unknown_fields", "ignore"),  # type: ignore[arg-type]
+    )
+
+
+def _check_cases(schema: Mapping[str, Field], report: Report) -> None:
+    above: list[str] = []
+    for name, field in schema.items():
+        if (twin := in_other_case(name, above)) is not None:
+            message = f"differs only in case from {twin!r}, and a table cannot hold both"
+            report.add(field.line, field.path, message)
+        above.append(name)
+
+
+def _event_id(field: Field | None, types: dict[str, str | None], report: Report) -> tuple[str, ...]:
+    if field is None:
+        return ()
+    if not field.items:
+        report.add(field.line, field.path, "is empty; name the columns, or remove the key")
+    for item in field.items:
+        if item.text not in types:
+            message = f"the schema has no column {item.text!r}"
+            report.add(item.line, field.path, message, nearest(item.text, types))
+        elif types[item.text] in ("float", "double"):
+            message = f"{item.text!r} is a {types[item.text]}, which has no exact text to be an id"
+            report.add(item.line, field.path, message)
+    return tuple(item.text for item in field.items)
+
+
+def _duplicates(section: Section | None) -> Duplicates | None:
+    within = section.get("within") if section else None
+    if section is None or within is None:
+        return None
+    return Duplicates(within.value, section.text("differing", "warn"))  # type: ignore[arg-type]
+
+
+def _event_time(
+    section: Section | None, types: dict[str, str | None], report: Report
+) -> EventTime | None:
+    if section is None:
+        return None
+    column, zone = section.get("column"), section.get("zone")
+    format_ = _format(section, zone, report)
+    if zone and not section.reported("format"):
+        _check_zone(zone, section.get("format"), report)
+    if column is None:
+        return None
+    if column.text not in types:
+        message = f"the schema has no column {column.text!r}"
+        report.add(column.line, column.path, message, nearest(column.text, types))
+    elif format_:
+        _check_column(column, format_, types[column.text], report)
+    return EventTime(column.text, format_ or "iso", zone.text if zone else None)
+
+
+def _format(section: Section, zone: Field | None, report: Report) -> str | None:
+    """The format of event times, or None where it is wrong."""
+    at = section.get("format")
+    if at is None or at.text in NAMED_FORMATS:
+        return at.text if at else None if section.reported("format") else "iso"
+    try:
+        _check_pattern(at.text, zone, needs_zone=not section.reported("zone"))
+    except Unfit as error:
+        report.unfit(at, error)
+        return None
+    return at.text
+
+
+def _check_pattern(pattern: str, zone: Field | None, *, needs_zone: bool) -> None:
+    guess = nearest(pattern, NAMED_FORMATS)
+    try:
+        check_read_pattern(pattern)
+    except Unfit as error:
+        names = ", ".join(NAMED_FORMATS)
+        raise Unfit(f"{error.message}; a format is {names} or a date pattern", guess) from None
+    if has_offset(pattern) and zone:
+        raise Unfit(f"the pattern {pattern!r} reads an offset, so a zone cannot apply")
+    if not has_offset(pattern) and not zone and needs_zone:
+        raise Unfit(f"the pattern {pattern!r} reads no offset; add the key zone, such as zone: UTC")
+
+
+def _check_zone(zone: Field, format_: Field | None, report: Report) -> None:
+    if format_ is None or format_.text in NAMED_FORMATS:
+        report.add(zone.line, zone.path, "applies only to a date pattern without an offset")
+        return
+    try:
+        check_zone(zone.text)
+    except Unfit as error:
+        report.unfit(zone, error)
+
+
+def _check_column(column: Field, format_: str, type_: str | None, report: Report) -> None:
+    wanted = NAMED_FORMATS.get(format_, ("string",))
+    if type_ is not None and type_ not in wanted:
+        asked = datatypes.parse_type(wanted[0])
+        message = f"{column.text!r} is a {type_}, and the format {format_} reads a {asked}"
+        report.add(column.line, column.path, f"{message}; change one of them")

@@ -1,0 +1,30 @@
+"""Errors that a person can act on: what is wrong, where, and the next command to type.
+
+Every error Headgate raises on purpose is a :class:`HeadgateError`. The command line prints
+``str(error)`` and leaves with ``error.exit_code``; nothing else decides either of them.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from headgate.commands import Place, rendered
+
+
+class HeadgateError(Exception):
+    """``message`` says what is wrong and where, ``remedy`` what to type or change next. Commands in
+    either are marked (``commands.py``); ``str`` has them as they are typed here."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return self.told()
+
+    def told(self, place: Place | None = None) -> str:
+        """Both, with commands as they are typed at ``place``, by default here."""
+        return rendered(f"{self.message}\n{self.remedy}", place)

@@ -1,0 +1,145 @@
+"""The digest is of what a pipeline means, not of how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
+from headgate.declaration.reference.page import EXAMPLE
+from tests.unit.declaration.test_load import ROOT
+
+Read = Callable[[str], Pipeline]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("pipeline: shop", "# a comment\npipeline: 'shop'"),
+        ("price > 0", "price>0   # as before"),
+        ("revenue / orders", '"revenue/orders"'),
+        ("jobs: fused", "jobs: per_layer"),
+        ("jobs: fused", ""),
+        ("10 minutes", "600 s"),
+        ("{within: 10 minutes}", "{differing: warn, within: 10 minutes}"),
+        ("{tumbling: 1 minute}", "{hopping: {size: 1 minute, every: 1 minute}}"),
+        ("landing/orders", "elsewhere"),
+        ("format: json", "format: json, settle: 5 s, max_files_per_batch: 2"),
+        ("decimal(18,2)", "decimal(18, 2)"),
+        ("customer: bigint", "customer: long"),
+        ("    record:", "    expect_input_every: 1 hour\n    record:"),
+        ("    record:", "    expect_event_time_within: 1 hour\n    record:"),
+    ],
+)
+def test_the_same_meaning_has_the_same_digest(old: str, new: str, base: str, read: Read) -> None:
+    assert old in base
+    assert read(base.replace(old, new)).digest == read(base).digest
+
+
+def test_the_order_of_tables_is_no_part_of_it(base: str, read: Read) -> None:
+    table = base[base.index("  sales:") : base.index("jobs:")]
+    other = table.replace("  sales:", "  more:", 1)
+    first = read(base.replace("jobs:", other + "jobs:"))
+    assert first.digest == read(base.replace(table, other + table)).digest
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("pipeline: shop", "pipeline: shops"),
+        ("price > 0", "price > 1"),
+        ("note: lower(note)", "note: upper(note)"),
+        ("sum(price)", "max(price)"),
+        ("10 minutes", "11 minutes"),
+        ("10 seconds", "11 seconds"),
+        ("1 minute}", "2 minutes}"),
+        ("format: json", "format: parquet"),
+        ("format: json", "format: json, order: modified"),
+        ("decimal(18,2)", "decimal(18,3)"),
+        ("    drop: [weight]\n", ""),
+        ("[customer]", "[]"),
+        (
+            "        paid: boolean\n        day: date\n",
+            "        day: date\n        paid: boolean\n",
+        ),
+    ],
+)
+def test_another_meaning_has_another_digest(old: str, new: str, base: str, read: Read) -> None:
+    assert old in base
+    assert read(base.replace(old, new)).digest != read(base).digest
+
+
+def test_what_declarations_of_before_mean_keeps_its_digest(base: str, read: Read) -> None:
+    """A table knows its declaration by this: another digest would disown living tables."""
+    other = base.replace("format: json", "format: csv, order: modified, csv: {delimiter: ';'}")
+    other = other.replace("      schema:", "      unknown_fields: rescue\n      schema:")
+    other = other.replace("{tumbling: 1 minute}", "{hopping: {size: 5 minutes, every: 1 minute}}")
+    assert [read(base).digest, read(other).digest, load(ROOT / EXAMPLE).digest] == [
+        "3579577db3550897718b901e6c71235e086eb312e35ee654eacd056a2ccb2519",
+        "45c75ca002391386a754dc22cf49e92dde3fefaac441717bb89e9638c97029d6",
+        "17c989b2d92506c8fd1b79f960b8d9fcc108560fcbef0313d4737e4abacb5a1e",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("localhost:9092\n      topic: orders", "elsewhere:9093\n      topic: orders"),
+        ("start: earliest", ""),
+        ("start: earliest", "max_per_batch: 5000"),
+        ("start: earliest", "min_per_batch: 50"),
+        ("start: earliest", "batch_target: 3 s"),
+        ("start: earliest", "unreachable_after: 3 s"),
+        ("start: earliest", "isolation: read_committed"),
+        ("topic: orders", "topic: ${env:TOPIC}"),
+        ("client.id: shop\n    record", "client.id: shops\n    record"),
+        ("idle_after: 1 minute", "idle_after: 60 s"),
+        ("topic: finals", "topic: ends"),
+        ("10 seconds", "10 seconds\n    salt: 8"),
+    ],
+)
+def test_how_kafka_is_reached_and_work_is_cut_is_no_part_of_it(
+    old: str, new: str, kafka: str, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOPIC", "orders")
+    assert old in kafka
+    assert read(kafka.replace(old, new, 1)).digest == read(kafka).digest
+
+
+def test_nor_is_what_is_published(base: str, kafka: str, read: Read) -> None:
+    assert read(kafka[: kafka.index("publish:")]).digest == read(kafka).digest
+    assert read(base + kafka[kafka.index("publish:") :]).digest == read(base).digest
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("topic: orders", "topic: returns"),
+        ("topic: orders", "pattern: orders"),
+        ("start: earliest", "start: latest"),
+        ("start: earliest", "start: 2026-11-20T00:00:00Z"),
+        ("start: earliest", "start: {0: 0}"),
+        ("start: earliest", "isolation: read_uncommitted"),
+        ("idle_after: 1 minute", "idle_after: 2 minutes"),
+        ("idle_after: 1 minute", ""),
+        ("price > 0", "price > 1"),
+    ],
+)
+def test_what_is_read_of_kafka_is_a_part_of_it(old: str, new: str, kafka: str, read: Read) -> None:
+    assert old in kafka
+    assert read(kafka.replace(old, new, 1)).digest != read(kafka).digest
+
+
+def test_one_moment_has_one_digest(kafka: str, read: Read) -> None:
+    starts = ("2026-11-20T00:00:00Z", "2026-11-20T01:00:00.000+01:00", "2026-11-20 00:00Z")
+    texts = [kafka.replace("start: earliest", f"start: {start}") for start in starts]
+    assert len({read(text).digest for text in texts}) == 1
+    later = kafka.replace("start: earliest", "start: 2026-11-20T00:00:00.001Z")
+    assert read(later).digest != read(texts[0]).digest
+
+
+def test_kafkas_digest_is_kept_too(base: str, kafka: str, read: Read) -> None:
+    assert read(kafka).digest == "d2e703ae284f70043dd91b5d3ca4ebf160ec281f65c6074b1d79174c646ab97c"
+    assert read(kafka).digest != read(base).digest

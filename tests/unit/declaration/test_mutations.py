@@ -1,0 +1,142 @@
+"""Whatever is done to a declaration, it loads or is refused; nothing else happens."""
+
+from __future__ import annotations
+
+import copy
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+from headgate.declaration.errors import DeclarationError
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
+from tests.support.rounds import IN_FULL
+from tests.unit.declaration.conftest import KAFKA
+from tests.unit.declaration.test_load import ROOT
+
+TEXT = (ROOT / "pipelines" / "examples" / "auctions.yml").read_text(encoding="utf-8")
+TREES = [YAML(typ="safe", pure=True).load(text) for text in (TEXT, KAFKA)]
+
+WORDS = (
+    """
+1 minute|0 s|sum(price)|count(*)|price / 0|lower(|'|`|${env:X}|bids|clean_bids|auction|rand()
+localhost:9092|a:1,b|gold.sales|late.orders|latest|2026-11-20T00:00:00Z|(a+)+|*.orders|read_committed
+decimal(38,38)|(select 1)|epoch_millis|price::timestamp|to_date(url, 'yyyy-MM-dd')|1e400 * price
+""".strip()
+    .replace("\n", "|")
+    .split("|")
+)
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.text(max_size=20),
+    st.lists(st.text(max_size=5), max_size=3),
+    st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3),
+    st.sampled_from(WORDS),
+)
+NAMES = st.one_of(
+    st.text(max_size=10),
+    st.sampled_from(
+        [
+            "from",
+            "window",
+            "hopping",
+            "sql",
+            "by",
+            "where",
+            "_x",
+            "null",
+            "bids",
+            "group.id",
+            "pattern",
+        ]
+    ),
+)
+
+
+def paths(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a tree, but for its root."""
+    items: list[tuple[Any, Any]] = []
+    if isinstance(tree, dict):
+        items = list(tree.items())
+    elif isinstance(tree, list):
+        items = list(enumerate(tree))
+    return [p for key, value in items for p in [(*path, key), *paths(value, (*path, key))]]
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> str:
+    tree = copy.deepcopy(draw(st.sampled_from(TREES)))
+    for path in draw(st.lists(st.sampled_from(paths(tree)), min_size=1, max_size=3)):
+        holder = tree
+        for key in path[:-1]:
+            try:
+                holder = holder[key]
+            except (KeyError, IndexError, TypeError):
+                holder = None
+        if not isinstance(holder, dict) or path[-1] not in holder:
+            continue
+        change = draw(st.sampled_from(["delete", "rename", "retype"]))
+        if change == "retype":
+            holder[path[-1]] = draw(VALUES)
+        else:
+            value = holder.pop(path[-1])
+            if change == "rename":
+                holder[draw(NAMES)] = value
+    out = io.StringIO()
+    YAML(typ="safe", pure=True).dump(tree, out)
+    return out.getvalue()
+
+
+def loads_or_is_refused(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8", errors="surrogatepass")
+    result: Pipeline | DeclarationError
+    try:
+        result = load(file)
+    except DeclarationError as error:
+        result = error
+    if isinstance(result, Pipeline):
+        assert len(result.digest) == 64
+    else:
+        assert result.problems
+        assert all(problem.line >= 1 for problem in result.problems)
+        assert str(result).endswith(f"headgate plan {file}")
+
+
+SETTINGS = settings(
+    max_examples=400 if IN_FULL else 25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@SETTINGS
+@given(text=mutated())
+def test_a_changed_tree(text: str, tmp_path: Path) -> None:
+    loads_or_is_refused(tmp_path / "changed.yml", text)
+
+
+@SETTINGS
+@given(
+    at=st.integers(0, len(TEXT)),
+    gone=st.integers(0, 30),
+    put=st.one_of(
+        st.text(max_size=10), st.sampled_from(["{", "]", ": ", "\n", "\t", "|", "&a ", "*a"])
+    ),
+)
+def test_a_changed_text(at: int, gone: int, put: str, tmp_path: Path) -> None:
+    loads_or_is_refused(tmp_path / "changed.yml", TEXT[:at] + put + TEXT[at + gone :])
+
+
+@SETTINGS
+@given(text=st.text(alphabet="abc'\"`()[]{},.:;|&^~!<>=+-*/% \n\\0123eE", max_size=30))
+@pytest.mark.parametrize("old", ["price > 0", "lower(channel)", "sum(price)", "volume / bids"])
+def test_any_expression(old: str, text: str, tmp_path: Path) -> None:
+    quoted = "'" + text.replace("'", "''").replace("\n", " ") + "'"
+    loads_or_is_refused(tmp_path / "changed.yml", TEXT.replace(old, quoted))

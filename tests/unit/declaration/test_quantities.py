@@ -1,0 +1,56 @@
+"""Durations and sizes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headgate.declaration.errors import Unfit
+from headgate.declaration.quantities import format_duration, format_size, parse_duration, parse_size
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10 minutes", timedelta(minutes=10)),
+        ("1 hour", timedelta(hours=1)),
+        ("2 s", timedelta(seconds=2)),
+        ("500 ms", timedelta(milliseconds=500)),
+        ("1 day", timedelta(days=1)),
+        ("15m", timedelta(minutes=15)),
+        ("3 sec", timedelta(seconds=3)),
+    ],
+)
+def test_durations(text: str, expected: timedelta) -> None:
+    assert parse_duration(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "soon", "1", "1.5 h", "1 month", "9" * 30 + " s", "1 hour 5 m"]
+)
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(Unfit):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("64 MB", 64 << 20), ("1024", 1024), ("3GB", 3 << 30), ("5 B", 5)]
+)
+def test_sizes(text: str, expected: int) -> None:
+    assert parse_size(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "big", "1.5 GB", "64 MiB", "64 mb"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(Unfit):
+        parse_size(text)
+
+
+@given(st.integers(min_value=0, max_value=10**12))
+def test_a_printed_quantity_reads_back(number: int) -> None:
+    assert parse_size(format_size(number)) == number
+    duration = timedelta(milliseconds=number)
+    assert parse_duration(format_duration(duration)) == duration

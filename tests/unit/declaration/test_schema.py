@@ -1,0 +1,109 @@
+"""The schema for editors says what the loader says, as far as shapes go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from ruamel.yaml import YAML
+
+from headgate.declaration.reference.page import DOCUMENT, EXAMPLE, SCHEMA, document
+from headgate.declaration.reference.schema import json_schema, json_text
+from tests.unit.declaration.test_load import EXAMPLES, ROOT
+from tests.unit.declaration.test_wrong_declarations import KEYS, NEXT, Wrong
+
+VALIDATOR = jsonschema.Draft202012Validator(json_schema())
+
+
+def parsed(text: str) -> Any:
+    return YAML(typ="safe", pure=True).load(text)
+
+
+def test_it_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(json_schema())
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
+def test_it_accepts_what_ships(file: Path) -> None:
+    VALIDATOR.validate(parsed(file.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    "wrong", [*KEYS[:12], *NEXT], ids=lambda wrong: f"{wrong.key}-{wrong.new}"[:60]
+)
+def test_it_refuses_wrong_keys(wrong: Wrong, base: str) -> None:
+    VALIDATOR.validate(parsed(base))
+    assert not VALIDATOR.is_valid(parsed(base.replace(wrong.old, wrong.new, 1)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("1 minute}", "1 minuet}"),
+        ("[customer]", "customer"),
+        ("decimal(18,2)", "money"),
+        ("pipeline: shop", "pipeline: Shop"),
+        ("revenue: sum", "netRevenue: sum"),
+        ("quantity: int", "unit-count: int"),
+        ("format: json", "format: json, max_files_per_batch: 0"),
+        ("{tumbling: 1 minute}", "{}"),
+    ],
+)
+def test_it_refuses_wrong_values(old: str, new: str, base: str) -> None:
+    assert not VALIDATOR.is_valid(parsed(base.replace(old, new)))
+
+
+def test_it_accepts_columns_in_both_cases(base: str) -> None:
+    text = base.replace("order_id", "orderId").replace("ordered_at", "orderedAt")
+    text = text.replace("note: lower", "Note: lower").replace("[weight]", "[grossWeight]")
+    VALIDATOR.validate(parsed(text.replace("[customer]", "{customerId: customer}")))
+
+
+def test_it_accepts_placeholders_where_they_are_resolved(base: str) -> None:
+    text = base.replace("format: json", "format: json, max_bytes_per_batch: '${env:SIZE}'")
+    VALIDATOR.validate(parsed(text))
+
+
+def test_it_accepts_kafka_at_both_ends(kafka: str) -> None:
+    VALIDATOR.validate(parsed(kafka))
+    VALIDATOR.validate(parsed(kafka.replace("earliest", "{0: 12}").replace("gold.", "late.")))
+    VALIDATOR.validate(parsed(kafka.replace("earliest", "'2026-11-20T00:00:00Z'")))
+    options = "ssl.key.password: '${env:X}'\n        check.crcs: true\n        retries: 3"
+    VALIDATOR.validate(parsed(kafka.replace("client.id: shop", options)))
+    VALIDATOR.validate(parsed(kafka.replace("localhost:9092", "'${env:HOST}'")))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "    kafka:\n      servers",
+            "    files: {path: x, format: json}\n    kafka:\n      servers",
+        ),
+        ("      topic: orders\n", "      topic: orders\n      pattern: o.*\n"),
+        ("      topic: orders\n", ""),
+        ("      topic: orders\n", "      topic: my orders\n"),
+        ("localhost:9092", "localhost"),
+        ("earliest", "first"),
+        ("earliest", "{p: 1}"),
+        ("client.id: shop", "group.id: shop"),
+        ("client.id: shop", "ssl.key.password: hunter2"),
+        ("client.id: shop", "client.id: [shop]"),
+        ("client.id: shop", "Client.Id: shop"),
+        ("      topic: finals\n", ""),
+        ("when: final", "when: ever"),
+        ("10 seconds", "10 seconds\n    salt: 1"),
+    ],
+)
+def test_it_refuses_what_is_wrong_of_kafka(old: str, new: str, kafka: str) -> None:
+    assert old in kafka
+    assert not VALIDATOR.is_valid(parsed(kafka.replace(old, new, 1)))
+
+
+def test_what_ships_is_up_to_date() -> None:
+    """If not, type: python -m headgate.declaration.reference.page"""
+    assert (ROOT / SCHEMA).read_text(encoding="utf-8") == json_text()
+    example = (ROOT / EXAMPLE).read_text(encoding="utf-8")
+    assert (ROOT / DOCUMENT).read_text(encoding="utf-8") == document(example)
