@@ -1,4 +1,4 @@
-"""The keys of Kafka: as a source, and as the place that a pipeline publishes to."""
+"""The keys of Kafka, as a source and as the target of a publication."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from headgate.declaration.keys.key import YEAR, Key
 _SERVERS = Key(
     "servers",
     "servers",
-    "Brokers to begin with: `host:port`, several with commas between.",
+    "Bootstrap brokers: `host:port`, several separated by commas.",
     required=True,
     deployment=True,
 )
 _OPTIONS = (
-    "Client properties, by the names that Kafka's Java client has for them, such as "
-    "`security.protocol`. A password or another secret must be a placeholder."
+    "Client properties with the names of Kafka's Java client, such as `security.protocol`. A "
+    "password or another secret must be a placeholder."
 )
 _NO_INTERCEPTORS = "nothing may come between a record and its row"
 _REFUSED_READING = {
@@ -47,8 +47,8 @@ _REFUSED_WRITING = {
 KAFKA = Key(
     "kafka",
     "section",
-    "Topics of a Kafka cluster. The value of a record is one JSON document. Exactly one of `topic` "
-    "and `pattern`.",
+    "Topics of a Kafka cluster. The value of a record is one JSON document. Give exactly one of "
+    "`topic` and `pattern`.",
     one_of=("topic", "pattern"),
     children=(
         _SERVERS,
@@ -56,15 +56,15 @@ KAFKA = Key(
         Key(
             "pattern",
             "pattern",
-            "A regular expression: all topics are read whose whole name matches it.",
+            "A regular expression: every topic whose whole name matches it is read.",
             deployment=True,
         ),
         Key(
             "start",
             "start",
-            "Where a partition begins when the pipeline first reads: `earliest`, `latest`, the "
-            'first record at or after a time (`"2026-11-20T00:00:00Z"`), or, with `topic`, offsets '
-            "by partition (`{0: 1200, 1: 3400}`).",
+            "Where the pipeline starts to read a partition on its first run: `earliest`, `latest`, "
+            'the first record at or after a time (`"2026-11-20T00:00:00Z"`), or, with `topic`, '
+            "offsets by partition (`{0: 1200, 1: 3400}`).",
             default="earliest",
             deployment=True,
         ),
@@ -80,8 +80,8 @@ KAFKA = Key(
         Key(
             "min_per_batch",
             "integer",
-            "Backpressure never shrinks a micro-batch below this many records. Left out, it is no "
-            "more than `max_per_batch`.",
+            "Backpressure never reduces a micro-batch below this many records. The default is at "
+            "most `max_per_batch`.",
             default="1000",
             low=1,
             high=100_000_000,
@@ -90,7 +90,7 @@ KAFKA = Key(
         Key(
             "batch_target",
             "duration",
-            "A micro-batch that took longer than this makes the next one smaller.",
+            "If a micro-batch takes longer than this, the next one is smaller.",
             default="10 s",
             low=timedelta(seconds=1),
             high=timedelta(hours=1),
@@ -99,8 +99,8 @@ KAFKA = Key(
         Key(
             "idle_after",
             "duration",
-            "A partition that gave no record for this long, while another did, no longer holds "
-            "windows open.",
+            "The watermark does not wait for a partition that delivered no record for this long "
+            "while another one did.",
             default="5 minutes",
             low=timedelta(seconds=1),
             high=YEAR,
@@ -108,7 +108,7 @@ KAFKA = Key(
         Key(
             "unreachable_after",
             "duration",
-            "How long brokers that do not answer are waited for, before the pipeline stops.",
+            "How long the pipeline waits for brokers that do not answer before it stops.",
             default="2 minutes",
             low=timedelta(seconds=1),
             high=timedelta(days=1),
@@ -117,7 +117,7 @@ KAFKA = Key(
         Key(
             "isolation",
             "choice",
-            "Whether records of transactions that are open or were aborted are read.",
+            "Whether records of open and aborted transactions are read.",
             default="read_committed",
             choices=("read_committed", "read_uncommitted"),
         ),
@@ -128,31 +128,30 @@ KAFKA = Key(
 PUBLICATION = Key(
     "NAME",
     "section",
-    "Rows of one table that are written to a topic.",
+    "The rows of one table, sent to a topic.",
     children=(
         Key(
             "from",
             "text",
-            "The table: `gold.TABLE`, `late.TABLE` (TABLE being a gold table) or "
-            "`quarantine.SOURCE`.",
+            "The table: `gold.TABLE`, `late.TABLE` (TABLE is a gold table) or `quarantine.SOURCE`.",
             required=True,
         ),
         Key(
             "when",
             "choice",
-            "Of gold alone: the rows of windows once they are `final`, or the rows of each "
-            "`update`, open windows included.",
+            "For gold only: send a row when its window is `final`, or on each `update`, including "
+            "open windows.",
             default="final",
             choices=("final", "update"),
         ),
         Key(
             "kafka",
             "section",
-            "The topic that is written.",
+            "The target topic.",
             required=True,
             children=(
                 _SERVERS,
-                Key("topic", "topic", "The topic to write.", required=True, deployment=True),
+                Key("topic", "topic", "The name of the topic.", required=True, deployment=True),
                 Key("options", "options", _OPTIONS, refused=_REFUSED_WRITING),
             ),
         ),

@@ -1,4 +1,4 @@
-"""Every key of a declaration, once: its shape, whether it must be there, default and meaning.
+"""Every key of a declaration: its shape, whether it is required, its default and its meaning.
 
 The loader checks files against this table; the JSON Schema for editors and
 ``docs/declaration.md`` are generated from it.
@@ -15,24 +15,24 @@ from headgate.declaration.keys.tables import GOLD, SILVER
 PIPELINE = Key(
     "",
     "section",
-    "A pipeline: one file.",
+    "One file declares one pipeline.",
     children=(
-        Key("pipeline", "name", "The pipeline's name; its tables live under it.", required=True),
+        Key("pipeline", "name", "The name of the pipeline and its folder.", required=True),
         Key(
             "sources",
             "table",
-            "Where records come from. One source today.",
+            "Where records come from. Today a pipeline has one source.",
             required=True,
             entry=SOURCE,
         ),
         Key("silver", "table", "Silver tables.", required=True, entry=SILVER),
         Key("gold", "table", "Gold tables.", entry=GOLD),
-        Key("publish", "table", "What is written to Kafka.", entry=PUBLICATION),
+        Key("publish", "table", "Rows that are sent to Kafka.", entry=PUBLICATION),
         Key(
             "jobs",
             "choice",
-            "`fused`: one process runs all layers; `per_layer`: one process each. May be changed "
-            "at any time.",
+            "`fused`: one process runs all layers; `per_layer`: one process per layer. You can "
+            "change it at any time.",
             default="fused",
             choices=("fused", "per_layer"),
         ),

@@ -9,13 +9,13 @@ from headgate.declaration.keys.key import YEAR, Key
 SAVEPOINTS = Key(
     "savepoints",
     "section",
-    "Savepoints that the running pipeline takes by itself. Without this section it takes none, and "
-    "those taken by hand are kept until they are deleted.",
+    "Savepoints that the running pipeline takes automatically. Without this section it takes none, "
+    "and savepoints taken by hand are kept until you delete them.",
     children=(
         Key(
             "every",
             "duration",
-            "The time between two of them.",
+            "The time between two savepoints.",
             required=True,
             low=timedelta(seconds=10),
             high=YEAR,
@@ -23,7 +23,7 @@ SAVEPOINTS = Key(
         Key(
             "keep",
             "integer",
-            "The newest so many are kept, whatever their age.",
+            "This many of the newest savepoints are kept, whatever their age.",
             default="5",
             low=1,
             high=1000,
@@ -31,8 +31,8 @@ SAVEPOINTS = Key(
         Key(
             "keep_for",
             "duration",
-            "And those that are younger than this. The last one that can be restored is kept in "
-            "any case.",
+            "Savepoints younger than this are kept too. The last one that can be restored is "
+            "always kept.",
             default="7 days",
             low=timedelta(0),
             high=10 * YEAR,

@@ -13,29 +13,30 @@ _CSV = Key(
     "How CSV files are written. Only with `format: csv`.",
     children=(
         Key("header", "boolean", "The first line of each file names the fields.", default="true"),
-        Key("delimiter", "text", "The one character between fields.", default='","'),
-        Key("multiline", "boolean", "Quoted fields may hold line breaks.", default="false"),
+        Key("delimiter", "text", "The character between fields.", default='","'),
+        Key("multiline", "boolean", "Quoted fields may contain line breaks.", default="false"),
     ),
 )
 
 FILES = Key(
     "files",
     "section",
-    "A landing folder. Files are read in a recorded order, each once. A name that starts with "
-    "`.` or `_` is not read: write to such a name, then rename.",
+    "A landing folder. Each file is read once, in a recorded order. A name that starts with `.` or "
+    "`_` is not read: write a file under such a name, then rename it.",
     children=(
         Key(
             "path",
             "text",
-            "The folder. A relative path starts at the project, the nearest folder above the "
-            "declaration that holds a `pipelines` folder, or at the declaration's own folder.",
+            "The folder. A relative path starts at the project folder: the nearest folder above "
+            "the declaration that contains a `pipelines` folder, otherwise the declaration's own "
+            "folder.",
             required=True,
             deployment=True,
         ),
         Key(
             "format",
             "choice",
-            "`json` is one document a line. A `.gz` name is read as gzip.",
+            "`json` is one document per line. A name that ends in `.gz` is read as gzip.",
             required=True,
             choices=("json", "csv", "parquet"),
         ),
@@ -49,8 +50,8 @@ FILES = Key(
         Key(
             "settle",
             "duration",
-            "How long a file's size and time must hold still before it is read; `0 s` where "
-            "files appear whole, as on object stores.",
+            "How long a file's size and modification time must stay the same before it is read. "
+            "Use `0 s` if files appear complete, as on object stores.",
             default="2 s",
             low=timedelta(0),
             high=timedelta(hours=1),
@@ -81,19 +82,19 @@ FILES = Key(
 RECORD = Key(
     "record",
     "section",
-    "How one record is identified, placed in time and typed.",
+    "The id, the event time and the types of a record.",
     required=True,
     children=(
         Key(
             "event_id",
             "names",
-            "The columns that identify an event. Left out, an event is identified by its position "
-            "in the source, and nothing is ever a duplicate.",
+            "The columns that identify an event. Without this key, the position in the source "
+            "identifies an event, and no record is a duplicate.",
         ),
         Key(
             "event_time",
             "section",
-            "Where the event's own time is read.",
+            "Where the event time is read from.",
             required=True,
             children=(
                 Key("column", "column", "A column of `schema`.", required=True),
@@ -108,21 +109,21 @@ RECORD = Key(
                 Key(
                     "zone",
                     "text",
-                    "The IANA time zone of a pattern without an offset, such as `Europe/Paris`.",
+                    "The IANA time zone for a pattern without an offset, such as `Europe/Paris`.",
                 ),
             ),
         ),
         Key(
             "duplicates",
             "section",
-            "Recognise events that were sent twice. Needs `event_id`. Of Kafka, within a "
-            "partition: give an event the same key each time.",
+            "Recognise events that were sent twice. Needs `event_id`. For Kafka, duplicates are "
+            "recognised within a partition: give an event the same key each time.",
             children=(
                 Key(
                     "within",
                     "duration",
-                    "An event with the same id and an event time this near to that of an earlier "
-                    "record that conforms is a duplicate.",
+                    "A record is a duplicate if an earlier valid record has the same id and an "
+                    "event time within this distance.",
                     required=True,
                     low=INSTANT,
                     high=YEAR,
@@ -130,8 +131,9 @@ RECORD = Key(
                 Key(
                     "differing",
                     "choice",
-                    "Same id, other content: still a duplicate, and counted (`warn`); an event of "
-                    "its own (`keep`); or put into quarantine (`quarantine`).",
+                    "What a record with the same id and other content is: a duplicate that is "
+                    "counted (`warn`), a separate event (`keep`), or a record for quarantine "
+                    "(`quarantine`).",
                     default="warn",
                     choices=("warn", "keep", "quarantine"),
                 ),
@@ -140,8 +142,8 @@ RECORD = Key(
         Key(
             "future_after",
             "duration",
-            "An event time this far past the moment the record was seen is taken for a broken "
-            "clock: the record goes to quarantine and moves no window.",
+            "A record whose event time is further than this past the moment it was seen goes to "
+            "quarantine and does not advance the watermark: its clock is probably wrong.",
             default="1 hour",
             low=INSTANT,
             high=10 * YEAR,
@@ -149,17 +151,17 @@ RECORD = Key(
         Key(
             "unknown_fields",
             "choice",
-            "Fields that `schema` does not declare are left out (`ignore`), kept as JSON text in "
-            "`_rescued` (`rescue`), a text that silver may use in `columns` and `where`, or send "
-            "the record to quarantine (`quarantine`).",
+            "What happens to fields that `schema` does not declare: they are left out (`ignore`), "
+            "they are kept as JSON text in `_rescued`, which silver may use in `columns` and "
+            "`where` (`rescue`), or the record goes to quarantine (`quarantine`).",
             default="ignore",
             choices=("ignore", "rescue", "quarantine"),
         ),
         Key(
             "schema",
             "table",
-            "The fields of a record and their Spark SQL types. Names are case-sensitive, but no "
-            "two may differ only in case.",
+            "The fields of a record and their Spark SQL types. Names are case-sensitive, but two "
+            "names must not differ only in case.",
             required=True,
             of_columns=True,
             entry=Key(
@@ -176,17 +178,17 @@ _EXPECTATIONS = (
     Key(
         "expect_input_every",
         "duration",
-        "A running pipeline that has read no record for longer than this, and has nothing left to "
-        "read, fails the health check `input`. Without this key there is no such check.",
+        "A running pipeline that has read no record for longer than this, and has no unread input, "
+        "fails the health check `input`. Without this key, the check never fails.",
         low=timedelta(seconds=1),
         high=YEAR,
     ),
     Key(
         "expect_event_time_within",
         "duration",
-        "A running pipeline whose event clock is further behind the present than this fails the "
-        "health check `event_time`. Without this key, as for a backfill of old events, there is no "
-        "such check.",
+        "A running pipeline whose watermark is further behind the present than this fails the "
+        "health check `event_time`. Without this key, the check never fails; leave the key out for "
+        "a backfill of old events.",
         low=timedelta(seconds=1),
         high=10 * YEAR,
     ),
@@ -195,7 +197,7 @@ _EXPECTATIONS = (
 SOURCE = Key(
     "SOURCE",
     "section",
-    "One source: files or Kafka.",
+    "One source: a folder of files or Kafka topics.",
     one_of=("files", "kafka"),
     children=(FILES, KAFKA, RECORD, *_EXPECTATIONS),
 )

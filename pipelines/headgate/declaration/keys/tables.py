@@ -12,14 +12,15 @@ _COMPUTED = "write expressions in columns, and a condition in where"
 SILVER = Key(
     "TABLE",
     "section",
-    "One silver table: the records that conform, with columns of the author's making.",
+    "One silver table: the valid records, with computed columns.",
     children=(
-        Key("from", "name", "The source it conforms.", required=True),
+        Key("from", "name", "The source that the table reads.", required=True),
         Key(
             "columns",
             "table",
-            "Expressions over the record's fields. A new name adds a column, a field's name "
-            "replaces it. They do not see each other, and cannot change the event time.",
+            "Expressions over the record's fields. A new name adds a column; the name of a field "
+            "replaces the field. An expression cannot use another one of this map, and cannot "
+            "change the event time.",
             entry=_EXPRESSIONS,
             of_columns=True,
         ),
@@ -28,7 +29,7 @@ SILVER = Key(
             "where",
             "expression",
             "A condition over the results of `columns`. A record for which it is false or null is "
-            "filtered: counted, and not kept.",
+            "filtered: it is counted and not kept.",
         ),
         comes_next("explode"),
         comes_next("lookup", "write case ... end in columns, or join in headgate query"),
@@ -43,27 +44,27 @@ SILVER = Key(
 _WINDOW = Key(
     "window",
     "section",
-    "Event-time windows `[start, start + size)`, aligned to the Unix epoch in UTC. Exactly one of "
-    "its keys.",
+    "Event-time windows `[start, start + size)`, aligned to the Unix epoch in UTC. Give exactly "
+    "one of these keys.",
     required=True,
     one_of=("tumbling", "hopping"),
     children=(
         Key(
             "tumbling",
             "duration",
-            "Windows of this size, one after the other.",
+            "Windows of this size that do not overlap.",
             low=INSTANT,
             high=YEAR,
         ),
         Key(
             "hopping",
             "section",
-            "Windows that overlap.",
+            "Windows that overlap (Flink, Spark: sliding).",
             children=(
                 Key(
                     "size",
                     "duration",
-                    "How long a window is: a multiple of `every`.",
+                    "The length of a window: a multiple of `every`.",
                     required=True,
                     low=INSTANT,
                     high=YEAR,
@@ -71,7 +72,7 @@ _WINDOW = Key(
                 Key(
                     "every",
                     "duration",
-                    "A new window starts this often.",
+                    "The time between the starts of two windows.",
                     required=True,
                     low=INSTANT,
                     high=YEAR,
@@ -95,16 +96,16 @@ _WINDOW = Key(
 GOLD = Key(
     "TABLE",
     "section",
-    "One gold table: measures per window and group.",
+    "One gold table: measures per window and key.",
     children=(
-        Key("from", "name", "The silver table it folds.", required=True),
+        Key("from", "name", "The silver table that it aggregates.", required=True),
         _WINDOW,
-        Key("where", "expression", "A condition over silver columns; other rows are not folded."),
+        Key("where", "expression", "A condition over silver columns. Other rows are left out."),
         Key(
             "by",
             "groups",
-            "What rows are grouped by: silver columns, or a map from names to expressions over "
-            "silver columns. Left out, there is one row per window.",
+            "The key that rows are grouped by: silver columns, or a map from names to expressions "
+            "over silver columns. Without it, there is one row per window.",
             default="[]",
         ),
         Key(
@@ -124,9 +125,9 @@ GOLD = Key(
         Key(
             "allowed_lateness",
             "duration",
-            "How long after a window's end its rows are still taken. Later rows go to the table's "
-            "late side table. (Spark: the delay of withWatermark; Flink: allowedLateness; Kafka "
-            "Streams: grace.)",
+            "How far the watermark may pass the end of a window before the window is final. Later "
+            "rows go to the table's late table. (Spark: the delay of withWatermark; Flink: "
+            "allowedLateness; Kafka Streams: grace; Beam: withAllowedLateness.)",
             required=True,
             low=timedelta(0),
             high=YEAR,
@@ -134,8 +135,9 @@ GOLD = Key(
         Key(
             "salt",
             "integer",
-            "The first step of folding spreads each key over this many parts, so that one hot key "
-            "does not hold up a batch; the answer is the same. May be changed at any time.",
+            "The first step of an aggregation divides each key into this many parts, so that one "
+            "hot key does not slow down a batch. The result is the same. You can change it at any "
+            "time.",
             low=2,
             high=1024,
         ),

@@ -1,8 +1,7 @@
 """The reference of declarations, ``docs/declaration.md``, and the schema for editors.
 
-Both are written from the tables that the loader uses:
-``python -m headgate.declaration.reference.page`` in a checkout; a test says when they are out of
-date.
+``python -m headgate.declaration.reference.page`` in a checkout generates both from the tables that
+the loader uses. A test fails if they are out of date.
 """
 
 from __future__ import annotations
@@ -48,23 +47,23 @@ _VALUES = {
 }
 _RESULTS = {
     "count": "bigint",
-    "sum": "bigint of integers; decimal(p + 10, s) of decimal(p, s); double of others",
+    "sum": "bigint for integers; decimal(p + 10, s) for decimal(p, s); double for others",
     "min": "the argument's type",
     "max": "the argument's type",
-    "avg": "decimal(p + 4, s + 4) of decimal(p, s); double of others",
-    "stddev": "double (of the sample; null for fewer than two values)",
+    "avg": "decimal(p + 4, s + 4) for decimal(p, s); double for others",
+    "stddev": "double (of a sample; null for fewer than two values)",
     "count_distinct": "bigint",
     "approx_count_distinct": "bigint",
-    "first": "the argument's type; the earliest by event time",
-    "last": "the argument's type; the latest by event time",
+    "first": "the argument's type; the value with the earliest event time",
+    "last": "the argument's type; the value with the latest event time",
 }
 
 
 _FUNCTION_RESULTS = {
-    "=1": "as the first argument",
-    "same": "what its arguments have in common",
-    "round": "as the argument; decimals are narrowed",
-    "ceil": "bigint; decimal of a decimal",
+    "=1": "type of the first argument",
+    "same": "the common type of its arguments",
+    "round": "type of the argument; decimals are narrowed",
+    "ceil": "bigint; for a decimal, decimal",
     "remainder": "as %",
     "shift": "int or bigint",
     "element": "an element",
@@ -115,7 +114,7 @@ def _sections(key: Key, path: str) -> Iterator[str]:
     reserved = [child for child in key.children if child.comes_next]
     if reserved:
         names = ", ".join(f"`{child.name}`" for child in reserved)
-        yield f"\nComes next, and is refused today: {names}."
+        yield f"\nNot built yet, and refused: {names}."
         today = [
             f"- Instead of `{child.name}`: {child.today}." for child in reserved if child.today
         ]
@@ -169,7 +168,7 @@ def _functions() -> Iterator[str]:
         arguments = ", ".join(map(_argument, function.arguments))
         result = _FUNCTION_RESULTS.get(function.result, function.result)
         yield f"| `{function.name}({arguments})` | {result} |"
-    yield "\nRefused, with what is wrong with each:\n"
+    yield "\nRefused functions, by reason:\n"
     for reason, names in REFUSED_FOR.items():
         yield f"- {reason}: {', '.join(f'`{name}`' for name in sorted(names.split()))}"
 
@@ -187,7 +186,7 @@ def _argument(argument: Argument) -> str:
 
 
 def _measures() -> Iterator[str]:
-    yield "| Measure | Type | What an open window keeps |\n| --- | --- | --- |"
+    yield "| Measure | Type | State of an open window |\n| --- | --- | --- |"
     for name, state in STATES.items():
         call = "count(*)`, `count(x)" if name == "count" else f"{name}(x)"
         yield f"| `{call}` | {_RESULTS[name]} | {state} |"

@@ -1,7 +1,7 @@
-"""A JSON Schema of declarations, for editors that complete and check while one types.
+"""A JSON Schema of declarations, for editors that complete and check while a person types.
 
-Generated from the table of keys. It knows shapes only: what names and expressions mean together
-is checked by ``headgate plan``.
+Generated from the table of keys. It checks shapes only; ``headgate plan`` checks names and
+expressions.
 """
 
 from __future__ import annotations
