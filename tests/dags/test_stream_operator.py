@@ -224,7 +224,8 @@ def test_rotation_gives_the_stream_up_in_good_order(tmp_path: Path, layout: Layo
 
 
 @pytest.mark.parametrize(
-    ("state", "stops"), [("failed", True), ("success", True), ("deleted", True), ("running", False)]
+    ("state", "stops"),
+    [("failed", True), ("success", True), ("deleted", False), ("running", False)],
 )
 def test_a_run_that_was_ended_by_hand_is_caught_up_with(
     tmp_path: Path, layout: Layout, monkeypatch: pytest.MonkeyPatch, state: str, stops: bool

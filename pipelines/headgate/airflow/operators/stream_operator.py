@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow.operators.stream_task import StreamTask
-from headgate.airflow.task_state import OVER, state_of
+from headgate.airflow.task_state import GONE, OVER, state_of
 from headgate.airflow.triggers.stream_trigger import SAID, START_AGAIN, StreamTrigger
 from headgate.commands import rendered
 from headgate.errors import HeadgateError
@@ -76,7 +76,8 @@ class StreamOperator(StreamTask):
         before = claimed(layout)
         if before is not None and was_left(before, by, stop_asked(layout)):
             state = state_of(*before.by)
-            if state in OVER:
+            # A run that is deleted may also be one of another database, which knew this stream.
+            if state in OVER and state != GONE:
                 # By hand, while no triggerer was there to stop the stream.
                 self.log.info("the run %s is %s: its stream is stopped", before.by[1], state)
                 request_stop(layout)
