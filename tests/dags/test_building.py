@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from headgate.airflow import build_dags
+from headgate.process_tree.members import MARK
 from headgate.scaffold import create_project
-from headgate.standalone.settings import MARK
 from tests.unit.ledger.conftest import DECLARATION
 
 SHARED = {"headgate__health", "headgate__maintenance"}

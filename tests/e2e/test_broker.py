@@ -16,11 +16,12 @@ from typing import Any
 import psutil
 import pytest
 
-from headgate.broker import client, presence
+from headgate.broker import client
 from headgate.broker.errors import FolderInUseError, NotUpError, PortTakenError, UnreachableError
-from headgate.broker.running import Broker, start
+from headgate.broker.running import Broker, running, start
 from headgate.cli.main import answer
 from tests.support.broker import PATIENCE, Sent, consume_all, create_topic, produce
+from tests.support.own_broker import BrokerWithLogin, kill, restart, start_with_login
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.e2e
@@ -28,15 +29,15 @@ pytestmark = pytest.mark.e2e
 Headgate = Callable[..., tuple[int, str, str]]
 
 KAFKA = (sys.executable, "-m", "headgate.cli", "kafka")
-USERS = {"ann": 'p"a\\ß, wo=rd'}
+USERS = {"ann": "pass, wo=rd"}
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerWithLogin]:
     """A broker that tests of this module may kill; its folder's name is no easy one."""
     folder = tmp_path_factory.mktemp("own") / "the broker, ü"
-    with start(folder, sasl_users=USERS) as started:
+    with start_with_login(folder, USERS) as started:
         yield started
 
 
@@ -91,8 +92,7 @@ def test_a_topic_may_be_configured(broker: Broker) -> None:
     assert record.timestamp > AT + timedelta(days=1)
 
 
-def test_a_user_with_the_right_password_gets_in_and_no_other(own: Broker) -> None:
-    assert own.sasl_servers is not None
+def test_a_user_with_the_right_password_gets_in_and_no_other(own: BrokerWithLogin) -> None:
     login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
     ann = {**login, "sasl_username": "ann", "sasl_password": USERS["ann"]}
     assert client.metadata(own.sasl_servers, client.ANSWERS_WITHIN, **ann).brokers
@@ -105,13 +105,13 @@ def test_a_killed_broker_starts_again_on_its_port_with_its_records(own: Broker) 
     topic = create_topic(own)
     produce(own, topic, [b"%d" % i for i in range(1000)])
     before, port = own.pid, own.servers
-    own.kill()
+    kill(own)
     assert not own.is_alive
     assert before is not None
     assert not psutil.pid_exists(before)
     with pytest.raises(UnreachableError, match=port):
         client.metadata(own.servers, timeout=0.5)
-    own.restart()
+    restart(own)
     assert own.servers == port
     assert own.pid not in (None, before)
     assert [r.value for r in consume_all(own, topic)] == [b"%d" % i for i in range(1000)]
@@ -128,14 +128,14 @@ def test_a_taken_port_is_named(own: Broker, tmp_path: Path) -> None:
     port = own.servers.rpartition(":")[2]
     with pytest.raises(PortTakenError, match=port):
         start(tmp_path, int(port))
-    assert presence.running(tmp_path) is None
+    assert running(tmp_path) is None
 
 
 def test_a_broker_that_does_not_come_up_says_why_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(NotUpError, match=r"num\.io\.threads") as raised:
         start(tmp_path, properties={"num.io.threads": "many"})
     assert str(tmp_path / "logs") in raised.value.remedy
-    assert presence.running(tmp_path) is None
+    assert running(tmp_path) is None
 
 
 def test_up_produce_consume_down(tmp_path: Path, headgate: Headgate) -> None:

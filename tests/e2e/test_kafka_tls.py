@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from headgate.broker import client, topics
-from headgate.broker.running import Broker, start
 from headgate.jars import java
 from tests.support.broker import consume_all, produce
+from tests.support.own_broker import BrokerWithLogin, start_with_login
 
 pytestmark = pytest.mark.e2e
 
@@ -69,7 +69,9 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory, certificate: Path) -> Iterator[Broker]:
+def broker(
+    tmp_path_factory: pytest.TempPathFactory, certificate: Path
+) -> Iterator[BrokerWithLogin]:
     """One that listens for SASL over TLS, and in plain for the test itself."""
     tls = {
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_SSL",
@@ -78,7 +80,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory, certificate: Path) -> Itera
         "listener.name.sasl.ssl.keystore.password": STORE,
     }
     folder = tmp_path_factory.mktemp("kafka")
-    with start(folder, sasl_users={"headgate": PASSWORD}, properties=tls) as started:
+    with start_with_login(folder, {"headgate": PASSWORD}, tls) as started:
         for topic in ("readings", "finals"):
             topics.create(started.servers, topic, 2)
         yield started
@@ -102,7 +104,7 @@ def declare(folder: Path, trusted: Path) -> Path:
     return file
 
 
-def run(file: Path, broker: Broker, *options: str) -> subprocess.CompletedProcess[str]:
+def run(file: Path, broker: BrokerWithLogin, *options: str) -> subprocess.CompletedProcess[str]:
     root = str(file.parent / "lake")
     return subprocess.run(
         [
@@ -116,7 +118,7 @@ def run(file: Path, broker: Broker, *options: str) -> subprocess.CompletedProces
             "--once",
             *options,
         ],
-        env=os.environ | {"SAFE_SERVERS": broker.sasl_servers or ""},
+        env=os.environ | {"SAFE_SERVERS": broker.sasl_servers},
         capture_output=True,
         text=True,
         timeout=300,
@@ -124,7 +126,7 @@ def run(file: Path, broker: Broker, *options: str) -> subprocess.CompletedProces
     )
 
 
-def test_in_and_out_over_tls(tmp_path: Path, broker: Broker, certificate: Path) -> None:
+def test_in_and_out_over_tls(tmp_path: Path, broker: BrokerWithLogin, certificate: Path) -> None:
     file = declare(tmp_path, certificate / "trusted.pem")
     times = [f"2026-03-01T12:{minute:02d}:00Z" for minute in range(5)]
     produce(broker, "readings", [json.dumps({"id": at, "at": at}).encode() for at in times])
@@ -137,7 +139,9 @@ def test_in_and_out_over_tls(tmp_path: Path, broker: Broker, certificate: Path) 
     assert starts == [at.replace("Z", ".000000Z") for at in times]
 
 
-def test_brokers_that_are_not_trusted(tmp_path: Path, broker: Broker, certificate: Path) -> None:
+def test_brokers_that_are_not_trusted(
+    tmp_path: Path, broker: BrokerWithLogin, certificate: Path
+) -> None:
     store = ("-keystore", str(tmp_path / "other.p12"), "-storepass", STORE, "-alias", "other")
     keytool("-genkeypair", *store, "-storetype", "PKCS12", "-keyalg", "RSA", "-dname", "CN=other")
     keytool("-exportcert", *store, "-rfc", "-file", str(tmp_path / "other.pem"))

@@ -22,6 +22,7 @@ from tests.support.broker import Sent, create_topic, expire, make_anew, produce
 from tests.support.events import reading
 from tests.support.kafka_engine import KafkaEngine, records_of
 from tests.support.landing import ARRIVED
+from tests.support.own_broker import restart
 from tests.support.readings import NOON, declare_kafka, rules
 from tests.support.tables import differences, read, state
 
@@ -204,7 +205,7 @@ def test_a_log_that_was_cut_off(spark: SparkSession, tmp_path: Path) -> None:
         partition = broker.folder / "data" / f"{reader.topic}-0"
         for file in partition.glob("0*"):
             file.unlink()
-        broker.restart()
+        restart(broker)
         send(broker, reader.topic, "again", 4)
         reader.start_fails()
         assert f"{reader.topic}/0: offsets 4 to 9 (the log ends before" in reader.told

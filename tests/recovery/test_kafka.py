@@ -24,6 +24,7 @@ from headgate.storage.layout import Layout
 from tests.oracle import SourceRecord, judge
 from tests.recovery.test_kills import EVERYWHERE, GOLD
 from tests.recovery.test_zombies import epochs, versions
+from tests.support import own_broker
 from tests.support.broker import Sent, add_partitions, create_topic, place_of, produce
 from tests.support.drivers import PATIENCE, Running, run, start
 from tests.support.events import readings
@@ -188,8 +189,8 @@ def test_driver_and_broker_are_killed_while_records_come(station: Station) -> No
         station.wait_for_idling(driver)
         station.let_the_silent_one_return(driver)
         station.let_one_join()
-        broker.kill()
-        broker.restart()
+        own_broker.kill(broker)
+        own_broker.restart(broker)
         station.wait_for(driver, 150)
         station.send_to(QUIET, 15, seed=13)
         driver.process.send_signal(signal.SIGTERM)
@@ -199,10 +200,10 @@ def test_driver_and_broker_are_killed_while_records_come(station: Station) -> No
         station.declare("3 s")
         driver = start(station.declaration, station.root, "--on")
         station.wait_for(driver, 1)
-        broker.kill()
+        own_broker.kill(broker)
         ended = driver.end()
         assert (ended.code, ended.last_line) == (3, "BrokersUnreachableError"), ended.output
-        broker.restart()
+        own_broker.restart(broker)
         producing.stop()
     station.finish()
     kept = Counter(
@@ -259,8 +260,8 @@ def test_killed_at_random(station: Station, seed: int) -> None:
                 station.let_one_join()
             time.sleep(chance.uniform(1, 25))
             if chance.random() < 0.5:
-                station.broker.kill()
-                station.broker.restart()
+                own_broker.kill(station.broker)
+                own_broker.restart(station.broker)
                 time.sleep(chance.uniform(0, 10))
             driver.kill()
             driver.end()

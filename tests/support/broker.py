@@ -139,7 +139,9 @@ def add_partitions(broker: Broker, topic: str, count: int) -> None:
     admin = client.admin(broker.servers)
     admin.create_partitions([NewPartitions(topic, count)])[topic].result(PATIENCE)
     every = [TopicPartition(topic, number) for number in range(count)]
-    topics._wait(lambda: topics._serves(broker.servers, every), "the partitions did not come")
+    topics._wait(
+        broker.servers, lambda: topics._serves(broker.servers, every), "does not add partitions"
+    )
 
 
 def expire(broker: Broker, topic: str, first: Mapping[int, int]) -> None:

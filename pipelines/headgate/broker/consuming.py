@@ -65,17 +65,14 @@ def consume(
         )
     )
     try:
-        ends: dict[int, int] = {}
-        starts = []
+        starts, left = [], {}
         for number in numbers:
-            low, ends[number] = _range(consumer, TopicPartition(topic, number), servers)
-            starts.append(TopicPartition(topic, number, _first(start, low, ends[number])))
+            low, high = _range(consumer, TopicPartition(topic, number), servers)
+            starts.append(TopicPartition(topic, number, _first(start, low, high)))
+            if starts[-1].offset < high:
+                left[number] = high
         consumer.assign(starts)
-        if follow:
-            yield from _all(consumer, servers, topic)
-        else:
-            left = {p.partition: ends[p.partition] for p in starts if p.offset < ends[p.partition]}
-            yield from _until(consumer, left, servers, topic)
+        yield from _records(consumer, left, servers, topic, follow)
     finally:
         consumer.close()
 
@@ -96,42 +93,31 @@ def _first(start: Start, low: int, high: int) -> int:
     return low if start == "earliest" else high
 
 
-def _all(consumer: Consumer, servers: str, topic: str) -> Iterator[Record]:
-    while True:
-        message = consumer.poll(0.5)
-        if message is not None and _fault(message, servers, topic) is None:
-            yield _record(message)
-
-
-def _until(consumer: Consumer, left: dict[int, int], servers: str, topic: str) -> Iterator[Record]:
-    """Up to, without, an offset of each partition. A partition may hold no committed record right
-    before that offset: it also ends where the broker says so."""
+def _records(
+    consumer: Consumer, left: dict[int, int], servers: str, topic: str, follow: bool
+) -> Iterator[Record]:
+    """``left`` has the offset that each partition is read up to, without it. A partition may hold
+    no committed record right before that offset: it also ends where the broker says so."""
     heard, said = time.monotonic(), None
-    while left:
+    while follow or left:
         message = consumer.poll(0.5)
-        fault = None if message is None else _fault(message, servers, topic)
+        fault = None if message is None else message.error()
+        if fault is not None and fault.code() in _GONE:
+            raise UnknownTopicError(servers, topic, ())
         if message is None or (fault is not None and fault.code() != KafkaError._PARTITION_EOF):
             said = fault.str() if fault else said
-            if time.monotonic() - heard > ANSWERS_WITHIN:
+            if not follow and time.monotonic() - heard > ANSWERS_WITHIN:
                 raise UnreachableError(servers, ANSWERS_WITHIN, said)
             continue
         heard, number = time.monotonic(), message.partition() or 0
-        if fault is not None:
-            left.pop(number, None)
-            continue
-        record, end = _record(message), left.get(number, 0)
-        if record.offset < end:
-            yield record
-        if record.offset + 1 >= end:
-            left.pop(number, None)
-
-
-def _fault(message: Message, servers: str, topic: str) -> KafkaError | None:
-    """What the client tells of instead of a record. Raises UnknownTopicError."""
-    fault = message.error()
-    if fault is not None and fault.code() in _GONE:
-        raise UnknownTopicError(servers, topic, ())
-    return fault
+        end = left.get(number, 0)
+        if fault is None:
+            record = _record(message)
+            if follow or record.offset < end:
+                yield record
+            if record.offset + 1 < end:
+                continue
+        left.pop(number, None)
 
 
 def _record(message: Message) -> Record:

@@ -10,15 +10,13 @@ from headgate.commands import ROOT, shell_command
 from headgate.declaration.nearest import nearest
 from headgate.errors import HeadgateError
 
+HEAP_MB = 512
+
 
 class BrokerError(HeadgateError):
     """The development broker did not start, or did not stop."""
 
     exit_code: ClassVar[int] = 7
-
-
-class NoJavaError(BrokerError):
-    exit_code: ClassVar[int] = 8
 
 
 class FolderError(BrokerError):
@@ -28,7 +26,7 @@ class FolderError(BrokerError):
 
 
 class FolderInUseError(BrokerError):
-    """``pid`` is that of the broker's JVM, or of its guard while there is no JVM yet."""
+    """``pid`` is that of the broker's JVM, or of its guard."""
 
     exit_code: ClassVar[int] = 6
 
@@ -54,9 +52,9 @@ class PortTakenError(BrokerError):
 class NotEnoughMemoryError(BrokerError):
     exit_code: ClassVar[int] = 8
 
-    def __init__(self, heap_mb: int, said: Sequence[str]) -> None:
+    def __init__(self, said: Sequence[str]) -> None:
         super().__init__(
-            f"the broker's JVM did not get its memory (a heap of {heap_mb} MB, and about as much "
+            f"the broker's JVM did not get its memory (a heap of {HEAP_MB} MB, and about as much "
             f"beside it). It said last:\n{indented(said)}",
             "End other programs, or give the machine or the container more memory",
         )
@@ -102,6 +100,12 @@ class TopicError(ClientError):
     """A topic could not be made or removed."""
 
     exit_code: ClassVar[int] = 1
+
+    def __init__(self, servers: str, said: str) -> None:
+        super().__init__(
+            f"{servers} {said}",
+            f"See what there is: {shell_command('kafka topics', '--servers', servers)}",
+        )
 
 
 class NotDeliveredError(ClientError):

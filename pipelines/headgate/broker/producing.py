@@ -35,44 +35,38 @@ def records(
     """
     for number, line in enumerate(lines, 1):
         value = line.removesuffix(b"\n").removesuffix(b"\r")
-        if value.strip():
-            try:
-                yield (None if key is None else _key(value, key), value)
-            except _NoKeyError as error:
-                raise _no_key(name, number, str(error), again) from error
-
-
-class _NoKeyError(Exception):
-    """A line has none; says why."""
+        if not value.strip():
+            continue
+        try:
+            found = None if key is None else _key(value, key)
+        except ValueError as error:
+            # Without keys, copies of what is in the topic already would go to other partitions,
+            # where nobody recognises them.
+            raise LineError(
+                f"{name}, line {number}: {error}, and the key was to be taken from it; only lines "
+                "before it are in the topic",
+                "Mend the line, and send it and those after it alone, with the same key:\n"
+                f"tail -n +{number} {shlex.quote(name)} | {again}",
+            ) from error
+        yield found, value
 
 
 def _key(value: bytes, field: str) -> bytes | None:
+    """Raises ValueError where there is none."""
     try:
         document: Any = json.loads(value)
     except (ValueError, RecursionError) as error:
-        raise _NoKeyError(f"is not JSON ({error})") from error
+        raise ValueError(f"is not JSON ({error})") from error
     if not isinstance(document, dict):
-        raise _NoKeyError("is not a JSON object")
+        raise ValueError("is not a JSON object")
     if field not in document:
         near = nearest(field, document)
-        hint = f' (did you mean "{near}"?)' if near else ""
-        raise _NoKeyError(f"has no field {field}{hint}")
+        raise ValueError(f"has no field {field}" + (f' (did you mean "{near}"?)' if near else ""))
     found = document[field]
     if found is None:
         return None
     text = found if isinstance(found, str) else json.dumps(found, separators=(",", ":"))
     return text.encode("utf-8", "surrogatepass")
-
-
-def _no_key(name: str, number: int, said: str, again: str) -> LineError:
-    # Without keys, copies of what is in the topic already would go to other partitions, where
-    # nobody recognises them.
-    return LineError(
-        f"{name}, line {number}: {said}, and the key was to be taken from it; only lines before it "
-        "are in the topic",
-        "Mend the line, and send it and those after it alone, with the same key:\n"
-        f"tail -n +{number} {shlex.quote(name)} | {again}",
-    )
 
 
 def produce(servers: str, topic: str, sent: Iterable[tuple[bytes | None, bytes]]) -> dict[int, int]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
-HOST = "127.0.0.1"
+from headgate.process_tree.ports import HOST
+
 DATA = "data"
 SERVER_LOG = "logs/server.log"
 
@@ -16,6 +15,7 @@ _ONE_NODE = {
     "node.id": "1",
     "controller.listener.names": "CONTROLLER",
     "inter.broker.listener.name": "PLAINTEXT",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
     # Relative to the folder, which the broker runs in: a comma in its path would separate two.
     "log.dirs": DATA,
     "default.replication.factor": "1",
@@ -59,71 +59,16 @@ appender.file.strategy.type = DefaultRolloverStrategy
 appender.file.strategy.max = 3
 """
 
-_USER = re.compile(r"[A-Za-z0-9_-]+")
 
-
-@dataclass(frozen=True)
-class Settings:
-    """``properties`` are added to, and win over, those of :func:`server_properties`. With
-    ``sasl_users`` (name to password) there is a second listener, at ``sasl_port``, that lets in
-    these users alone, by SASL/PLAIN without TLS."""
-
-    port: int
-    controller_port: int
-    sasl_port: int | None = None
-    sasl_users: Mapping[str, str] = field(default_factory=dict)
-    properties: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def servers(self) -> str:
-        return f"{HOST}:{self.port}"
-
-    @property
-    def sasl_servers(self) -> str | None:
-        return None if self.sasl_port is None else f"{HOST}:{self.sasl_port}"
-
-
-def server_properties(settings: Settings) -> str:
-    """``server.properties``. Raises ValueError for a user or password that it cannot hold."""
-    listeners = {"PLAINTEXT": settings.port}
-    protocols = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT"}
-    every = dict(_ONE_NODE)
-    if settings.sasl_port is not None:
-        listeners["SASL"] = settings.sasl_port
-        protocols["SASL"] = "SASL_PLAINTEXT"
-        every["listener.name.sasl.sasl.enabled.mechanisms"] = "PLAIN"
-        every["listener.name.sasl.plain.sasl.jaas.config"] = _jaas(settings.sasl_users)
-    advertised = _listeners(listeners)
-    every["advertised.listeners"] = advertised
-    every["listeners"] = f"{advertised},{_listeners({'CONTROLLER': settings.controller_port})}"
-    every["listener.security.protocol.map"] = ",".join(f"{k}:{v}" for k, v in protocols.items())
-    # Named here and not in the data, where `format --standalone` would write it: the port is
-    # another one at each start.
-    every["controller.quorum.voters"] = f"1@{HOST}:{settings.controller_port}"
-    every |= settings.properties
-    return "".join(f"{key}={_escaped(value)}\n" for key, value in sorted(every.items()))
-
-
-def _listeners(ports: Mapping[str, int]) -> str:
-    return ",".join(f"{name}://{HOST}:{port}" for name, port in ports.items())
-
-
-def _jaas(users: Mapping[str, str]) -> str:
-    for name, password in users.items():
-        if not _USER.fullmatch(name):
-            raise ValueError(f"{name!r}: a user's name is letters, digits, _ and -")
-        if not password or not password.isprintable():
-            raise ValueError(f"the password of {name} is empty or holds control characters")
-    quoted = (
-        'user_{}="{}"'.format(name, password.replace("\\", "\\\\").replace('"', '\\"'))
-        for name, password in users.items()
-    )
-    login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-    return f"{' '.join([login, *quoted])};"
-
-
-def _escaped(value: str) -> str:
-    """A value as Java reads it back: Latin-1, with escapes for the rest."""
-    units = value.replace("\\", "\\\\").replace("\n", "\\n").encode("utf-16-be")
-    codes = (int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2))
-    return "".join(chr(c) if 32 <= c < 127 else f"\\u{c:04x}" for c in codes)
+def server_properties(port: int, controller_port: int, more: Mapping[str, str]) -> str:
+    """``server.properties``; ``more``, of plain text, wins over ours."""
+    every = {
+        **_ONE_NODE,
+        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
+        # Named here and not in the data, where `format --standalone` would write it: the port is
+        # another one at each start.
+        "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+        **more,
+    }
+    return "".join(f"{key}={value}\n" for key, value in sorted(every.items()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException, TopicPartition
@@ -12,7 +13,6 @@ from confluent_kafka.admin import NewTopic, OffsetSpec  # type: ignore[attr-defi
 from headgate.broker import client
 from headgate.broker.client import ANSWERS_WITHIN
 from headgate.broker.errors import TopicError, UnknownTopicError
-from headgate.commands import ROOT, shell_command
 
 _LOOK_EVERY = 0.05  # seconds
 
@@ -57,15 +57,9 @@ def create(
     client.metadata(servers)
     new = NewTopic(name, partitions, 1, config=dict(config or {}))
     admin = client.admin(servers)  # held: its answers end with it
-    try:
-        admin.create_topics([new])[name].result(ANSWERS_WITHIN)
-    except KafkaException as error:
-        raise TopicError(
-            f"{servers} does not make a topic {name}: {client.said(error)}",
-            f"See what there is: {shell_command('kafka topics', '--servers', servers)}",
-        ) from error
+    _done(servers, admin.create_topics([new])[name], f"does not make a topic {name}")
     every = [TopicPartition(name, number) for number in range(partitions)]
-    _wait(lambda: _serves(servers, every), f"topic {name} did not get its partitions")
+    _wait(servers, lambda: _serves(servers, every), f"does not give {name} its partitions")
 
 
 def delete(servers: str, name: str) -> None:
@@ -77,14 +71,15 @@ def delete(servers: str, name: str) -> None:
     if name not in known:
         raise UnknownTopicError(servers, name, known)
     admin = client.admin(servers)
+    _done(servers, admin.delete_topics([name])[name], f"does not remove the topic {name}")
+    _wait(servers, lambda: name not in client.metadata(servers).topics, f"does not remove {name}")
+
+
+def _done(servers: str, asked: Future[None], otherwise: str) -> None:
     try:
-        admin.delete_topics([name])[name].result(ANSWERS_WITHIN)
+        asked.result(ANSWERS_WITHIN)
     except KafkaException as error:
-        raise TopicError(
-            f"{servers} does not remove the topic {name}: {client.said(error)}",
-            f"See what there is: {shell_command('kafka topics', '--servers', servers)}",
-        ) from error
-    _wait(lambda: name not in client.metadata(servers).topics, f"topic {name} is still there")
+        raise TopicError(servers, f"{otherwise}: {client.said(error)}") from error
 
 
 def _offsets(servers: str, found: list[TopicPartition], spec: OffsetSpec) -> list[int | None]:
@@ -107,13 +102,10 @@ def _serves(servers: str, every: list[TopicPartition]) -> bool:
     return None not in _offsets(servers, every, latest)
 
 
-def _wait(condition: Callable[[], bool], otherwise: str) -> None:
+def _wait(servers: str, condition: Callable[[], bool], otherwise: str) -> None:
     """What a broker has promised becomes visible to clients a moment later."""
     deadline = time.monotonic() + ANSWERS_WITHIN
     while not condition():
         if time.monotonic() > deadline:
-            raise TopicError(
-                f"{otherwise} after {ANSWERS_WITHIN:.0f} s",
-                f"See what there is: {shell_command('kafka topics', ROOT)}",
-            )
+            raise TopicError(servers, f"{otherwise} within {ANSWERS_WITHIN:.0f} s")
         time.sleep(_LOOK_EVERY)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
+from headgate.cli import exit_codes
 from headgate.commands import Place, pipeline_command, program, rendered, speak_about
+from headgate.errors import HeadgateError
 
 DEFAULT_ROOT = "lake"
 
@@ -16,6 +18,17 @@ DEFAULT_ROOT = "lake"
 def absolute_root(root: str) -> str:
     """A folder as an absolute path; an address of an object store as it is."""
     return root.rstrip("/") if "://" in root else str(Path(root).expanduser().absolute())
+
+
+class NotLocalError(HeadgateError):
+    exit_code: ClassVar[int] = exit_codes.USAGE
+
+
+def local_folder(root: str, remedy: str) -> Path:
+    """Raises NotLocalError for a root that is no folder of this machine."""
+    if "://" in root:
+        raise NotLocalError(f"this needs a folder of this machine, and {root} is none", remedy)
+    return Path(root)
 
 
 def _asked_root(root: str) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from headgate.demo import project
 from headgate.demo.generator import bids
 from headgate.demo.landing import next_sequence, write_slice
+from headgate.process_tree.order import Child
 from headgate.sources.files.log import FilesLog, LoggedFile
 from headgate.storage.layout import Layout
 from headgate.supervision.job_state import probe
@@ -39,14 +40,17 @@ def made(folder: Path, example: Path) -> None:
         shutil.copyfile(file, folder / "dags" / file.name)
 
 
-def driver(folder: Path) -> dict[str, tuple[str, ...]]:
-    """The command that starts the stream while Airflow still starts, which then adopts it. Only in
-    a new project: later, the stream may be at rest because somebody asked for that."""
+def children(folder: Path) -> dict[str, Child]:
+    """The producer, and what starts the stream while Airflow still starts, which then adopts it.
+    The latter only in a new project: later, somebody may have asked for the stream to be
+    stopped."""
     root = folder / "lake"
+    feeding = Child((sys.executable, "-m", __spec__.name, str(folder)), prepared=False)
     if probe(Layout.of(str(root), PIPELINE), datetime.now(UTC)):
-        return {}
+        return {"producer": feeding}
     file = folder / "pipelines" / f"{PIPELINE}.yml"
-    return {"driver": (*HEADGATE, "start", str(file), "--root", str(root))}
+    starting = (*HEADGATE, "start", str(file), "--root", str(root))
+    return {"producer": feeding, "driver": Child(starting, prepared=False, ended="left")}
 
 
 def feed(folder: Path) -> None:

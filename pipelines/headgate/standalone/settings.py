@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from headgate.commands import ROOT, shell_command
+from headgate.process_tree.ports import HOST, free_port, refusal
+from headgate.standalone.errors import AskedWrongError
+
+WEB = 8080
 COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 DATABASE = "HEADGATE_AIRFLOW_DB"
 """Names a PostgreSQL in the environment, as postgresql://USER:PASSWORD@HOST/DATABASE; SQLite in
 the home without it."""
-MARK = "HEADGATE_STANDALONE"
-"""In the environment of everything that runs for a home: its path."""
 ADMIN = "admin"
 _ROOT = "HEADGATE_ROOT"
 
@@ -23,6 +26,16 @@ class Ports:
     web: int
     trigger_logs: int
     worker_logs: int
+
+    @staticmethod
+    def chosen(web: int) -> Ports:
+        """``web`` as asked for, 0 for any that is free. Raises AskedWrongError."""
+        if web and (why := refusal(web)) is not None:
+            raise AskedWrongError(
+                f"port {web} cannot be had: {why}",
+                f"choose another one: {shell_command('up', ROOT, '--port', '0')}",
+            )
+        return Ports(web or free_port(), free_port(), free_port())
 
 
 @dataclass(frozen=True)
@@ -41,7 +54,7 @@ class Settings:
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self.ports.web}"
+        return f"http://{HOST}:{self.ports.web}"
 
     @property
     def passwords(self) -> Path:
@@ -53,7 +66,7 @@ def environment(settings: Settings, outer: Mapping[str, str]) -> dict[str, str]:
     kept = {name: value for name, value in outer.items() if not _is_ours(name)}
     root = {} if settings.root is None else {_ROOT: settings.root}
     airflow = {f"AIRFLOW__{name}": str(value) for name, value in _airflow(settings).items()}
-    return {**kept, **root, MARK: str(settings.home), "AIRFLOW_HOME": str(settings.home), **airflow}
+    return {**kept, **root, "AIRFLOW_HOME": str(settings.home), **airflow}
 
 
 def _is_ours(name: str) -> bool:
@@ -71,7 +84,7 @@ def _airflow(settings: Settings) -> dict[str, object]:
         "CORE__EXECUTION_API_SERVER_URL": f"{settings.address}/execution/",
         "CORE__SIMPLE_AUTH_MANAGER_USERS": f"{ADMIN}:admin",
         "CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": settings.passwords,
-        "API__HOST": "127.0.0.1",
+        "API__HOST": HOST,
         "API__PORT": settings.ports.web,
         "API__BASE_URL": settings.address,
         "API__WORKERS": 1,

@@ -10,22 +10,13 @@ from datetime import datetime, timedelta
 
 import psutil
 
+from headgate.process_tree.members import started
 from headgate.storage.documents import Document
 from headgate.storage.layout import Layout
 
 LAYERS = ("bronze", "silver", "gold")
 EXPIRES_AFTER = timedelta(seconds=30)
 """A lease that was not renewed for so long may be taken by another driver."""
-
-
-def started(process: psutil.Process) -> float:
-    """When a process began, in seconds since its machine did, to a second.
-
-    Its time of day is no name for it: the system adds the start of the machine to it, in whole
-    seconds and as the clock has it now, so that a corrected clock makes another process of it.
-    Raises psutil.NoSuchProcess.
-    """
-    return process.create_time() - psutil.boot_time()
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import psutil
 
 from headgate.commands import anywhere, pipeline_command, rendered
 from headgate.errors import HeadgateError
+from headgate.process_tree.rotation import rotate
 from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
@@ -26,7 +27,6 @@ from headgate.storage.stopping import request_stop
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.keeping import NEEDS_A_PERSON
 from headgate.supervision.logs import run_log, tail
-from headgate.supervision.rotation import rotate
 from headgate.supervision.words import STAGE
 
 HEADGATE = (sys.executable, "-m", "headgate.cli")

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from headgate.broker.running import Broker, start
+from tests.support.own_broker import BrokerWithLogin, start_with_login
 from tests.support.watched import CANARY
 
 
 @pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    with start(tmp_path_factory.mktemp("kafka"), sasl_users={"ann": CANARY}) as broker:
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerWithLogin]:
+    with start_with_login(tmp_path_factory.mktemp("kafka"), {"ann": CANARY}) as broker:
         yield broker
 
 

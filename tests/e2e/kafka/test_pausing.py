@@ -8,9 +8,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headgate.broker.running import Broker
 from tests.support.broker import create_topic, produce
 from tests.support.drivers import PATIENCE
+from tests.support.own_broker import BrokerWithLogin
 from tests.support.waiting import wait_until
 from tests.support.watched import CANARY, LOGIN, Said, declare, events
 
@@ -18,10 +18,9 @@ pytestmark = pytest.mark.e2e
 
 
 def test_a_pause_outlives_a_restart_and_no_password_is_anywhere(
-    kafka: Broker, tmp_path: Path
+    kafka: BrokerWithLogin, tmp_path: Path
 ) -> None:
     topic, headgate = create_topic(kafka, 2), Said(tmp_path)
-    assert kafka.sasl_servers is not None
     declare(tmp_path, kafka.sasl_servers, topic, options=LOGIN)
     produce(kafka, topic, events(0, 50))
     pid = headgate.json("start", "watched")["pid"]

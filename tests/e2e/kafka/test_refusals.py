@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from headgate.broker.running import Broker
 from tests.support.broker import create_topic
 from tests.support.drivers import PATIENCE
+from tests.support.own_broker import BrokerWithLogin
 from tests.support.waiting import wait_until
 from tests.support.watched import CANARY, LOGIN, Said, declare
 
@@ -74,11 +74,10 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shell, Pat
 
 
 def test_what_goes_wrong_says_where_and_what_to_do(
-    kafka: Broker, shell: tuple[Shell, Path]
+    kafka: BrokerWithLogin, shell: tuple[Shell, Path]
 ) -> None:
     run, folder = shell
     topic = create_topic(kafka)
-    assert kafka.sasl_servers is not None
     declare(folder, "127.0.0.1:1", topic, "nobody")
     declare(folder, kafka.servers, topic[:-1], "misspelt")
     declare(folder, kafka.servers, topic, "beyond", start="{0: 99}")

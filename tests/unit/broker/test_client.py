@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError
 
 from headgate.broker import client
 from headgate.broker.errors import UnknownTopicError, UnreachableError
-from headgate.broker.ports import free_port
+from headgate.process_tree.ports import free_port
 
 
 def test_an_address_without_a_broker_is_named_with_how_long_was_tried() -> None:

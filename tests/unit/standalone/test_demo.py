@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from headgate.sources.files.log import LoggedFile
-from headgate.standalone.demo import KEPT, PIPELINE, driver, outlived
+from headgate.standalone.demo import KEPT, PIPELINE, children, outlived
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
 from tests.unit.supervision.conftest import lease
@@ -19,12 +19,12 @@ def file(sequence: int, age: timedelta) -> LoggedFile:
 
 
 def test_only_a_new_project_is_started_beside_airflow(tmp_path: Path) -> None:
-    """Later, the stream may be at rest because somebody asked for that."""
-    started = driver(tmp_path)["driver"]
+    """Later, somebody may have asked for the stream to be stopped."""
+    started = children(tmp_path)["driver"].command
     assert started[-4:] == ("start", str(tmp_path / "pipelines/auctions.yml"), *started[-2:])
     assert started[-2:] == ("--root", str(tmp_path / "lake"))
     lease(Layout.of(str(tmp_path / "lake"), PIPELINE), Owner.here(), released=True)
-    assert driver(tmp_path) == {}
+    assert {*children(tmp_path)} == {"producer"}
 
 
 def test_what_was_read_long_ago_goes_and_nothing_else() -> None:

@@ -8,7 +8,8 @@ import sys
 import psutil
 import pytest
 
-from headgate.storage.ownership import Owner, started
+from headgate.process_tree.members import started
+from headgate.storage.ownership import Owner
 
 
 @pytest.fixture

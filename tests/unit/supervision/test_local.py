@@ -11,9 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from headgate.process_tree.members import started
 from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.layout import Layout
-from headgate.storage.ownership import Owner, started
+from headgate.storage.ownership import Owner
 from headgate.storage.pausing import paused_since
 from headgate.storage.stopping import stop_requested
 from headgate.supervision import local

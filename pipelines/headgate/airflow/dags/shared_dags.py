@@ -15,7 +15,7 @@ from headgate.airflow.operators.ledger_check import LedgerCheck
 from headgate.airflow.operators.reconciler import Reconciler
 from headgate.airflow.operators.savepoint_operator import SavepointOperator
 from headgate.airflow.operators.verb_operator import VerbOperator
-from headgate.standalone.settings import MARK
+from headgate.process_tree.members import MARK
 from headgate.supervision.launcher import Stream
 from headgate.supervision.limits import Limits
 

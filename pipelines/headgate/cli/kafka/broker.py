@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import typer
 
 from headgate.cli import exit_codes
-from headgate.cli.options import DEFAULT_ROOT, Json, Root
+from headgate.cli.options import DEFAULT_ROOT, Json, Root, local_folder
 from headgate.cli.output import print_json
 from headgate.commands import ROOT, rendered, shell_command
 from headgate.errors import HeadgateError
@@ -26,10 +26,6 @@ class BrokerRunsError(HeadgateError):
     exit_code: ClassVar[int] = exit_codes.LEASE_HELD
 
 
-class NotLocalError(HeadgateError):
-    exit_code: ClassVar[int] = exit_codes.USAGE
-
-
 def up(
     port: Annotated[
         int | None,
@@ -44,10 +40,10 @@ def up(
     json: Json = False,
 ) -> None:
     """Start a broker on 127.0.0.1. Its topics are kept under the root until they are deleted."""
-    from headgate.broker import presence
+    from headgate.broker import running
 
     folder = broker_folder(root)
-    if (there := presence.running(folder)) is not None:
+    if (there := running.running(folder)) is not None:
         if port not in (None, 0, int(there.servers.rpartition(":")[2])) or foreground:
             raise BrokerRunsError(
                 f"a broker runs already at {there.servers} (process {there.pid})",
@@ -118,9 +114,9 @@ def _tell(servers: str, pid: int | None, root: str, json: bool, *, already: bool
 
 def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     """Stop the broker that `up` started, and wait until it has ended."""
-    from headgate.broker import presence
+    from headgate.broker import running
 
-    ended = presence.end(broker_folder(root))
+    ended = running.end(broker_folder(root))
     if json:
         print_json({"stopped": ended and ended.pid})
     elif ended is None:
@@ -131,20 +127,15 @@ def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
 
 def broker_folder(root: str) -> Path:
     """Raises HeadgateError for a root that is no local folder."""
-    if "://" in root:
-        raise NotLocalError(
-            f"the broker needs a folder of this machine, and {root} is none",
-            remedy=shell_command("kafka up", "--root", DEFAULT_ROOT),
-        )
-    return Path(root) / FOLDER
+    return local_folder(root, shell_command("kafka up", "--root", DEFAULT_ROOT)) / FOLDER
 
 
 def servers_of(given: str | None, root: str) -> str:
-    from headgate.broker import presence
+    from headgate.broker import running
 
     if given is not None:
         return given
-    there = presence.running(broker_folder(root))
+    there = running.running(broker_folder(root))
     if there is None:
         raise NoBrokerError(
             f"no broker runs in {broker_folder(root)}",

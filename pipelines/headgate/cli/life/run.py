@@ -161,8 +161,8 @@ def _drive(
     from headgate.cli.life.driving import drive
     from headgate.cli.log_file import divert, hide
     from headgate.declaration.secrets import secrets_of
+    from headgate.process_tree.rotation import keep_bounded, rotate
     from headgate.supervision.logs import run_log, spark_log
-    from headgate.supervision.rotation import keep_bounded, rotate
 
     hide(secrets_of(declared))
     log = spark_log(layout, "fused" if layers == LAYERS else layers[0])

@@ -7,17 +7,15 @@ import sys
 import time
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli import exit_codes
 from headgate.cli.life.screen import waiting
-from headgate.cli.options import DEFAULT_ROOT, Json, Root, command
+from headgate.cli.options import DEFAULT_ROOT, Json, Root, command, local_folder
 from headgate.cli.output import print_json
 from headgate.commands import ROOT, rendered, shell_command
-from headgate.errors import HeadgateError
-from headgate.standalone.ports import WEB
+from headgate.standalone.settings import WEB
 
 if TYPE_CHECKING:
     from headgate.standalone.running import Standalone
@@ -26,10 +24,6 @@ if TYPE_CHECKING:
 FOLDER = "_airflow"  # under the root; no pipeline's name begins so
 _DEMO = "demo"
 _LOOK_EVERY = 0.5  # seconds
-
-
-class NotLocalError(HeadgateError):
-    exit_code: ClassVar[int] = exit_codes.USAGE
 
 
 def up(
@@ -54,6 +48,7 @@ def up(
     other stays behind. The database is SQLite, or the PostgreSQL that HEADGATE_AIRFLOW_DB names.
     """
     from headgate.cli.life.driving import on_signals, require_java
+    from headgate.standalone import demo as project
     from headgate.standalone import running
 
     home = home_under(root)
@@ -66,16 +61,16 @@ def up(
         Thread(target=_tell_gold, args=(demo, began, ended), daemon=True).start()
     with on_signals(ended.set):
         with waiting("starting Airflow") as say:
-            more, once = _beside(demo)
-            started = running.start(settings, more, once, detached=detached, say=say)
+            more = project.children(demo) if demo else {}
+            started = running.start(settings, more, detached=detached, say=say)
         try:
             _tell(started, home, demo, root, json, detached)
             if not detached:
-                while started.is_alive and not ended.wait(_LOOK_EVERY):
+                while started.tree.code is None and not ended.wait(_LOOK_EVERY):
                     pass
         finally:
             if not detached:
-                started.end()
+                started.tree.end()
 
 
 def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
@@ -83,10 +78,10 @@ def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
 
     The streams that it started end, too, each after its batch.
     """
-    from headgate.standalone import presence
+    from headgate.process_tree import presence
 
     with waiting("ending Airflow and the streams that it started"):
-        ended = presence.end(home_under(root))
+        ended = presence.end(home_under(root)) is not None
     if json:
         print_json({"stopped": ended})
     else:
@@ -96,21 +91,15 @@ def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
 
 def home_under(root: str) -> Path:
     """Raises HeadgateError for a root that is no local folder."""
-    if "://" in root:
-        raise NotLocalError(
-            f"Airflow needs a folder of this machine for its own, and {root} is none",
-            remedy=f"{shell_command('up', '--root', DEFAULT_ROOT)}; DAGs may name another root: "
-            "build_dags(…, root=…)",
-        )
-    return Path(root) / FOLDER
+    remedy = f"{shell_command('up', '--root', DEFAULT_ROOT)}; DAGs may name another root: "
+    return local_folder(root, f"{remedy}build_dags(…, root=…)") / FOLDER
 
 
 def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port: int) -> Settings:
     from headgate.cli.declaration import example
     from headgate.standalone import demo as project
     from headgate.standalone.errors import AskedWrongError
-    from headgate.standalone.ports import chosen
-    from headgate.standalone.settings import DATABASE, Settings
+    from headgate.standalone.settings import DATABASE, Ports, Settings
 
     database = os.environ.get(DATABASE) or None
     if database is not None and not database.startswith(("postgres://", "postgresql")):
@@ -118,7 +107,7 @@ def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port:
             f"{DATABASE} names no PostgreSQL",
             f"set it to postgresql://USER:PASSWORD@HOST/DATABASE: {shell_command('up', ROOT)}",
         )
-    ports = chosen(port)
+    ports = Ports.chosen(port)
     if demo is not None:
         home.mkdir(parents=True, exist_ok=True)
         project.made(demo, example(project.PIPELINE))
@@ -132,16 +121,6 @@ def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port:
     return Settings(home, dags.absolute(), Path.cwd(), root, ports, database)
 
 
-def _beside(demo: Path | None) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
-    """The demo's producer, and what starts its stream side by side with Airflow."""
-    if demo is None:
-        return {}, {}
-    from headgate.standalone.demo import driver
-
-    producer = (sys.executable, "-m", "headgate.standalone.demo", str(demo))
-    return {"producer": producer}, driver(demo)
-
-
 def _tell(
     started: Standalone, home: Path, demo: Path | None, root: str, json: bool, detached: bool
 ) -> None:
@@ -150,7 +129,7 @@ def _tell(
     settings = started.settings
     if json:
         told = {"address": settings.address, "user": ADMIN, "passwords": str(settings.passwords)}
-        print_json(told | {"pid": started.pid, "password": started.password})
+        print_json(told | {"pid": started.tree.pid, "password": started.password})
         sys.stdout.flush()
         return
     shown = f"{started.password}   (shown this once)" if started.password else "as it was shown"

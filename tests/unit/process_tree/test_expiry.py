@@ -1,13 +1,14 @@
-"""Logs of tasks that ran long ago go."""
+"""Files that nobody writes to any more go."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from headgate.standalone.task_logs import KEPT, groom
+from headgate.process_tree.expiry import expire
 
 NOW = 1_800_000_000.0
+KEPT = 86_400.0
 
 
 def test_old_files_go_with_their_folders(tmp_path: Path) -> None:
@@ -19,7 +20,7 @@ def test_old_files_go_with_their_folders(tmp_path: Path) -> None:
         os.utime(file, (NOW - age, NOW - age))
     (tmp_path / "latest").symlink_to("nowhere")
     os.utime(tmp_path / "latest", (NOW, NOW), follow_symlinks=False)
-    groom(tmp_path, NOW)
+    expire(tmp_path, KEPT, NOW)
     left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
     assert left == {"dag", "dag/run-2", "dag/run-2/b.log", "latest"}
-    groom(tmp_path / "never", NOW)
+    expire(tmp_path / "never", KEPT, NOW)

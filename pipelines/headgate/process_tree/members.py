@@ -1,4 +1,4 @@
-"""All that runs for a home: the components, what they started, and the drivers of streams."""
+"""The members of a process tree: the children, and all that they started."""
 
 from __future__ import annotations
 
@@ -10,22 +10,31 @@ from pathlib import Path
 
 import psutil
 
-from headgate.standalone.settings import MARK
-from headgate.storage.ownership import started
+MARK = "HEADGATE_PROCESS_TREE"
+"""In the environment of every child: the tree's folder."""
+LOOK_EVERY = 0.1  # seconds
 
-LOOK_EVERY = 0.2  # seconds
+
+def started(process: psutil.Process) -> float:
+    """When a process began, in seconds since its machine did, to a second.
+
+    Its time of day is no name for it: the system adds the start of the machine to it, in whole
+    seconds and as the clock has it now, so that a corrected clock makes another process of it.
+    Raises psutil.NoSuchProcess.
+    """
+    return process.create_time() - psutil.boot_time()
 
 
-def members(home: Path, sessions: Collection[int], since: float) -> list[psutil.Process]:
-    """Everybody but this process. Airflow's workers overwrite their environment with their title,
-    and are known by the session that a component leads; drivers lead sessions of their own, and
-    are known by their environment. ``since``, in seconds since the machine's start, is when the
+def members(folder: Path, sessions: Collection[int], since: float) -> list[psutil.Process]:
+    """All but this process. A member has a session that a child leads (processes such as Airflow's
+    workers overwrite their environment with their title) or, where it leads one of its own, the
+    tree's mark in its environment. ``since``, in seconds since the machine's start, is when the
     oldest began."""
-    return [process for process in _younger(since) if _belongs(process, str(home), sessions)]
+    return [process for process in _younger(since) if _belongs(process, str(folder), sessions)]
 
 
 def end(
-    family: Callable[[], list[psutil.Process]],
+    tree: Callable[[], list[psutil.Process]],
     grace: float,
     among: Callable[[psutil.Process], bool] = lambda _: True,
 ) -> None:
@@ -33,7 +42,7 @@ def end(
     kill them. What they start meanwhile is treated like them. Blocks until none is left."""
     asked: set[int] = set()
     deadline = time.monotonic() + grace
-    while left := [process for process in family() if among(process)]:
+    while left := [process for process in tree() if among(process)]:
         late = time.monotonic() > deadline
         for process in left:
             if late or (process.pid not in asked and _leads(process)):
@@ -64,9 +73,9 @@ def _younger(since: float) -> Iterator[psutil.Process]:
                 yield process
 
 
-def _belongs(process: psutil.Process, home: str, sessions: Collection[int]) -> bool:
+def _belongs(process: psutil.Process, folder: str, sessions: Collection[int]) -> bool:
     with suppress(psutil.Error, OSError):
         if os.getsid(process.pid) in sessions:
             return True
-        return process.environ().get(MARK) == home
+        return process.environ().get(MARK) == folder
     return False

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from headgate.broker import ports
-from headgate.broker.errors import PortTakenError
+from headgate.process_tree.ports import free_port, refusal
+from headgate.standalone.errors import AskedWrongError
+from headgate.standalone.settings import Ports
 
 
 @pytest.fixture
@@ -18,9 +19,9 @@ def taken() -> Iterator[int]:
 
 
 def test_a_port_that_somebody_listens_on_is_refused(taken: int) -> None:
-    with pytest.raises(PortTakenError, match=f"port {taken} ") as raised:
-        ports.require_free(taken)
-    assert raised.value.port == taken
+    assert refusal(taken) == "another process listens there"
+    with pytest.raises(AskedWrongError, match=f"port {taken} ") as raised:
+        Ports.chosen(taken)
     assert "--port 0" in raised.value.remedy
 
 
@@ -32,14 +33,16 @@ def test_a_port_of_which_only_an_old_connection_is_left_is_free() -> None:
         port = listener.getsockname()[1]
         with socket.create_connection(("127.0.0.1", port)):
             listener.accept()[0].close()  # this side then waits in TIME_WAIT
-    ports.require_free(port)
+    assert refusal(port) is None
 
 
 def test_a_port_without_rights_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ports, "refusal", lambda _: PermissionError(13, "Permission denied"))
-    with pytest.raises(PortTakenError, match="may not listen"):
-        ports.require_free(80)
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    assert refusal(80) == "this user may not listen there"
 
 
 def test_a_chosen_port_is_none_that_clients_are_lent() -> None:
-    assert 20_000 <= ports.free_port() < 32_000
+    assert 20_000 <= free_port() < 32_000

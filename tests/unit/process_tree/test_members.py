@@ -1,4 +1,4 @@
-"""Who belongs to a home, and how a family is ended."""
+"""Who belongs to a process tree, and how its members are ended."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headgate.standalone import family
-from headgate.standalone.settings import MARK
-from headgate.storage.ownership import started
+from headgate.process_tree import members
+from headgate.process_tree.members import MARK, started
 
 WAITING = "import time; print(flush=True); time.sleep(600)"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {WAITING}"
@@ -54,11 +53,11 @@ def test_members_are_known_by_session_or_environment(
     component = start(began, PARENT, WAITING)
     driver = start(began, WAITING, mark=str(tmp_path))
     start(began, WAITING, mark=f"{tmp_path}2")
-    found = {process.pid for process in family.members(tmp_path, [component.pid], since)}
+    found = {process.pid for process in members.members(tmp_path, [component.pid], since)}
     children = {child.pid for child in psutil.Process(component.pid).children()}
     assert found == {component.pid, driver.pid, *children}
     assert len(children) == 1
-    assert family.members(tmp_path, [component.pid], since + 864_000) == []
+    assert members.members(tmp_path, [component.pid], since + 864_000) == []
 
 
 def test_who_does_not_end_is_killed(began: list[subprocess.Popen[bytes]], tmp_path: Path) -> None:
@@ -69,10 +68,10 @@ def test_who_does_not_end_is_killed(began: list[subprocess.Popen[bytes]], tmp_pa
     def everybody() -> list[psutil.Process]:
         for process in began:
             process.poll()
-        return family.members(tmp_path, [], since)
+        return members.members(tmp_path, [], since)
 
     assert len(everybody()) == 2
-    family.end(everybody, grace=0.5)
+    members.end(everybody, grace=0.5)
     assert everybody() == []
     assert sorted(process.wait() for process in began) == [-15, -9]
 
@@ -93,9 +92,9 @@ def test_what_a_leader_started_is_its_own_to_end(
 
     def everybody() -> list[psutil.Process]:
         process.poll()
-        return family.members(tmp_path, [], since)
+        return members.members(tmp_path, [], since)
 
-    family.end(everybody, grace=20)
+    members.end(everybody, grace=20)
     assert process.returncode == 3
     assert not told.exists()
 
@@ -105,7 +104,7 @@ def test_members_are_known_whatever_becomes_of_the_clock(
 ) -> None:
     since = started(psutil.Process())
     process = start(began, WAITING, mark=str(tmp_path))
-    assert len(family.members(tmp_path, [], since)) == 1
+    assert len(members.members(tmp_path, [], since)) == 1
     corrected = psutil.boot_time() - 3_600
     monkeypatch.setattr("psutil._psplatform.boot_time", lambda: corrected)
-    assert [member.pid for member in family.members(tmp_path, [], since)] == [process.pid]
+    assert [member.pid for member in members.members(tmp_path, [], since)] == [process.pid]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.supervision import rotation
+from headgate.process_tree import rotation
 
 
 def test_a_large_log_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

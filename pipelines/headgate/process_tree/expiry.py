@@ -1,0 +1,24 @@
+"""Folders of logs that nobody else tidies."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+_JUST_MADE = 600.0  # seconds
+
+
+def expire(folder: Path, kept: float, now: float) -> None:
+    """Remove what nobody has written to for ``kept`` seconds, and folders that are empty then.
+    ``now`` is in seconds since 1970."""
+    for place, folders, files in os.walk(folder, topdown=False):
+        for path in (Path(place, name) for name in files):
+            with suppress(OSError):
+                if path.lstat().st_mtime < now - kept:
+                    path.unlink()
+        for path in (Path(place, name) for name in folders):
+            with suppress(OSError):  # not empty
+                # Whoever writes makes the folder first, then the log in it.
+                if path.lstat().st_mtime < now - _JUST_MADE:
+                    path.rmdir()

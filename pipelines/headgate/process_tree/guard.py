@@ -1,0 +1,177 @@
+"""Runs the children of an order, and ends them and all that they started when its owner ends.
+
+``python -m headgate.process_tree.guard``. The first line of its stdin is its order; the other end
+of stdin is the owner's: when that is closed, by whatever death, an owned guard ends everybody.
+SIGTERM and SIGINT do, too.
+
+The lock of the folder is held by the guard alone; while it is held, a document tells who runs. What
+a guard that was killed has left is ended first.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+
+import psutil
+
+from headgate.process_tree import expiry, members, presence
+from headgate.process_tree.order import Order
+from headgate.process_tree.presence import Presence
+from headgate.process_tree.rotation import keep_bounded
+
+IN_USE = 75
+NOT_PREPARED = 76
+"""Exit codes of a guard whose folder is another's, and of one whose ``prepare`` failed."""
+LOG = "guard.log"
+PREPARE = "prepare"
+
+AGAIN_AFTER = 5.0  # seconds before a child that died is started again
+TIDY_EVERY = 3_600.0  # seconds
+_POLL = 0.2  # seconds
+
+
+@dataclass
+class Guard:
+    order: Order
+    began: float = field(default_factory=lambda: members.started(psutil.Process()))
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    sessions: list[int] = field(default_factory=list)
+    since: float = inf
+    ending: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.order.folder)
+
+    @property
+    def presence(self) -> Presence:
+        pids = {name: process.pid for name, process in self.running.items()}
+        told, within = self.order.tell, sum(self.order.graces)
+        since = min(self.since, self.began)
+        sessions = tuple(self.sessions)
+        return Presence(os.getpid(), self.began, since, pids, sessions, within, told)
+
+    def end(self, *_: object) -> None:
+        self.ending.set()
+
+    def watch(self) -> None:
+        """Until the owner is gone."""
+        while os.read(0, 4096):
+            pass
+        self.end()
+
+    def take_over(self) -> None:
+        """The folder as its new guard. What was left there is ours until it has ended."""
+        if (left := presence.read(self.folder)) is not None:
+            self.since, self.sessions = left.since, [*left.sessions]
+        presence.tell(self.folder, self.presence)
+        if left is not None:
+            members.end(self._members, left.within)
+        for name, text in self.order.files.items():
+            presence.write(self.folder / name, text)
+        for log in self.order.log_folder.glob("*.log"):
+            if log.name != LOG and not log.stem.endswith("-before"):
+                log.replace(log.with_name(f"{log.stem}-before.log"))
+
+    def serve(self) -> int:
+        """0 where the end was asked for, else the exit code of the child with which all end."""
+        try:
+            self.take_over()
+            for name, child in self.order.children.items():
+                if not child.prepared:
+                    self._launch(name, child.command)
+            return self._prepare() or self._keep()
+        finally:
+            self._end_all()
+
+    def _prepare(self) -> int:
+        if self.order.prepare is None:
+            return 0
+        prepared = self._launch(PREPARE, self.order.prepare)
+        while prepared.poll() is None and not self.ending.wait(_POLL):
+            pass
+        return NOT_PREPARED if prepared.returncode else 0
+
+    def _keep(self) -> int:
+        names = ("guard", PREPARE, *self.order.children)
+        keep_bounded([self.order.log_folder / f"{name}.log" for name in names])
+        died: dict[str, float] = {}
+        tidied = 0.0
+        while not self.ending.is_set():
+            now = time.monotonic()
+            for name, child in self.order.children.items():
+                known = self.running.get(name)
+                code = None if known is None else known.poll()
+                if code is not None and child.ended == "all end":
+                    return code if code >= 0 else 128 - code  # a signal, as shells write it
+                is_due = code is not None and now - died.setdefault(name, now) >= AGAIN_AFTER
+                if known is None or (is_due and child.ended == "again"):
+                    died.pop(name, None)
+                    self._launch(name, child.command)
+            if time.time() - tidied > TIDY_EVERY:
+                tidied = time.time()
+                for folder, kept in self.order.expires.items():
+                    expiry.expire(self.folder / folder, kept, tidied)
+            self.ending.wait(_POLL)
+        return 0
+
+    def _launch(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        with (self.order.log_folder / f"{name}.log").open("ab") as sink:
+            launched = subprocess.Popen(
+                command,
+                env={**self.order.environment, members.MARK: self.order.folder},
+                cwd=self.order.work,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+                start_new_session=True,
+            )
+        self.running[name] = launched
+        self.sessions.append(launched.pid)
+        presence.tell(self.folder, self.presence)
+        return launched
+
+    def _members(self) -> list[psutil.Process]:
+        for process in self.running.values():
+            process.poll()
+        return self.presence.members(self.folder)
+
+    def _end_all(self) -> None:
+        """First the sessions of children, which would start others again, then those others."""
+
+        def in_sessions(process: psutil.Process) -> bool:
+            with suppress(ProcessLookupError):
+                return os.getsid(process.pid) in self.sessions
+            return False
+
+        first, others = self.order.graces
+        members.end(self._members, first, in_sessions)
+        members.end(self._members, others)
+        presence.clear(self.folder)
+
+
+def main() -> int:
+    order = Order.read(sys.stdin.buffer.readline())
+    with presence.locked(Path(order.folder)) as is_ours:
+        if not is_ours:
+            return IN_USE
+        guard = Guard(order)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, guard.end)
+        if order.owned:
+            threading.Thread(target=guard.watch, daemon=True).start()
+        return guard.serve()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

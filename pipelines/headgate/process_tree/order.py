@@ -1,0 +1,56 @@
+"""What a guard is to run: its owner writes it, as one line of JSON, to the guard's stdin."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Child:
+    """``prepared`` says that it waits for the order's ``prepare``; ``ended`` what happens when it
+    ends: it is started again, it is left, or all end."""
+
+    command: Sequence[str]
+    prepared: bool = True
+    ended: Literal["again", "left", "all end"] = "again"
+
+
+@dataclass(frozen=True)
+class Order:
+    """``folder`` is locked while the tree runs; ``logs`` is the folder in it for what each child
+    prints. ``files`` are written to it first, readable by this user alone. ``tell`` is for those
+    who ask who runs there. A tree that is ``owned`` ends with the process that started it.
+
+    Members have ``graces`` seconds to end: first the sessions that children lead, then others.
+    ``expires`` has folders whose files are removed when nobody has written to them for so many
+    seconds.
+    """
+
+    folder: str
+    work: str
+    environment: Mapping[str, str]
+    children: Mapping[str, Child]
+    tell: Mapping[str, Any]
+    graces: tuple[float, float]
+    logs: str = "logs"
+    prepare: Sequence[str] | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    expires: Mapping[str, float] = field(default_factory=dict)
+    owned: bool = True
+
+    def line(self) -> bytes:
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+    @staticmethod
+    def read(line: bytes) -> Order:
+        told = json.loads(line)
+        children = {name: Child(**child) for name, child in told.pop("children").items()}
+        return Order(children=children, **told)
+
+    @property
+    def log_folder(self) -> Path:
+        return Path(self.folder, self.logs)

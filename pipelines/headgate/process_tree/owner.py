@@ -1,0 +1,77 @@
+"""Starts a tree and holds on to it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from headgate.process_tree import guard
+from headgate.process_tree.members import LOOK_EVERY
+from headgate.process_tree.order import Order
+
+_SLACK = 30.0  # seconds over the graces of all
+
+
+@dataclass
+class ProcessTree:
+    """A tree that was started here."""
+
+    order: Order
+    _guard: subprocess.Popen[bytes]
+
+    @property
+    def pid(self) -> int:
+        """Of its guard."""
+        return self._guard.pid
+
+    @property
+    def code(self) -> int | None:
+        """The guard's exit code; None while it runs, 0 where its end was asked for."""
+        return self._guard.poll()
+
+    def end(self) -> None:
+        """Blocks until all have ended; nothing happens where they have."""
+        self._guard.terminate()
+        self._guard.wait(sum(self.order.graces) + _SLACK)
+        if self._guard.stdin is not None:
+            with suppress(OSError):
+                self._guard.stdin.close()
+
+
+def start(
+    order: Order,
+    is_up: Callable[[], bool],
+    failure: Callable[[int | None], Exception],
+    patience: float,
+) -> ProcessTree:
+    """Start a tree, and return when it is up. Raises ``failure`` of the guard's exit code, or of
+    None after ``patience`` seconds; then nothing is left running."""
+    order.log_folder.mkdir(parents=True, exist_ok=True)
+    # A session of its own: a Ctrl-C of the terminal is for the owner, who then ends the guard.
+    with (order.log_folder / guard.LOG).open("ab") as sink:
+        launched = subprocess.Popen(
+            [sys.executable, "-m", guard.__name__],
+            stdin=subprocess.PIPE,
+            stdout=sink,
+            stderr=sink,
+            start_new_session=True,
+        )
+    tree = ProcessTree(order, launched)
+    try:
+        assert launched.stdin is not None
+        with suppress(BrokenPipeError):  # why it has ended is seen below
+            launched.stdin.write(order.line())
+            launched.stdin.flush()
+        deadline = time.monotonic() + patience
+        while not is_up():
+            if tree.code is not None or time.monotonic() > deadline:
+                raise failure(tree.code)
+            time.sleep(LOOK_EVERY)
+    except BaseException:
+        tree.end()
+        raise
+    return tree

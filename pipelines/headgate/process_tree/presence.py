@@ -1,0 +1,158 @@
+"""Whether a tree runs in a folder, and ending it, for those who did not start it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shlex
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import psutil
+
+from headgate.errors import HeadgateError
+from headgate.process_tree import members
+from headgate.process_tree.members import LOOK_EVERY, started
+
+_LOCK = "lock"
+_DOCUMENT = "running.json"
+_SLACK = 15.0  # seconds over what a guard needs at most
+_TELLS_WITHIN = 5.0  # seconds between taking the lock and telling of oneself
+_LOCKED_WITHIN = 1.0  # seconds: who only looks whether it is held holds it for a moment
+
+
+class ProcessTreeError(HeadgateError):
+    """A tree does not start or end, or nobody knows whose it is."""
+
+    exit_code: ClassVar[int] = 7
+
+
+@dataclass(frozen=True)
+class Presence:
+    """A tree that runs: ``children`` are pids by name, ``sessions`` those of all that were started
+    so far. ``began`` is when the guard did, ``since`` when the oldest member did, in seconds since
+    the machine's start; ``within`` how many seconds it takes to end at most."""
+
+    guard: int
+    began: float
+    since: float
+    children: Mapping[str, int]
+    sessions: tuple[int, ...]
+    within: float
+    told: Mapping[str, Any]
+
+    def members(self, folder: Path) -> list[psutil.Process]:
+        return members.members(folder.absolute(), self.sessions, self.since)
+
+
+def running(folder: Path) -> Presence | None:
+    """The tree that runs in ``folder``; None where none does. Raises ProcessTreeError where
+    somebody holds the lock and does not tell who it is."""
+    deadline = time.monotonic() + _TELLS_WITHIN
+    while is_locked(folder):
+        if (found := read(folder)) is not None:
+            return found
+        if time.monotonic() > deadline:
+            raise ProcessTreeError(
+                f"{folder} is locked by a process that does not tell who it is",
+                f"see who it is: fuser -v {shlex.quote(str(folder / _LOCK))}",
+            )
+        time.sleep(LOOK_EVERY)
+    return None
+
+
+def end(folder: Path) -> Presence | None:
+    """End what runs in ``folder``, or was left by a guard that was killed, and wait for it; None
+    where nothing did. Raises ProcessTreeError if it does not end."""
+    found = running(folder)
+    if found is None:
+        with locked(folder) as is_ours:
+            return clear(folder) if is_ours else None
+    with suppress(psutil.NoSuchProcess):
+        guard = psutil.Process(found.guard)
+        if abs(started(guard) - found.began) <= 1.0:  # else another one has its pid by now
+            guard.terminate()
+    deadline = time.monotonic() + found.within + _SLACK
+    while is_locked(folder):
+        if time.monotonic() > deadline:
+            raise ProcessTreeError(
+                f"process {found.guard}, the guard of {folder}, does not end",
+                f"kill it, and end what it leaves in the same way: kill -9 {found.guard}",
+            )
+        time.sleep(LOOK_EVERY)
+    return found
+
+
+def clear(folder: Path) -> Presence | None:
+    """End what was left by a guard that was killed; only for whoever holds the lock."""
+    left = read(folder)
+    if left is not None:
+        members.end(lambda: left.members(folder), left.within)
+        (folder / _DOCUMENT).unlink(missing_ok=True)
+    return left
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[bool]:
+    """Hold the lock of a folder; yields False where another process does, or there is none."""
+    try:
+        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        yield False
+        return
+    try:
+        yield _take(lock)
+    finally:
+        os.close(lock)
+
+
+def _take(lock: int) -> bool:
+    deadline = time.monotonic() + _LOCKED_WITHIN
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+        else:
+            return True
+
+
+def is_locked(folder: Path) -> bool:
+    try:
+        lock = os.open(folder / _LOCK, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def read(folder: Path) -> Presence | None:
+    try:
+        found = json.loads((folder / _DOCUMENT).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    return Presence(**{**found, "sessions": tuple(found["sessions"])})
+
+
+def tell(folder: Path, presence: Presence) -> None:
+    write(folder / _DOCUMENT, json.dumps(asdict(presence)) + "\n")
+
+
+def write(path: Path, text: str) -> None:
+    """Whole or not at all, and for this user's eyes: what is written may hold passwords."""
+    draft = path.with_name(f"{path.name}.tmp")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+    draft.replace(path)
