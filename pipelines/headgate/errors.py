@@ -8,14 +8,20 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from headgate import exit_codes
 from headgate.commands import Place, rendered
 
 
 class HeadgateError(Exception):
     """``message`` says what is wrong and where, ``remedy`` what to type or change next. Commands in
-    either are marked (``commands.py``); ``str`` has them as they are typed here."""
+    either are marked (``commands.py``); ``str`` has them as they are typed here. A subclass names
+    its exit code: ``class NoJavaError(HeadgateError, code=exit_codes.MACHINE)``."""
 
-    exit_code: ClassVar[int] = 1
+    exit_code: ClassVar[int] = exit_codes.FAILED
+
+    def __init_subclass__(cls, code: int | None = None) -> None:
+        if code is not None:
+            cls.exit_code = code
 
     def __init__(self, message: str, remedy: str) -> None:
         super().__init__(message)

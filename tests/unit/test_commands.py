@@ -36,7 +36,7 @@ UNDECIDED = "1"  # stands for what only a run decides: a name, a number or a pat
 HELP = ("metavar", "help")
 OF_USERS = (
     "declaration/reference/text.py",  # docs/declaration.md
-    "cli/exit_codes.py",  # the table of `--help`
+    "exit_codes.py",  # the table of `--help`
     "cli/verbs.py",  # first sentences of `--help`
 )
 

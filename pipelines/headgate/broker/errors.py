@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import ClassVar
 
+from headgate import exit_codes
 from headgate.commands import ROOT, shell_command
 from headgate.declaration.nearest import nearest
 from headgate.errors import HeadgateError
@@ -13,22 +13,16 @@ from headgate.errors import HeadgateError
 HEAP_MB = 512
 
 
-class BrokerError(HeadgateError):
+class BrokerError(HeadgateError, code=exit_codes.NOT_ALIVE):
     """The development broker did not start, or did not stop."""
 
-    exit_code: ClassVar[int] = 7
 
-
-class FolderError(BrokerError):
+class FolderError(BrokerError, code=exit_codes.MACHINE):
     """The broker's folder cannot be used."""
 
-    exit_code: ClassVar[int] = 8
 
-
-class FolderInUseError(BrokerError):
+class FolderInUseError(BrokerError, code=exit_codes.LEASE_HELD):
     """``pid`` is that of the broker's JVM, or of its guard."""
-
-    exit_code: ClassVar[int] = 6
 
     def __init__(self, folder: Path, pid: int | None) -> None:
         self.pid = pid
@@ -49,9 +43,7 @@ class PortTakenError(BrokerError):
         )
 
 
-class NotEnoughMemoryError(BrokerError):
-    exit_code: ClassVar[int] = 8
-
+class NotEnoughMemoryError(BrokerError, code=exit_codes.MACHINE):
     def __init__(self, said: Sequence[str]) -> None:
         super().__init__(
             f"the broker's JVM did not get its memory (a heap of {HEAP_MB} MB, and about as much "
@@ -71,9 +63,7 @@ class ClientError(HeadgateError):
     """A broker, of whomever, did not do what it was asked for."""
 
 
-class UnreachableError(ClientError):
-    exit_code: ClassVar[int] = 3
-
+class UnreachableError(ClientError, code=exit_codes.SOURCE):
     def __init__(self, servers: str, seconds: float, said: str | None) -> None:
         super().__init__(
             f"no Kafka broker answered at {servers} within {seconds:.0f} s"
@@ -83,8 +73,6 @@ class UnreachableError(ClientError):
 
 
 class UnknownTopicError(ClientError):
-    exit_code: ClassVar[int] = 1
-
     def __init__(self, servers: str, topic: str, known: Iterable[str]) -> None:
         near = nearest(topic, known)
         hint = f' (did you mean "{near}"?)' if near else ""
@@ -99,8 +87,6 @@ class UnknownTopicError(ClientError):
 class TopicError(ClientError):
     """A topic could not be made or removed."""
 
-    exit_code: ClassVar[int] = 1
-
     def __init__(self, servers: str, said: str) -> None:
         super().__init__(
             f"{servers} {said}",
@@ -110,8 +96,6 @@ class TopicError(ClientError):
 
 class NotDeliveredError(ClientError):
     """Some records are not in the topic; ``delivered`` counts those that are, per partition."""
-
-    exit_code: ClassVar[int] = 1
 
     def __init__(self, topic: str, delivered: dict[int, int], failed: int, said: str) -> None:
         self.delivered = delivered

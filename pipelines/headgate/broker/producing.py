@@ -6,10 +6,11 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from headgate import exit_codes
 from headgate.broker import client
 from headgate.broker.errors import NotDeliveredError
 from headgate.declaration.nearest import nearest
@@ -18,10 +19,8 @@ from headgate.errors import HeadgateError
 _SENT_WITHIN_MS = 30_000
 
 
-class LineError(HeadgateError):
+class LineError(HeadgateError, code=exit_codes.USAGE):
     """A line has no key where one was asked for."""
-
-    exit_code: ClassVar[int] = 2
 
 
 def records(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
+from headgate import exit_codes
 from headgate.commands import shell_command, speak_about
 from headgate.declaration.files import SUFFIXES, declarations_in
 from headgate.errors import HeadgateError
+from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
-class NoSuchPipelineError(HeadgateError):
-    exit_code: ClassVar[int] = 2
+class NoSuchPipelineError(HeadgateError, code=exit_codes.USAGE):
+    """No declaration is called this."""
 
 
 def find(pipeline: str) -> Path:
@@ -60,6 +62,12 @@ def _shipped() -> tuple[Path, ...]:
     return (_PACKAGE / "examples", _PACKAGE.parent / "examples")
 
 
+def opened(pipeline: str, root: str) -> tuple[Pipeline, Layout]:
+    """Find and load; and where its tables are. Raises as :func:`load` does."""
+    declared = load(pipeline)
+    return declared, Layout.of(root, declared.name)
+
+
 def load(pipeline: str, *, kept: tuple[str, str] | None = None) -> Pipeline:
     """Find and load. ``kept`` (a root and a digest) takes the text that was deployed there instead
     of what the file says now. Raises NoSuchPipelineError, DeclarationError or SavepointError."""
@@ -69,7 +77,6 @@ def load(pipeline: str, *, kept: tuple[str, str] | None = None) -> Pipeline:
     if kept is None:
         return load_file(file)
     from headgate.savepoints.declarations import kept as load_kept
-    from headgate.storage.layout import Layout
 
     root, digest = kept
     return load_kept(Layout.of(root, load_file(file).name), digest, beside=file)

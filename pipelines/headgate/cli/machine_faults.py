@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
-from typing import ClassVar
 
-from headgate.cli import exit_codes
+from headgate import exit_codes
 from headgate.commands import shell_command
 from headgate.errors import HeadgateError
 
@@ -19,10 +18,8 @@ _RIGHTS = {
 _BY_NUMBER = {**_FULL, **_RIGHTS}
 
 
-class MachineError(HeadgateError):
+class MachineError(HeadgateError, code=exit_codes.MACHINE):
     """The machine refused something: space, or rights."""
-
-    exit_code: ClassVar[int] = exit_codes.MACHINE
 
 
 def machine_fault(error: BaseException) -> MachineError | None:

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import typer
 
-from headgate.cli import exit_codes
+from headgate import exit_codes
 from headgate.cli.log_file import record_crash, shown
 from headgate.cli.machine_faults import machine_fault
 from headgate.cli.output import print_json

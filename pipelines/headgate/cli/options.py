@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import typer
 
-from headgate.cli import exit_codes
+from headgate import exit_codes
 from headgate.commands import Place, pipeline_command, program, rendered, speak_about
 from headgate.errors import HeadgateError
 
@@ -20,8 +20,8 @@ def absolute_root(root: str) -> str:
     return root.rstrip("/") if "://" in root else str(Path(root).expanduser().absolute())
 
 
-class NotLocalError(HeadgateError):
-    exit_code: ClassVar[int] = exit_codes.USAGE
+class NotLocalError(HeadgateError, code=exit_codes.USAGE):
+    """A folder of this machine is needed."""
 
 
 def local_folder(root: str, remedy: str) -> Path:

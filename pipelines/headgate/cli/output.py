@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
+
+from headgate.commands import rendered
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-from headgate.commands import rendered
+    Shown = str | Table | Callable[[], object]
 
 SCHEMA = 1
 """Of every JSON answer; it rises when a key changes its meaning or goes."""
@@ -27,6 +29,20 @@ def console(*, stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else WIDE
     return Console(file=stream, highlight=False, emoji=False, width=width, soft_wrap=False)
+
+
+def respond(json: bool, document: Mapping[str, Any], *shown: Shown) -> None:
+    """Print ``document`` for programs, or what is ``shown`` to a person, one after the other."""
+    if json:
+        print_json(document)
+        return
+    for each in shown:
+        if isinstance(each, str):
+            print(each)
+        elif callable(each):
+            each()
+        else:
+            console().print(each)
 
 
 def print_json(document: Mapping[str, Any]) -> None:

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import psutil
 
+from headgate import exit_codes
 from headgate.errors import HeadgateError
 from headgate.process_tree import members
 from headgate.process_tree.members import LOOK_EVERY, started
@@ -26,10 +27,8 @@ _TELLS_WITHIN = 5.0  # seconds between taking the lock and telling of oneself
 _LOCKED_WITHIN = 1.0  # seconds: who only looks whether it is held holds it for a moment
 
 
-class ProcessTreeError(HeadgateError):
+class ProcessTreeError(HeadgateError, code=exit_codes.NOT_ALIVE):
     """A tree does not start or end, or nobody knows whose it is."""
-
-    exit_code: ClassVar[int] = 7
 
 
 @dataclass(frozen=True)

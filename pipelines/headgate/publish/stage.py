@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime
-from typing import ClassVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from headgate import exit_codes
 from headgate.declaration.model import Pipeline, Publication
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
@@ -41,8 +41,8 @@ _PRODUCER = {
 }
 
 
-class PublicationChangedError(HeadgateError):
-    exit_code: ClassVar[int] = 2
+class PublicationChangedError(HeadgateError, code=exit_codes.USAGE):
+    """A publication is not what its offsets were made by."""
 
 
 class PublishStage:

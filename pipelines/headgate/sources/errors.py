@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
+from headgate import exit_codes
 from headgate.errors import HeadgateError
 
 
-class SourceError(HeadgateError):
+class SourceError(HeadgateError, code=exit_codes.SOURCE):
     """The source is not what it was or cannot be read; a person has to decide."""
-
-    exit_code: ClassVar[int] = 3
 
 
 class FileChangedError(SourceError):

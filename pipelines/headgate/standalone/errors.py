@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
+from headgate import exit_codes
 from headgate.errors import HeadgateError
 
 
-class StandaloneError(HeadgateError):
-    exit_code: ClassVar[int] = 7
+class StandaloneError(HeadgateError, code=exit_codes.NOT_ALIVE):
+    """Airflow did not start or end."""
 
 
-class NoAirflowError(HeadgateError):
+class NoAirflowError(HeadgateError, code=exit_codes.MACHINE):
     """The environment has no Airflow."""
-
-    exit_code: ClassVar[int] = 8
 
 
 class RunsAlreadyError(HeadgateError):
-    exit_code: ClassVar[int] = 1
+    """An Airflow runs in this home."""
 
 
-class AskedWrongError(HeadgateError):
+class AskedWrongError(HeadgateError, code=exit_codes.USAGE):
     """A folder, a port or a database that cannot be used."""
-
-    exit_code: ClassVar[int] = 2

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import json
 from hashlib import blake2b
-from typing import Any, ClassVar
+from typing import Any
 
+from headgate import exit_codes
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 from headgate.storage.files import Storage
@@ -16,10 +17,8 @@ _SEAL = "seal"
 Document = dict[str, Any]
 
 
-class DamagedDocumentError(HeadgateError):
+class DamagedDocumentError(HeadgateError, code=exit_codes.LOG_GAP):
     """A document is not what was written."""
-
-    exit_code: ClassVar[int] = 5
 
 
 def write_document(storage: Storage, path: str, content: Document) -> None:

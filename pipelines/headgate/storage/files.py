@@ -13,8 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
+from headgate import exit_codes
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
@@ -26,10 +27,8 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 22
 
 
-class FileNameError(HeadgateError):
+class FileNameError(HeadgateError, code=exit_codes.SOURCE):
     """A file has a name that cannot be written down."""
-
-    exit_code: ClassVar[int] = 3
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol, cast
+from typing import Literal, Protocol, cast
 
+from headgate import exit_codes
 from headgate.commands import Place, anywhere
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
@@ -89,8 +90,8 @@ class LocalLauncher:
         return tail(log, lines) if log else []
 
 
-class NoSuchLauncherError(HeadgateError):
-    exit_code: ClassVar[int] = 2
+class NoSuchLauncherError(HeadgateError, code=exit_codes.USAGE):
+    """No launcher has this name."""
 
 
 def launcher_of(name: str) -> Launcher:

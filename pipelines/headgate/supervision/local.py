@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import ClassVar
 
 import psutil
 
+from headgate import exit_codes
 from headgate.commands import anywhere, pipeline_command, rendered
 from headgate.errors import HeadgateError
 from headgate.process_tree.rotation import rotate
@@ -39,10 +39,8 @@ ASK_AGAIN = 5.0  # seconds: a job that is still starting looks only at requests 
 LOOK_EVERY = 0.25  # seconds
 
 
-class NotAliveError(HeadgateError):
+class NotAliveError(HeadgateError, code=exit_codes.NOT_ALIVE):
     """A job did not start, or did not stop, in time."""
-
-    exit_code: ClassVar[int] = 7
 
 
 @dataclass(frozen=True)

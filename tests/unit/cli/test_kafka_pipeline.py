@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from headgate.cli.answers.backlogs import furthest
-from headgate.cli.answers.query import tables
-from headgate.cli.life.driving import NoJarsError, jars_for
+from headgate.cli.driving import NoJarsError, jars_for
+from headgate.cli.sql import tables
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.jobs.progress import Progress

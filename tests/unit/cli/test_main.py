@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli import declaration, exit_codes, log_file
+from headgate import exit_codes
+from headgate.cli import declaration, log_file
 from headgate.cli.verbs import VERBS, command_of
 from headgate.errors import HeadgateError
 from tests.unit.cli.conftest import Ask, last_object

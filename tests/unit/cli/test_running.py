@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from headgate.cli.life import driving
-from headgate.cli.life.driving import on_signals
+from headgate.cli import driving
+from headgate.cli.driving import on_signals
+from headgate.cli.ledger_screen import summary
 from headgate.cli.life.per_layer import LayerFailedError, together
-from headgate.cli.life.run import summary
-from headgate.cli.life.screen import AGAIN, Screen, folded
+from headgate.cli.screen import AGAIN, Screen, folded
 from headgate.ledger import balance
 from headgate.storage.backlog import Backlog
 from headgate.storage.layout import Layout

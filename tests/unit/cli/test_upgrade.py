@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate.cli.upkeep import restoring
+from headgate.cli import restoring
 from headgate.declaration.load import load
 from headgate.savepoints.declarations import keep
 from headgate.savepoints.errors import SavepointError
@@ -118,7 +118,7 @@ def test_a_batch_that_bronze_had_is_waited_for_unless_it_takes_in_none(
 ) -> None:
     """Nothing of the rebuild is there after the launch, as until everything is read again."""
     jobs.rebuilt, jobs.states = EVERYTHING, [state]
-    monkeypatch.setattr("headgate.cli.upkeep.restoring.restore_in_place", lambda *_, **__: None)
+    monkeypatch.setattr("headgate.cli.restoring.restore_in_place", lambda *_, **__: None)
 
     def launch(*_: object) -> int:
         begin(lake, EVERYTHING)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from headgate.cli import restoring
 from headgate.cli.life.run import go_back
-from headgate.cli.upkeep import restoring
 from headgate.declaration.load import load
 from headgate.jobs.lease import Lease
 from headgate.savepoints import restore as restore_module

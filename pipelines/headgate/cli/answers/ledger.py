@@ -6,20 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate.cli import declaration, exit_codes
+from headgate import exit_codes
+from headgate.cli import declaration
+from headgate.cli.ledger_screen import MARK, show_ledger
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
-from headgate.cli.output import console, grid, print_json
-from headgate.cli.rows import cells, shown
+from headgate.cli.output import console, print_json
+from headgate.cli.rows import shown
 from headgate.cli.without_pandas import leave_pandas_out
-from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from headgate.ledger.account import Ledger
     from headgate.ledger.by_id import Proof
-
-MARK = {True: "[green]✓[/]", False: "[red]✗[/]"}
 
 
 def ledger(
@@ -34,11 +32,10 @@ def ledger(
     leave_pandas_out()
     from headgate.ledger import balance
 
-    declared = declaration.load(pipeline)
-    layout = Layout.of(root, declared.name)
+    declared, layout = declaration.opened(pipeline, root)
     account, proof = balance(layout, declared), None
     if by_id:
-        from headgate.cli.life.screen import waiting
+        from headgate.cli.screen import waiting
         from headgate.ledger.by_id import by_id as prove
 
         with waiting("reading every table"):
@@ -52,46 +49,7 @@ def ledger(
         if proof:
             show_proof(proof, console())
     if not balanced:
-        raise typer.Exit(exit_codes.DOES_NOT_BALANCE)
-
-
-def show_ledger(account: Ledger, out: Console) -> None:
-    """The account as tables, one row per table of the pipeline."""
-    out.print(
-        f"[bold]{account.pipeline}[/]  batch {account.n}  read {account.read:,}"
-        f"  duplicate {account.duplicate:,}"
-        + (f" ({account.differing:,} differing)" if account.differing else "")
-        + (f"  generation {account.generation}" if account.generation else "")
-    )
-    silver = grid(
-        "", "silver", "read:", "duplicate:", "quarantined:", "silver:", "filtered:", "lag:"
-    )
-    for s in account.silver:
-        numbers = (s.read, s.duplicate, s.quarantined, s.silver, s.filtered, s.lag)
-        silver.add_row(s.table, *(f"{number:,}" for number in numbers))
-    gold = grid("", "gold", "pairs:", "folded:", "late:", "rows:", "final:", "lag:")
-    for g in account.gold:
-        numbers = (g.pairs, g.folded, g.late, g.rows, g.final, g.lag)
-        gold.add_row(g.table, *(f"{number:,}" for number in numbers))
-    for table in (silver, gold):
-        if table.row_count:
-            out.print(table)
-    if account.corrected:
-        out.print(
-            f"quarantined {account.quarantined:,}, of these {account.corrected:,} corrected later"
-        )
-    if account.gaps:
-        gaps = grid("", "gaps", "offsets", "reason")
-        for gap in account.gaps:
-            gaps.add_row(*cells(f"{gap.topic}/{gap.partition}", gap.offsets, gap.reason))
-        out.print(gaps)
-    for file in account.files or ():
-        said = f"{file.path}: {file.status.replace('_', ' ')}: {file.reason}"
-        out.print(f"file {file.sequence} {shown(said)}", markup=False)
-    for d in account.differences:
-        out.print(f"[red]{d}[/]")
-    says = "every event is accounted for" if account.balanced else "does not balance"
-    out.print(f"{MARK[account.balanced]} {says}")
+        raise typer.Exit(exit_codes.FAILED)
 
 
 def show_proof(proof: Proof, out: Console) -> None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import typer
 
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
-from headgate.cli.output import print_json
+from headgate.cli.output import respond
 from headgate.errors import HeadgateError
-from headgate.storage.layout import Layout
 
 
 class NoLogError(HeadgateError):
-    exit_code: ClassVar[int] = 1
+    """There is no log yet."""
 
 
 def logs(
@@ -29,8 +28,7 @@ def logs(
     """Show the log of a pipeline that `headgate start` has started."""
     from headgate.supervision import logs as files
 
-    declared = declaration.load(pipeline)
-    layout = Layout.of(root, declared.name)
+    declared, layout = declaration.opened(pipeline, root)
     path = files.newest_spark_log(layout) if spark else files.run_log(layout)
     if path is None or (not path.exists() and not follow):
         raise NoLogError(
@@ -38,12 +36,8 @@ def logs(
             remedy=command("start", str(declared.file), root),
         )
     last = files.tail(path, lines)
-    if json:
-        print_json({"log": str(path), "lines": last})
-        return
-    for line in last:
-        print(line)
-    if follow:
+    respond(json, {"log": str(path), "lines": last}, *last)
+    if follow and not json:
         with suppress(KeyboardInterrupt):
             for line in files.follow(path):
                 print(line, flush=True)

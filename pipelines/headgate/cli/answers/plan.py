@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli import declaration, exit_codes
+from headgate.cli import declaration
+from headgate.cli.deployment_screen import as_dict, show
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
-from headgate.cli.output import console, grid, print_json
-from headgate.cli.rows import cells
+from headgate.cli.output import respond
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
+    from headgate.cli.output import Shown
     from headgate.declaration.model import Pipeline
     from headgate.savepoints.deployment import Deployment
-
-COLOUR = {"rebuild": "yellow", "reread": "yellow", "refuse": "red", "new": "green"}
-MEANINGS = {
-    "resume": "resume: every table goes on where it is",
-    "rebuild": "rebuild: the tables below are built anew, from the table above them",
-    "reread": "rebuild all: everything is read again from the source, which still holds it",
-    "refuse": "refuse: bronze cannot be built anew, the source does not hold all that was read",
-}
 
 
 class NotKeptError(HeadgateError):
     """There is no one declaration that all tables were made from, or it is not kept."""
-
-    exit_code: ClassVar[int] = exit_codes.DOES_NOT_BALANCE
 
 
 def plan(
@@ -53,20 +44,15 @@ def plan(
     from headgate.declaration.plan import plan as planned
     from headgate.savepoints.deployment import deployment
 
-    declared = declaration.load(pipeline)
-    layout = Layout.of(root, declared.name)
+    declared, layout = declaration.opened(pipeline, root)
     found = deployment(layout, declared)
     if deployed:
         _print_deployed(layout, declared, found, json=json)
         return
-    if json:
-        print_json(planned(declared) | {"deployed": as_dict(found)})
-        return
-    print(describe(declared))
+    shown: list[Shown] = [describe(declared)]
     if found.verdict != "new":
-        show(found, root)
-        for line in next_commands(found, str(declared.file), root):
-            print(line)
+        shown += [lambda: show(found, root), *next_commands(found, str(declared.file), root)]
+    respond(json, planned(declared) | {"deployed": as_dict(found)}, *shown)
 
 
 def _print_deployed(layout: Layout, declared: Pipeline, found: Deployment, *, json: bool) -> None:
@@ -79,38 +65,8 @@ def _print_deployed(layout: Layout, declared: Pipeline, found: Deployment, *, js
             remedy=f"take it from your version control, and see: {pipeline_command('plan')}",
         )
     text = kept(layout, found.declaration, beside=declared.file).text
-    if json:
-        said = {"pipeline": declared.name, "digest": found.declaration, "text": text}
-        print_json(said)
-        return
-    sys.stdout.write(text)
-
-
-def as_dict(found: Deployment) -> dict[str, Any] | None:
-    if found.verdict == "new":
-        return None
-    return {
-        "verdict": found.verdict,
-        "engine": found.engine,
-        "engine_changed": found.engine_changed,
-        "tables": {
-            p.table: {"verdict": p.verdict, "reasons": list(p.reasons)} for p in found.tables
-        },
-    }
-
-
-def show(found: Deployment, root: str) -> None:
-    out = console()
-    out.print()
-    said = MEANINGS[found.verdict]
-    if found.engine_changed:
-        said = f"{said}; after a savepoint, since {found.engine} wrote them"
-    out.print(f"deployed under {root}: {said}", markup=False, soft_wrap=True)
-    table = grid("", "table", "", "because")
-    for each in found.tables:
-        verdict = f"[{COLOUR.get(each.verdict, 'dim')}]{each.verdict}[/]"
-        table.add_row(*cells(each.table), verdict, *cells("; ".join(each.reasons)))
-    out.print(table)
+    said = {"pipeline": declared.name, "digest": found.declaration, "text": text}
+    respond(json, said, lambda: sys.stdout.write(text))
 
 
 def next_commands(found: Deployment, file: str, root: str) -> list[str]:

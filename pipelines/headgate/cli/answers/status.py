@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli import declaration, exit_codes
+from headgate import exit_codes
+from headgate.cli import declaration
 from headgate.cli.answers import elsewhere
 from headgate.cli.answers.backlogs import advice_for, partitions_table, waiting_for
 from headgate.cli.answers.checkpoints import as_dict, show
 from headgate.cli.answers.freshness import freshness_told
-from headgate.cli.answers.rebuilding import in_words, rebuilding
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
+from headgate.cli.rebuilding import in_words, rebuilding
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since

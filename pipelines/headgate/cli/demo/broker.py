@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from headgate.cli.kafka.broker import FOLDER
+from headgate.broker import FOLDER
 
 
 @contextmanager
@@ -16,7 +16,7 @@ def demo_broker(folder: Path) -> Iterator[str]:
     the place where ``headgate kafka up`` finds it again."""
     from headgate.broker import topics
     from headgate.broker.running import start
-    from headgate.cli.life.driving import require_java
+    from headgate.cli.driving import require_java
     from headgate.demo.topic import PARTITIONS, TOPIC
     from headgate.jars import LockSet, fetch
 

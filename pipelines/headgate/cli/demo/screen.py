@@ -15,7 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from headgate.cli.life.screen import Report, Say, Words, screen
+from headgate.cli.screen import Report, Say, Words, screen
 from headgate.errors import HeadgateError
 from headgate.supervision.words import words
 
@@ -68,8 +68,8 @@ class _Filling:
         self._stage = stage
 
     def look(self) -> None:
-        from headgate.cli.answers.query import select
         from headgate.cli.rows import table_of
+        from headgate.cli.sql import select
 
         seen = 0
         while not self.ended.wait(0.3):

@@ -6,9 +6,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.cli.answers.ledger import show_ledger
-from headgate.cli.answers.query import select
+from headgate.cli.ledger_screen import show_ledger
 from headgate.cli.rows import as_text, shown, table_of
+from headgate.cli.sql import select
 from headgate.commands import ROOT, Place, pipeline_command, program, rendered, shell_command
 
 if TYPE_CHECKING:

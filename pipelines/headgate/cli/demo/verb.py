@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import psutil
 import typer
 
-from headgate.cli import exit_codes
+from headgate import exit_codes
 from headgate.cli.options import Json, absolute_root
-from headgate.cli.output import console, print_json
+from headgate.cli.output import console, respond
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def demo(
     """Watch a stream of bids, with all their faults, become gold. Needs nothing but Java."""
     from headgate.cli.demo.broker import demo_broker
     from headgate.cli.demo.story import tell
-    from headgate.cli.life.run import summary
+    from headgate.cli.ledger_screen import summary
     from headgate.demo.landing import into_folder
     from headgate.demo.project import landing, require_new
     from headgate.ledger import balance
@@ -57,13 +57,14 @@ def demo(
         first_gold = _run(declared, layout, folder, deliver, events, seed, json)
     seconds = time.time() - psutil.Process().create_time()
     account = balance(layout, declared)
-    if json:
-        measured = {"root": str(folder), "first_gold_seconds": first_gold}
-        print_json(measured | summary(account, account.n, seconds))
-    else:
-        tell(console(), declared, layout, folder, account, first_gold)
+    measured = {"root": str(folder), "first_gold_seconds": first_gold}
+    respond(
+        json,
+        measured | summary(account, account.n, seconds),
+        lambda: tell(console(), declared, layout, folder, account, first_gold),
+    )
     if not account.balanced:
-        raise typer.Exit(exit_codes.DOES_NOT_BALANCE)
+        raise typer.Exit(exit_codes.FAILED)
 
 
 def _declare(folder: Path, example: str, servers: str | None) -> tuple[Pipeline, Layout]:
@@ -86,7 +87,7 @@ def _run(
 ) -> float | None:
     """Feed and drive the pipeline until all is absorbed; seconds until gold had its first row."""
     from headgate.cli.demo.screen import demo_screen
-    from headgate.cli.life.driving import drive, jars_for, require_java
+    from headgate.cli.driving import drive, jars_for, require_java
     from headgate.cli.log_file import divert
     from headgate.demo.feeding import Feeder
     from headgate.supervision.logs import spark_log

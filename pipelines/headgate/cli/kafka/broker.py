@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import typer
 
-from headgate.cli import exit_codes
+from headgate import exit_codes
+from headgate.broker import FOLDER
 from headgate.cli.options import DEFAULT_ROOT, Json, Root, local_folder
-from headgate.cli.output import print_json
+from headgate.cli.output import respond
 from headgate.commands import ROOT, rendered, shell_command
 from headgate.errors import HeadgateError
 
-FOLDER = "_kafka"  # under the root; no pipeline's name begins so
 PORT = 9092
 
 
 class NoBrokerError(HeadgateError):
-    exit_code: ClassVar[int] = 1
+    """No broker of ours runs."""
 
 
-class BrokerRunsError(HeadgateError):
-    exit_code: ClassVar[int] = exit_codes.LEASE_HELD
+class BrokerRunsError(HeadgateError, code=exit_codes.LEASE_HELD):
+    """A broker runs already, and not as asked for."""
 
 
 def up(
@@ -58,7 +58,7 @@ def up(
 
 def _prepare() -> None:
     """Java and the jars, which are fetched the first time."""
-    from headgate.cli.life.driving import require_java
+    from headgate.cli.driving import require_java
     from headgate.jars import LockSet, cache_folder, fetch, locked
     from headgate.jars.cache import problems
 
@@ -72,7 +72,7 @@ def _run(folder: Path, port: int, foreground: bool, root: str, json: bool) -> No
     from threading import Event
 
     from headgate.broker.running import start
-    from headgate.cli.life.driving import on_signals
+    from headgate.cli.driving import on_signals
 
     ended = Event()
     if not foreground:
@@ -97,18 +97,16 @@ def _await(servers: str) -> None:
 
 
 def _tell(servers: str, pid: int | None, root: str, json: bool, *, already: bool = False) -> None:
-    if json:
-        folder = str(broker_folder(root))
-        print_json({"servers": servers, "pid": pid, "folder": folder, "already": already})
-        return
-    print(f"a broker runs {'already ' * already}at {servers} (process {pid})")
-    for said in (
-        shell_command("kafka topics", ROOT, "--create", "bids", "--partitions", "2"),
-        shell_command("kafka produce", ROOT, "bids"),
-        shell_command("kafka consume", ROOT, "bids"),
-        shell_command("kafka down", ROOT),
-    ):
-        print(rendered(said))
+    folder = str(broker_folder(root))
+    respond(
+        json,
+        {"servers": servers, "pid": pid, "folder": folder, "already": already},
+        f"a broker runs {'already ' * already}at {servers} (process {pid})",
+        rendered(shell_command("kafka topics", ROOT, "--create", "bids", "--partitions", "2")),
+        rendered(shell_command("kafka produce", ROOT, "bids")),
+        rendered(shell_command("kafka consume", ROOT, "bids")),
+        rendered(shell_command("kafka down", ROOT)),
+    )
     sys.stdout.flush()
 
 
@@ -117,12 +115,10 @@ def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     from headgate.broker import running
 
     ended = running.end(broker_folder(root))
-    if json:
-        print_json({"stopped": ended and ended.pid})
-    elif ended is None:
-        print(f"no broker runs in {broker_folder(root)}")
-    else:
-        print(f"the broker at {ended.servers} has ended; its topics are kept")
+    said = f"no broker runs in {broker_folder(root)}"
+    if ended is not None:
+        said = f"the broker at {ended.servers} has ended; its topics are kept"
+    respond(json, {"stopped": ended and ended.pid}, said)
 
 
 def broker_folder(root: str) -> Path:

@@ -9,14 +9,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from headgate.cli import exit_codes
+from headgate import exit_codes
 from headgate.cli.kafka.broker import down, servers_of, up
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
-from headgate.cli.output import console, grid, print_json
+from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells, shown
 from headgate.commands import ROOT, shell_command
 from headgate.errors import HeadgateError
@@ -42,8 +42,8 @@ Topic = Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)]
 _OBEYED = re.compile("[\x7f-\x9f]")
 
 
-class NoFileError(HeadgateError):
-    exit_code: ClassVar[int] = exit_codes.USAGE
+class NoFileError(HeadgateError, code=exit_codes.USAGE):
+    """A file to send cannot be read."""
 
 
 @app.command("topics")
@@ -73,18 +73,16 @@ def topics(
     if create is not None:
         all_topics.create(there, create, partitions or 1)
     found = all_topics.listing(there)
-    if json:
-        listed = [
-            {"topic": p.topic, "partition": p.number, "earliest": p.earliest, "latest": p.latest}
-            for p in found
-        ]
-        print_json({"servers": there, "partitions": listed})
-        return
+    listed = [
+        {"topic": p.topic, "partition": p.number, "earliest": p.earliest, "latest": p.latest}
+        for p in found
+    ]
     table = grid("", "topic", "partition:", "earliest:", "latest:")
     for p in found:
         offsets = ("-" if offset is None else offset for offset in (p.earliest, p.latest))
         table.add_row(*cells(p.topic, p.number, *offsets))
-    console().print(table if found else f"no topics at {there}")
+    shown = table if found else f"no topics at {there}"
+    respond(json, {"servers": there, "partitions": listed}, shown)
 
 
 @app.command("produce")
@@ -110,13 +108,14 @@ def produce(
     again = shell_command("kafka produce", *at, topic, *(["--key", key] if key else []))
     with _open(file) as lines:
         delivered = producing.produce(there, topic, producing.records(lines, key, name, again))
-    if json:
-        counts = [{"partition": p, "delivered": n} for p, n in delivered.items()]
-        print_json({"topic": topic, "delivered": sum(delivered.values()), "partitions": counts})
-        return
-    print(f"{topic}: {sum(delivered.values()):,} records delivered")
-    for partition, count in delivered.items():
-        print(f"  partition {partition}: {count:,}")
+    counts = [{"partition": p, "delivered": n} for p, n in delivered.items()]
+    total = sum(delivered.values())
+    respond(
+        json,
+        {"topic": topic, "delivered": total, "partitions": counts},
+        f"{topic}: {total:,} records delivered",
+        *(f"  partition {partition}: {count:,}" for partition, count in delivered.items()),
+    )
 
 
 @contextmanager
@@ -163,8 +162,7 @@ def consume(
             if count == most:
                 break
     records.close()
-    if json:
-        print_json({"topic": topic, "records": count})
+    respond(json, {"topic": topic, "records": count})
 
 
 def _start(text: str) -> Start:

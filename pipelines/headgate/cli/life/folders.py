@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from headgate.cli import exit_codes
+from headgate import exit_codes
 from headgate.commands import shell_command
 from headgate.errors import HeadgateError
 from headgate.storage.layout import CONTROL, Layout
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
 
 
-class LandingError(HeadgateError):
-    exit_code: ClassVar[int] = exit_codes.SOURCE
+class LandingError(HeadgateError, code=exit_codes.SOURCE):
+    """The landing folder is missing or cannot be listed."""
 
 
-class RootError(HeadgateError):
-    exit_code: ClassVar[int] = exit_codes.MACHINE
+class RootError(HeadgateError, code=exit_codes.MACHINE):
+    """The folder for tables and logs cannot be used."""
 
 
 def require_landing(pipeline: Pipeline) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli import declaration, exit_codes
+from headgate import exit_codes
+from headgate.cli import declaration
 from headgate.cli.life.folders import make_root, require_landing
 from headgate.cli.life.pausing import look_at_pause
 from headgate.cli.life.refusing import require_free, require_tables
-from headgate.cli.life.screen import Say, waiting
 from headgate.cli.options import (
     DEFAULT_ROOT,
     AcceptGap,
@@ -22,7 +22,8 @@ from headgate.cli.options import (
     Root,
     command,
 )
-from headgate.cli.output import print_json
+from headgate.cli.output import respond
+from headgate.cli.screen import Say, waiting
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
@@ -32,10 +33,8 @@ if TYPE_CHECKING:
     from headgate.supervision.job_state import JobState
 
 
-class SourceSilentError(HeadgateError):
+class SourceSilentError(HeadgateError, code=exit_codes.SOURCE):
     """The source does not answer a driver that has been started."""
-
-    exit_code: ClassVar[int] = exit_codes.SOURCE
 
 
 STOPPING = "stopping after the current batch"
@@ -78,23 +77,19 @@ def stop(
     json: Json = False,
 ) -> None:
     """Stop a pipeline after its current batch. Waits until it has ended."""
-    declared = declaration.load(pipeline)
-    layout = Layout.of(root, declared.name)
+    declared, layout = declaration.opened(pipeline, root)
     with waiting(STOPPING) as say:
         ended = _stop(layout, now)
         if savepoint:
             say("taking a savepoint")
         taken = _savepoint(declared, layout) if savepoint else None
-    if json:
-        pids = [job.owner.pid for job in ended]
-        print_json({"pipeline": declared.name, "stopped": pids, "savepoint": taken})
-        return
-    for job in ended:
-        print(f"{declared.name}: {job.job} job {'killed' if now else 'stopped'}")
-    if not ended:
-        print(f"{declared.name}: not running")
+    how = "killed" if now else "stopped"
+    said = [f"{job.job} job {how}" for job in ended] or ["not running"]
     if taken is not None:
-        print(f"{declared.name}: savepoint {taken}")
+        said.append(f"savepoint {taken}")
+    pids = [job.owner.pid for job in ended]
+    document = {"pipeline": declared.name, "stopped": pids, "savepoint": taken}
+    respond(json, document, *(f"{declared.name}: {each}" for each in said))
 
 
 def _savepoint(declared: Pipeline, layout: Layout) -> str:
@@ -111,8 +106,7 @@ def restart(
     json: Json = False,
 ) -> None:
     """Stop a pipeline and start it again."""
-    declared = declaration.load(pipeline)
-    layout = Layout.of(root, declared.name)
+    declared, layout = declaration.opened(pipeline, root)
     _require_startable(declared, layout, accept_gap)  # before what runs is stopped
     with waiting(STOPPING) as say:
         _stop(layout, now)
@@ -122,7 +116,7 @@ def restart(
 
 def _require_startable(declared: Pipeline, layout: Layout, accept_gap: bool) -> None:
     """Raises what the driver would raise, as far as that shows without a JVM."""
-    from headgate.cli.life.driving import require_machine
+    from headgate.cli.driving import require_machine
     from headgate.cli.life.run import look_at_gap
 
     look_at_gap(declared, accept_gap)
@@ -163,11 +157,12 @@ def _stop(layout: Layout, now: bool) -> tuple[JobState, ...]:
 
 
 def _started(declared: Pipeline, root: str, pid: int, json: bool) -> None:
-    if json:
-        print_json({"pipeline": declared.name, "pid": pid})
-        return
-    print(f"{declared.name}: running as process {pid}")
     file = str(declared.file)
-    print(command("status", file, root))
-    print(command("logs", file, root, "-f"))
-    print(command("stop", file, root))
+    respond(
+        json,
+        {"pipeline": declared.name, "pid": pid},
+        f"{declared.name}: running as process {pid}",
+        command("status", file, root),
+        command("logs", file, root, "-f"),
+        command("stop", file, root),
+    )

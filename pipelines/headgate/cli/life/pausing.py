@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from headgate.cli import declaration, exit_codes
-from headgate.cli.life.screen import waiting
+from headgate import exit_codes
+from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
-from headgate.cli.output import print_json
+from headgate.cli.output import respond
+from headgate.cli.screen import waiting
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
 
 
-class PausedError(HeadgateError):
-    exit_code: ClassVar[int] = exit_codes.PAUSED
+class PausedError(HeadgateError, code=exit_codes.PAUSED):
+    """The pipeline is paused."""
 
 
 class NeverRanError(HeadgateError):
-    exit_code: ClassVar[int] = 1
+    """The pipeline has no tables or jobs yet."""
 
 
 def pause(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
@@ -40,16 +41,17 @@ def pause(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False)
     with waiting("waiting for the current batch to end"):
         since = local.pause(layout)
     state = overall(probe(layout, datetime.now(UTC)))
-    if json:
-        print_json({"pipeline": declared.name, "paused": since.isoformat(), "state": state})
-        return
-    if state in ("dead", "stopped"):
+    if state in ("dead", "stopped") and not json:
         is_so = "DEAD: its process is gone without having let go" if state == "dead" else state
         print(f"{declared.name}: does not run ({is_so})", file=sys.stderr)
         print("once it is started it takes in nothing new: the pause is kept", file=sys.stderr)
         print(command("start", str(declared.file), root), file=sys.stderr)
-    print(f"{declared.name}: paused since {_time(since)}, also after a restart, until:")
-    print(command("resume", str(declared.file), root))
+    respond(
+        json,
+        {"pipeline": declared.name, "paused": since.isoformat(), "state": state},
+        f"{declared.name}: paused since {_time(since)}, also after a restart, until:",
+        command("resume", str(declared.file), root),
+    )
 
 
 def resume(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
@@ -59,15 +61,12 @@ def resume(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
     declared = declaration.load(pipeline)
     layout = _known(declared, root)
     since = end_pause(layout)
-    if json:
-        print_json({"pipeline": declared.name, "was_paused": since and since.isoformat()})
-        return
-    if since is None:
-        print(f"{declared.name}: not paused")
-        return
-    print(f"{declared.name}: goes on; it was paused since {_time(since)}")
-    if not any(job.is_alive for job in probe(layout, datetime.now(UTC))):
-        print(f"it does not run: {command('start', str(declared.file), root)}")
+    said = [f"{declared.name}: not paused"]
+    if since is not None:
+        said = [f"{declared.name}: goes on; it was paused since {_time(since)}"]
+        if not any(job.is_alive for job in probe(layout, datetime.now(UTC))):
+            said.append(f"it does not run: {command('start', str(declared.file), root)}")
+    respond(json, {"pipeline": declared.name, "was_paused": since and since.isoformat()}, *said)
 
 
 def look_at_pause(declared: Pipeline, layout: Layout, root: str, *, once: bool = False) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from headgate.cli.life.driving import on_signals
+from headgate.cli.driving import on_signals
 from headgate.cli.life.recording import ToldAlreadyError
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS

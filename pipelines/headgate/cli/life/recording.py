@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
-from headgate.cli import exit_codes
+from headgate import exit_codes
 from headgate.cli.machine_faults import machine_fault
 from headgate.commands import anywhere, commands_in, pipeline_command, rendered
 from headgate.declaration.model import Pipeline

@@ -6,18 +6,17 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli import declaration, exit_codes
-from headgate.cli.answers.ledger import show_ledger
-from headgate.cli.answers.rebuilding import rebuilding
-from headgate.cli.life.driving import require_machine
+from headgate import exit_codes
+from headgate.cli import declaration
+from headgate.cli.driving import require_machine
+from headgate.cli.ledger_screen import show_ledger, summary
 from headgate.cli.life.folders import look_at_landing, make_root
 from headgate.cli.life.pausing import look_at_pause
 from headgate.cli.life.recording import failure_recorded
-from headgate.cli.life.screen import screen, waiting
 from headgate.cli.options import (
     DEFAULT_ROOT,
     AcceptGap,
@@ -28,6 +27,8 @@ from headgate.cli.options import (
     command,
 )
 from headgate.cli.output import console, print_json
+from headgate.cli.rebuilding import rebuilding
+from headgate.cli.screen import screen, waiting
 from headgate.jobs.anew import NOTHING, Anew
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
     from headgate.jobs.progress import Progress
     from headgate.jobs.task import Task
-    from headgate.ledger.account import Ledger
 
 
 def run(
@@ -113,7 +113,7 @@ def refreshed(declared: Pipeline, names: Sequence[str]) -> tuple[str, ...]:
 
 def go_back(declared: Pipeline, layout: Layout, wanted: str) -> None:
     """Restore a savepoint before anything starts. Raises SavepointError, LeaseHeldError."""
-    from headgate.cli.upkeep.restoring import restore_in_place, tell_passed_over
+    from headgate.cli.restoring import restore_in_place, tell_passed_over
     from headgate.savepoints.store import find
 
     savepoint = find(layout, wanted)
@@ -158,7 +158,7 @@ def _drive(
     *,
     only_open: bool = False,
 ) -> None:
-    from headgate.cli.life.driving import drive
+    from headgate.cli.driving import drive
     from headgate.cli.log_file import divert, hide
     from headgate.declaration.secrets import secrets_of
     from headgate.process_tree.rotation import keep_bounded, rotate
@@ -195,7 +195,7 @@ def _task(
     *,
     only_open: bool,
 ) -> Task:
-    from headgate.cli.life.driving import jars_for
+    from headgate.cli.driving import jars_for
     from headgate.jobs.task import Task
 
     return Task(
@@ -241,23 +241,4 @@ def _conclude(
         ):
             out.print(said, style="dim", markup=False, soft_wrap=True)
     if not account.balanced:
-        raise typer.Exit(exit_codes.DOES_NOT_BALANCE)
-
-
-def summary(account: Ledger, batches: int, seconds: float) -> dict[str, Any]:
-    """How ``run --json`` and ``demo --json`` end. Counts are those of the tables since their
-    beginning; ``batches`` and ``seconds`` are those of this run."""
-    return {
-        "pipeline": account.pipeline,
-        "read": account.read,
-        "duplicate": account.duplicate,
-        "quarantined": account.quarantined,
-        "silver": {s.table: s.silver for s in account.silver},
-        "filtered": account.filtered,
-        "gold": {
-            g.table: {"rows": g.rows, "folded": g.folded, "late": g.late} for g in account.gold
-        },
-        "balanced": account.balanced,
-        "batches": batches,
-        "seconds": round(seconds, 3),
-    }
+        raise typer.Exit(exit_codes.FAILED)

@@ -6,16 +6,17 @@ import shlex
 import sys
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli import declaration, exit_codes
-from headgate.cli.answers.plan import MEANINGS, as_dict, show
-from headgate.cli.answers.rebuilding import in_words, rebuilding
-from headgate.cli.life.screen import Say, waiting
+from headgate import exit_codes
+from headgate.cli import declaration
+from headgate.cli.deployment_screen import MEANINGS, as_dict, show
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
-from headgate.cli.output import print_json
+from headgate.cli.output import respond
+from headgate.cli.rebuilding import in_words, rebuilding
+from headgate.cli.screen import Say, waiting
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
@@ -28,22 +29,16 @@ if TYPE_CHECKING:
 LOOK_EVERY = 1.0  # seconds
 
 
-class UpgradeError(HeadgateError):
+class UpgradeError(HeadgateError, code=exit_codes.USAGE):
     """The new declaration cannot be put to work."""
 
-    exit_code: ClassVar[int] = exit_codes.USAGE
 
-
-class RolledBackError(HeadgateError):
+class RolledBackError(HeadgateError, code=exit_codes.NOT_ALIVE):
     """The new declaration made no progress, and the tables are what they were."""
 
-    exit_code: ClassVar[int] = exit_codes.NOT_ALIVE
 
-
-class NotRolledBackError(HeadgateError):
+class NotRolledBackError(HeadgateError, code=exit_codes.NOT_ALIVE):
     """The new declaration made no progress, and the way back is not gone to its end."""
-
-    exit_code: ClassVar[int] = exit_codes.NOT_ALIVE
 
 
 def upgrade(
@@ -72,8 +67,7 @@ def upgrade(
     from headgate.supervision import local
 
     with waiting("comparing the declaration with the tables"):
-        declared = declaration.load(pipeline)
-        layout = Layout.of(root, declared.name)
+        declared, layout = declaration.opened(pipeline, root)
         found = deployment(layout, declared)
         _require_possible(found, declared, root)
         whole_cut(layout, declared)  # before anything is stopped: can a way back be kept?
@@ -183,7 +177,7 @@ def _roll_back(
 ) -> bool:
     """Restore the savepoint, and start the old declaration if it ran and is kept; returns whether
     it was started. Raises NotRolledBackError."""
-    from headgate.cli.upkeep.restoring import restore_in_place
+    from headgate.cli.restoring import restore_in_place
     from headgate.supervision import local
 
     reread = Layout.bronze(declared.source.name) in found.to_rebuild()
@@ -241,11 +235,12 @@ def _tell(
     json: bool,
     runs: bool,
 ) -> None:
-    if json:
-        done = {"pipeline": declared.name, "savepoint": savepoint.id, "deployed": as_dict(found)}
-        print_json(done | {"running": runs, "rebuilding": rebuilding(layout, declared)})
-        return
-    print(f"{declared.name}: upgraded; the way back is savepoint {savepoint.id}")
-    for step in rebuilding(layout, declared):
-        print(in_words(step))
-    print(command("status" if runs else "run", str(declared.file), root))
+    steps = rebuilding(layout, declared)
+    done = {"pipeline": declared.name, "savepoint": savepoint.id, "deployed": as_dict(found)}
+    respond(
+        json,
+        done | {"running": runs, "rebuilding": steps},
+        f"{declared.name}: upgraded; the way back is savepoint {savepoint.id}",
+        *map(in_words, steps),
+        command("status" if runs else "run", str(declared.file), root),
+    )

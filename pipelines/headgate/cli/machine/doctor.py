@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from headgate.cli import exit_codes
-from headgate.cli.life.screen import waiting
+from headgate import exit_codes
+from headgate.cli.ledger_screen import MARK
 from headgate.cli.log_file import shown
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
-from headgate.cli.output import console, grid, print_json
+from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells
+from headgate.cli.screen import waiting
 
 
 def doctor(
@@ -38,15 +39,12 @@ def doctor(
             record()
     findings = examine(Path(root))
     good = all(f.ok for f in findings)
-    if json:
-        print_json({"ok": good, "findings": [asdict(f) for f in findings]})
-    else:
-        table = grid("", "", "check", "found")
-        for f in findings:
-            table.add_row("[green]✓[/]" if f.ok else "[red]✗[/]", *cells(f.name, shown(f.found)))
-            if not f.ok:
-                said = Text(f"needed: {f.needed}\n").append(shown(f.remedy), style="bold")
-                table.add_row("", "", said)
-        console().print(table)
+    table = grid("", "", "check", "found")
+    for f in findings:
+        table.add_row(MARK[f.ok], *cells(f.name, shown(f.found)))
+        if not f.ok:
+            said = Text(f"needed: {f.needed}\n").append(shown(f.remedy), style="bold")
+            table.add_row("", "", said)
+    respond(json, {"ok": good, "findings": [asdict(f) for f in findings]}, table)
     if not good:
         raise typer.Exit(exit_codes.MACHINE)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from headgate.cli.options import Json
-from headgate.cli.output import print_json
+from headgate.cli.output import respond
 from headgate.commands import Place, program, rendered, shell_command
 
 
@@ -21,10 +21,10 @@ def init(
     from headgate.scaffold import create_project
 
     files = create_project(folder)
-    if json:
-        print_json({"folder": str(folder.absolute()), "files": [str(f) for f in files]})
-        return
-    for file in files:
-        print(f"  {file}")
     again = shell_command("run", "pipelines/shop.yml", "--once", "--close-windows")
-    print(f"\ncd {quote(str(folder))}\n{rendered(again, Place(program(anywhere=True)))}")
+    respond(
+        json,
+        {"folder": str(folder.absolute()), "files": [str(f) for f in files]},
+        *(f"  {file}" for file in files),
+        f"\ncd {quote(str(folder))}\n{rendered(again, Place(program(anywhere=True)))}",
+    )

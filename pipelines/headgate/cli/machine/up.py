@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli.life.screen import waiting
 from headgate.cli.options import DEFAULT_ROOT, Json, Root, command, local_folder
-from headgate.cli.output import print_json
+from headgate.cli.output import print_json, respond
+from headgate.cli.screen import waiting
 from headgate.commands import ROOT, rendered, shell_command
 from headgate.standalone.settings import WEB
 
@@ -47,7 +47,7 @@ def up(
     With the demo's stream, or your own DAGs; on 127.0.0.1. Whatever becomes of this process, no
     other stays behind. The database is SQLite, or the PostgreSQL that HEADGATE_AIRFLOW_DB names.
     """
-    from headgate.cli.life.driving import on_signals, require_java
+    from headgate.cli.driving import on_signals, require_java
     from headgate.standalone import demo as project
     from headgate.standalone import running
 
@@ -80,13 +80,11 @@ def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     """
     from headgate.process_tree import presence
 
+    home = home_under(root)
     with waiting("ending Airflow and the streams that it started"):
-        ended = presence.end(home_under(root)) is not None
-    if json:
-        print_json({"stopped": ended})
-    else:
-        home = home_under(root)
-        print(f"the Airflow in {home} has ended" if ended else f"no Airflow runs in {home}")
+        ended = presence.end(home) is not None
+    said = f"the Airflow in {home} has ended" if ended else f"no Airflow runs in {home}"
+    respond(json, {"stopped": ended}, said)
 
 
 def home_under(root: str) -> Path:

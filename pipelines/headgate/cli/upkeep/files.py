@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
-from headgate.cli.output import console, grid, print_json
+from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells
 from headgate.errors import HeadgateError
 from headgate.storage.files import Storage
@@ -25,7 +25,7 @@ app = typer.Typer(help="The landing files of a pipeline.", no_args_is_help=True)
 
 
 class CannotSkipError(HeadgateError):
-    exit_code: ClassVar[int] = 1
+    """A file was read already, and is what it was."""
 
 
 @app.command("list")
@@ -38,8 +38,7 @@ def list_files(
     json: Json = False,
 ) -> None:
     """List the files recorded, in the order in which they are read."""
-    declared = declaration.load(pipeline)
-    layout = Layout.of(root, declared.name)
+    declared, layout = declaration.opened(pipeline, root)
     log, read = _open(declared, layout, root), _read_up_to(declared, layout)
     shown = [
         {
@@ -53,13 +52,10 @@ def list_files(
         for f in log.files
         if not unread or f.status != "recorded"
     ]
-    if json:
-        print_json({"pipeline": declared.name, "files": shown})
-        return
     table = grid("", "seq:", "path", "bytes:", "modified", "status", "reason")
     for file in shown:
         table.add_row(*cells(*("" if v is None else v for v in file.values())))
-    console().print(table)
+    respond(json, {"pipeline": declared.name, "files": shown}, table)
 
 
 @app.command("skip")
@@ -75,8 +71,7 @@ def skip_file(
     """Never read a file (again) that was rewritten, has vanished or cannot be read."""
     from headgate.jobs.lease import Lease
 
-    declared = declaration.load(pipeline)
-    layout = Layout.of(root, declared.name)
+    declared, layout = declaration.opened(pipeline, root)
     log = _open(declared, layout, root)
     assert declared.source.files is not None
     landing = Storage(declared.source.files.path)
@@ -102,11 +97,12 @@ def skip_file(
         log.mark([skipped], status, reason, datetime.now(UTC))
     finally:
         lease.release()
-    if json:
-        print_json({"pipeline": declared.name, "skipped": sequence, "path": known.path})
-    else:
-        print(f"skipped file {sequence} {known.path}; the ledger lists it")
-        print(command("run", str(declared.file), root))
+    respond(
+        json,
+        {"pipeline": declared.name, "skipped": sequence, "path": known.path},
+        f"skipped file {sequence} {known.path}; the ledger lists it",
+        command("run", str(declared.file), root),
+    )
 
 
 def _open(declared: Pipeline, layout: Layout, root: str) -> FilesLog:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headgate.cli import declaration
-from headgate.cli.life.screen import waiting
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
-from headgate.cli.output import print_json
+from headgate.cli.output import respond
+from headgate.cli.screen import waiting
 from headgate.cli.upkeep.maintenance_screen import show_compacted, show_vacuumed
 from headgate.declaration.errors import Unfit
 from headgate.declaration.quantities import parse_duration
@@ -38,13 +38,10 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would go, and 
 
 def compact(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     """Merge the small files of a pipeline's tables."""
-    declared = declaration.load(pipeline)
+    declared, layout = declaration.opened(pipeline, root)
     with waiting("merging small files"):
-        reports = _maintain(declared, Layout.of(root, declared.name), "compact", timedelta())
-    if json:
-        print_json(_document(declared, reports))
-    else:
-        show_compacted(reports)
+        reports = _maintain(declared, layout, "compact", timedelta())
+    respond(json, _document(declared, reports), lambda: show_compacted(reports))
 
 
 def vacuum(
@@ -55,8 +52,7 @@ def vacuum(
     json: Json = False,
 ) -> None:
     """Remove what nobody needs: files and log entries."""
-    declared = declaration.load(pipeline)
-    layout = Layout.of(root, declared.name)
+    declared, layout = declaration.opened(pipeline, root)
     try:
         kept = parse_duration(keep_for)
     except Unfit as unfit:
@@ -67,10 +63,8 @@ def vacuum(
     else:
         with waiting("looking for what nothing needs"):
             reports = _maintain(declared, layout, "vacuum", kept)
-    if json:
-        print_json(_document(declared, reports) | {"dry_run": dry_run})
-    else:
-        show_vacuumed(reports, dry_run=dry_run)
+    document = _document(declared, reports) | {"dry_run": dry_run}
+    respond(json, document, lambda: show_vacuumed(reports, dry_run=dry_run))
 
 
 def _document(declared: Pipeline, reports: Iterable[Report]) -> dict[str, object]:

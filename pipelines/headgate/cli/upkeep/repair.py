@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli import declaration, exit_codes
+from headgate import exit_codes
+from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
-from headgate.cli.output import print_json
+from headgate.cli.output import respond
 from headgate.cli.rows import shown
 from headgate.commands import rendered
 from headgate.errors import HeadgateError
@@ -42,8 +43,7 @@ def repair(
     """
     from headgate.savepoints.clone import require_whole
 
-    declared = declaration.load(pipeline)
-    layout = Layout.of(root, declared.name)
+    declared, layout = declaration.opened(pipeline, root)
     if not any(layout.storage.folders()):
         raise HeadgateError(
             f"{declared.name} has nothing under {layout.storage.root}",
@@ -57,26 +57,22 @@ def repair(
             remains = bool(plan.refusal) or any(plan.damage())
         else:
             plan, remains = _mended(layout, declared, Path(scratch))
-    if json:
-        print_json(
-            {
-                "pipeline": declared.name,
-                "damaged": any(plan.damage()),
-                "findings": [asdict(finding) for finding in plan.findings],
-                "actions": list(plan.told) if plan.refusal is None else [],
-                "refused": plan.refusal,
-                "mended": not dry_run and not remains,
-            }
-        )
-    else:
-        _show(plan, declared, root, dry_run=dry_run)
+    document = {
+        "pipeline": declared.name,
+        "damaged": any(plan.damage()),
+        "findings": [asdict(finding) for finding in plan.findings],
+        "actions": list(plan.told) if plan.refusal is None else [],
+        "refused": plan.refusal,
+        "mended": not dry_run and not remains,
+    }
+    respond(json, document, lambda: _show(plan, declared, root, dry_run=dry_run))
     if remains:
         raise typer.Exit(exit_codes.LOG_GAP)
 
 
 def _examined(layout: Layout, declared: Pipeline, scratch: Path) -> Plan:
     """``scratch`` has to stay for as long as the plan."""
-    from headgate.cli.life.driving import jars_for
+    from headgate.cli.driving import jars_for
     from headgate.jobs.rereading import what_is_gone
     from headgate.repair.examine import examine
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate.cli import declaration, exit_codes
+from headgate import exit_codes
+from headgate.cli import declaration
 from headgate.cli.options import (
     DEFAULT_ROOT,
     Json,
@@ -18,7 +19,7 @@ from headgate.cli.options import (
     absolute_root,
     command,
 )
-from headgate.cli.output import print_json
+from headgate.cli.output import print_json, respond
 from headgate.cli.upkeep.savepoint_screen import REREAD_ONLY, described, show_list, show_one
 from headgate.commands import NEW_ROOT
 from headgate.errors import HeadgateError
@@ -41,7 +42,7 @@ Reread = Annotated[
 
 
 class LastGoodError(HeadgateError):
-    exit_code: ClassVar[int] = exit_codes.DOES_NOT_BALANCE
+    """Without this savepoint none could be restored."""
 
 
 @app.command("create")
@@ -52,21 +53,18 @@ def create_savepoint(
     json: Json = False,
 ) -> None:
     """Take a savepoint, whether the pipeline runs or not; nothing waits for it."""
-    declared = declaration.load(pipeline)
-    take(declared, Layout.of(root, declared.name), root, note, json=json)
-
-
-def take(declared: Pipeline, layout: Layout, root: str, note: str, *, json: bool) -> None:
     from headgate.savepoints.store import create
 
+    declared, layout = declaration.opened(pipeline, root)
     began = time.monotonic()
     savepoint = create(layout, declared, datetime.now(UTC), note)
     seconds = round(time.monotonic() - began, 3)
-    if json:
-        print_json(described(savepoint) | {"seconds": seconds})
-        return
-    print(f"savepoint {savepoint.id}: batch {savepoint.n:,}, {savepoint.rows:,} rows ({seconds} s)")
-    print(command("savepoint restore", str(declared.file), root, savepoint.id))
+    respond(
+        json,
+        described(savepoint) | {"seconds": seconds},
+        f"savepoint {savepoint.id}: batch {savepoint.n:,}, {savepoint.rows:,} rows ({seconds} s)",
+        command("savepoint restore", str(declared.file), root, savepoint.id),
+    )
 
 
 @app.command("list")
@@ -75,17 +73,13 @@ def list_savepoints(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Jso
     from headgate.savepoints.savepoint import Savepoint
     from headgate.savepoints.store import savepoints
 
-    declared = declaration.load(pipeline)
-    layout = Layout.of(root, declared.name)
+    declared, layout = declaration.opened(pipeline, root)
     found = savepoints(layout)
     apart = _reread_only(declared, layout, *(e for e in found if isinstance(e, Savepoint)))
-    if json:
-        listed = [described(each, reread_only=each.id in apart) for each in found]
-        print_json({"pipeline": declared.name, "savepoints": listed})
-        return
-    show_list(declared, found, apart)
-    if not found:
-        print(command("savepoint create", str(declared.file), root))
+    listed = [described(each, reread_only=each.id in apart) for each in found]
+    create = [] if found else [command("savepoint create", str(declared.file), root)]
+    document = {"pipeline": declared.name, "savepoints": listed}
+    respond(json, document, lambda: show_list(declared, found, apart), *create)
 
 
 @app.command("show")
@@ -95,15 +89,12 @@ def show_savepoint(
     """Show where each table was, and where the source was read up to."""
     from headgate.savepoints.store import find
 
-    declared = declaration.load(pipeline)
-    layout = Layout.of(root, declared.name)
+    declared, layout = declaration.opened(pipeline, root)
     savepoint = find(layout, id_)
     apart = bool(_reread_only(declared, layout, savepoint))
-    if json:
-        tables = {path: vars(saved) for path, saved in savepoint.tables.items()}
-        print_json(described(savepoint, reread_only=apart) | {"tables": tables})
-        return
-    show_one(savepoint, reread_only=apart)
+    tables = {path: vars(saved) for path, saved in savepoint.tables.items()}
+    document = described(savepoint, reread_only=apart) | {"tables": tables}
+    respond(json, document, lambda: show_one(savepoint, reread_only=apart))
 
 
 @app.command("verify")
@@ -120,12 +111,11 @@ def verify_savepoint(
     json: Json = False,
 ) -> None:
     """Say whether a savepoint can be restored, and how. Exit code 5 if it cannot."""
-    from headgate.cli.upkeep.restoring import tell_passed_over
+    from headgate.cli.restoring import tell_passed_over
     from headgate.savepoints.store import find
     from headgate.savepoints.verify import damaged_today, verify
 
-    declared = declaration.load(pipeline)
-    layout = Layout.of(root, declared.name)
+    declared, layout = declaration.opened(pipeline, root)
     savepoint = find(layout, id_)
     gone = tell_passed_over(declared, layout, savepoint)
     found = verify(layout, declared.name, savepoint, read=read, passing=gone)
@@ -175,12 +165,11 @@ def restore_savepoint(
 
     In place bronze stays, and everything built from it catches up at the next run.
     """
-    from headgate.cli.upkeep.restoring import restore_in_place, tell_passed_over
+    from headgate.cli.restoring import restore_in_place, tell_passed_over
     from headgate.savepoints.clone import clone
     from headgate.savepoints.store import find
 
-    declared = declaration.load(pipeline)
-    layout = Layout.of(root, declared.name)
+    declared, layout = declaration.opened(pipeline, root)
     savepoint = find(layout, id_)
     gone = tell_passed_over(declared, layout, savepoint)
     if to is None:
@@ -193,17 +182,13 @@ def restore_savepoint(
         to = absolute_root(to)
         clone(layout, savepoint, Layout.of(to, declared.name), passing=gone)
         done, said = {"root": to}, f"copied {savepoint.id} to {to}"
-    if json:
-        done["passed_over"] = list(gone)
-        print_json({"pipeline": declared.name, "savepoint": savepoint.id, **done})
-        return
-    print(said)
+    done |= {"pipeline": declared.name, "savepoint": savepoint.id, "passed_over": list(gone)}
+    place = str(declared.file), to or root
+    following = [command("run", *place)]
     if savepoint.definition != declared.digest:
-        print(f"its tables were made from another declaration than {declared.file} is now:")
-        print(command("plan", str(declared.file), to or root))
-        print(command("upgrade", str(declared.file), to or root))
-    else:
-        print(command("run", str(declared.file), to or root))
+        other = f"its tables were made from another declaration than {declared.file} is now:"
+        following = [other, command("plan", *place), command("upgrade", *place)]
+    respond(json, done, said, *following)
 
 
 @app.command("delete")
@@ -219,8 +204,7 @@ def delete_savepoint(
     """Forget a savepoint; what only it needed goes with the next vacuum."""
     from headgate.savepoints.store import delete, is_last_good, named
 
-    declared = declaration.load(pipeline)
-    layout = Layout.of(root, declared.name)
+    declared, layout = declaration.opened(pipeline, root)
     found = named(layout, id_)
     if not force and is_last_good(layout, declared, found):
         raise LastGoodError(
@@ -228,14 +212,12 @@ def delete_savepoint(
             remedy="take another one first, or say --force",
         )
     delete(layout, found)
-    if json:
-        print_json({"pipeline": declared.name, "deleted": found.id})
-    else:
-        print(f"deleted savepoint {found.id}")
+    document = {"pipeline": declared.name, "deleted": found.id}
+    respond(json, document, f"deleted savepoint {found.id}")
 
 
 def _reread_only(declared: Pipeline, layout: Layout, *taken: Savepoint) -> frozenset[str]:
-    from headgate.cli.upkeep.restoring import reread_only
+    from headgate.cli.restoring import reread_only
 
     try:
         return reread_only(declared, layout, taken)
@@ -244,7 +226,7 @@ def _reread_only(declared: Pipeline, layout: Layout, *taken: Savepoint) -> froze
 
 
 def _source_problems(layout: Layout, declared: Pipeline, savepoint: Savepoint) -> list[str]:
-    from headgate.cli.upkeep.restoring import require_source_for
+    from headgate.cli.restoring import require_source_for
     from headgate.savepoints.errors import SavepointError
 
     try:

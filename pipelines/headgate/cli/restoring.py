@@ -56,7 +56,7 @@ def tell_passed_over(declared: Pipeline, layout: Layout, savepoint: Savepoint) -
 def require_source_for(declared: Pipeline, layout: Layout, savepoint: Savepoint) -> None:
     """Raises SavepointError if the source no longer holds everything behind a savepoint, with the
     way back that is left."""
-    from headgate.cli.life.driving import jars_for
+    from headgate.cli.driving import jars_for
     from headgate.jobs.rereading import require_source
     from headgate.savepoints.errors import SavepointError
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from headgate.cli import exit_codes
+from headgate import exit_codes
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ ENDING = "ending after the current batch; Ctrl-C again ends at once, and loses n
 ENDED = "ended at once; nothing is lost: the next start goes on from the last commit"
 
 
-class NoJavaError(HeadgateError):
-    exit_code: ClassVar[int] = exit_codes.MACHINE
+class NoJavaError(HeadgateError, code=exit_codes.MACHINE):
+    """There is no Java that Spark runs on."""
 
 
-class NoJarsError(HeadgateError):
-    exit_code: ClassVar[int] = exit_codes.MACHINE
+class NoJarsError(HeadgateError, code=exit_codes.MACHINE):
+    """Jars that the pipeline needs are missing."""
 
 
 def jars_for(pipeline: Pipeline) -> tuple[Path, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 OK = 0
-DOES_NOT_BALANCE = 1
+FAILED = 1
 USAGE = 2
 SOURCE = 3
 TAKEN_OVER = 4
@@ -17,7 +17,7 @@ INTERRUPTED = 130
 
 MEANINGS = {
     OK: "done",
-    DOES_NOT_BALANCE: "the ledger does not balance, or something asked for is not there",
+    FAILED: "the ledger does not balance, or something asked for is not there",
     USAGE: "the command line or the declaration is wrong",
     SOURCE: "the source changed or cannot be read: a person has to decide",
     TAKEN_OVER: "another driver has taken over; nothing is lost",

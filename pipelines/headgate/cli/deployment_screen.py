@@ -1,0 +1,46 @@
+"""What becomes of tables that are there already, for a person and for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headgate.cli.output import console, grid
+from headgate.cli.rows import cells
+
+if TYPE_CHECKING:
+    from headgate.savepoints.deployment import Deployment
+
+COLOUR = {"rebuild": "yellow", "reread": "yellow", "refuse": "red", "new": "green"}
+MEANINGS = {
+    "resume": "resume: every table goes on where it is",
+    "rebuild": "rebuild: the tables below are built anew, from the table above them",
+    "reread": "rebuild all: everything is read again from the source, which still holds it",
+    "refuse": "refuse: bronze cannot be built anew, the source does not hold all that was read",
+}
+
+
+def as_dict(found: Deployment) -> dict[str, Any] | None:
+    if found.verdict == "new":
+        return None
+    return {
+        "verdict": found.verdict,
+        "engine": found.engine,
+        "engine_changed": found.engine_changed,
+        "tables": {
+            p.table: {"verdict": p.verdict, "reasons": list(p.reasons)} for p in found.tables
+        },
+    }
+
+
+def show(found: Deployment, root: str) -> None:
+    out = console()
+    out.print()
+    said = MEANINGS[found.verdict]
+    if found.engine_changed:
+        said = f"{said}; after a savepoint, since {found.engine} wrote them"
+    out.print(f"deployed under {root}: {said}", markup=False, soft_wrap=True)
+    table = grid("", "table", "", "because")
+    for each in found.tables:
+        verdict = f"[{COLOUR.get(each.verdict, 'dim')}]{each.verdict}[/]"
+        table.add_row(*cells(each.table), verdict, *cells("; ".join(each.reasons)))
+    out.print(table)

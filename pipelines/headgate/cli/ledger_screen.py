@@ -1,0 +1,73 @@
+"""What became of every event, for a person and for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headgate.cli.output import grid
+from headgate.cli.rows import cells, shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from headgate.ledger.account import Ledger
+
+MARK = {True: "[green]✓[/]", False: "[red]✗[/]"}
+
+
+def show_ledger(account: Ledger, out: Console) -> None:
+    """The account as tables, one row per table of the pipeline."""
+    out.print(
+        f"[bold]{account.pipeline}[/]  batch {account.n}  read {account.read:,}"
+        f"  duplicate {account.duplicate:,}"
+        + (f" ({account.differing:,} differing)" if account.differing else "")
+        + (f"  generation {account.generation}" if account.generation else "")
+    )
+    silver = grid(
+        "", "silver", "read:", "duplicate:", "quarantined:", "silver:", "filtered:", "lag:"
+    )
+    for s in account.silver:
+        numbers = (s.read, s.duplicate, s.quarantined, s.silver, s.filtered, s.lag)
+        silver.add_row(s.table, *(f"{number:,}" for number in numbers))
+    gold = grid("", "gold", "pairs:", "folded:", "late:", "rows:", "final:", "lag:")
+    for g in account.gold:
+        numbers = (g.pairs, g.folded, g.late, g.rows, g.final, g.lag)
+        gold.add_row(g.table, *(f"{number:,}" for number in numbers))
+    for table in (silver, gold):
+        if table.row_count:
+            out.print(table)
+    if account.corrected:
+        out.print(
+            f"quarantined {account.quarantined:,}, of these {account.corrected:,} corrected later"
+        )
+    if account.gaps:
+        gaps = grid("", "gaps", "offsets", "reason")
+        for gap in account.gaps:
+            gaps.add_row(*cells(f"{gap.topic}/{gap.partition}", gap.offsets, gap.reason))
+        out.print(gaps)
+    for file in account.files or ():
+        said = f"{file.path}: {file.status.replace('_', ' ')}: {file.reason}"
+        out.print(f"file {file.sequence} {shown(said)}", markup=False)
+    for d in account.differences:
+        out.print(f"[red]{d}[/]")
+    says = "every event is accounted for" if account.balanced else "does not balance"
+    out.print(f"{MARK[account.balanced]} {says}")
+
+
+def summary(account: Ledger, batches: int, seconds: float) -> dict[str, Any]:
+    """How ``run --json`` and ``demo --json`` end. Counts are those of the tables since their
+    beginning; ``batches`` and ``seconds`` are those of this run."""
+    return {
+        "pipeline": account.pipeline,
+        "read": account.read,
+        "duplicate": account.duplicate,
+        "quarantined": account.quarantined,
+        "silver": {s.table: s.silver for s in account.silver},
+        "filtered": account.filtered,
+        "gold": {
+            g.table: {"rows": g.rows, "folded": g.folded, "late": g.late} for g in account.gold
+        },
+        "balanced": account.balanced,
+        "batches": batches,
+        "seconds": round(seconds, 3),
+    }

@@ -1,0 +1,207 @@
+"""SQL over all tables of pipelines, by name, without a JVM."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headgate import exit_codes
+from headgate.cli import declaration
+from headgate.cli.options import command
+from headgate.cli.without_pandas import leave_pandas_out
+from headgate.commands import shell_command
+from headgate.errors import HeadgateError
+from headgate.storage.layout import Layout
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from headgate.declaration.model import Pipeline
+
+READING = ("SELECT", "EXPLAIN", "PRAGMA", "MULTI")
+"""Statements that answer; MULTI is what DuckDB makes of a PIVOT. SHOW and DESCRIBE are SELECTs."""
+
+LAYERS = ("bronze", "silver", "gold", "late", "quarantine", "_headgate")
+_NO_TABLES = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_FULL_NAME = re.compile(
+    rf'(?<![\w."])"?(\w+)"?\s*\.\s*'
+    rf'(?:"?(?:{"|".join(LAYERS)})"?\s*\.|"?(?:quarantine|files)"?(?![\w."]))',
+    re.IGNORECASE,
+)
+
+
+class QueryError(HeadgateError, code=exit_codes.USAGE):
+    """The SQL is wrong, or asks for more than reading tables."""
+
+
+class DamagedTableError(HeadgateError, code=exit_codes.LOG_GAP):
+    """A table that is asked cannot be read."""
+
+
+@dataclass(frozen=True)
+class Queried:
+    """A pipeline whose tables are asked; ``word`` is what it was called."""
+
+    word: str
+    pipeline: Pipeline
+    layout: Layout
+
+    @property
+    def root(self) -> str:
+        return self.layout.storage.root.rpartition("/")[0]
+
+
+@dataclass(frozen=True)
+class Named:
+    """A table as queries call it: ``schema.name``, and ``bare`` alone where that is unique."""
+
+    schema: str
+    name: str
+    bare: str | None
+    path: str
+
+
+def tables(pipeline: Pipeline) -> Iterator[Named]:
+    """Every table of a pipeline. A declaration gives no name to two of them."""
+    source = pipeline.source.name
+    yield Named("bronze", source, source, Layout.bronze(source))
+    yield Named("quarantine", source, "quarantine", Layout.quarantine(source))
+    if pipeline.source.files:
+        yield Named("_headgate", "files", "files", Layout.files_log(source))
+    for silver in pipeline.silver:
+        yield Named("silver", silver, silver, Layout.silver(silver))
+    for gold in pipeline.gold:
+        yield Named("gold", gold, gold, Layout.gold(gold))
+        yield Named("late", gold, None, Layout.late(gold))
+
+
+def pipelines_in(sql: str) -> list[str]:
+    """The pipelines that full names of tables begin with, each once. Of ``x.files`` the first part
+    may also be another name for a table: then it is no pipeline's."""
+    found = dict.fromkeys(
+        (match[1].lower(), len(re.findall(r"\.", match[0])) > 1)
+        for match in _FULL_NAME.finditer(_NO_TABLES.sub(" ", sql))
+    )
+    stems = {path.stem for path in declaration.declarations()}
+    return list(
+        dict.fromkeys(
+            name for name, full in found if name not in LAYERS and (full or name in stems)
+        )
+    )
+
+
+def select(pipeline: Pipeline, layout: Layout, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """What :func:`answer` gives, of one pipeline."""
+    queried = Queried(pipeline.name, pipeline, layout)
+    return answer([queried], sql, short=queried)
+
+
+def answer(
+    queried: Sequence[Queried], sql: str, *, short: Queried | None
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Columns and rows of a query, which reads tables of these pipelines and nothing else; of
+    ``short``, also by names without the pipeline's.
+
+    Raises QueryError with what is wrong and the tables that there are.
+    """
+    leave_pandas_out()
+    import duckdb
+
+    # Else a name that is no table could be a variable of this program.
+    connection = duckdb.connect(config={"python_enable_replacements": False})
+    try:
+        _check_reads_only(connection, sql)
+        connection.execute("SET TimeZone = 'UTC'")
+        for each in queried:
+            _open_tables(connection, each, sql, short=each is short)
+        connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+        answered = connection.execute(sql)
+        return [column[0] for column in answered.description or ()], answered.fetchall()
+    except duckdb.PermissionException as error:
+        names = ", ".join(each.pipeline.name for each in queried) or "pipelines"
+        raise QueryError(
+            f"a query reads the tables of {names}, no files and no network:\n{error}",
+            remedy=_tables_are(queried, short),
+        ) from error
+    except duckdb.Error as error:
+        raise QueryError(str(error), remedy=_tables_are(queried, short)) from error
+
+
+def _check_reads_only(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Raises QueryError unless ``sql`` is one statement that answers something."""
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1:
+        said = "several statements" if statements else "no statement"
+        raise QueryError(f"the query holds {said}", remedy="give one, such as SELECT 1")
+    kind = statements[0].type.name
+    if kind not in READING:
+        raise QueryError(
+            f"a query only reads: {kind} is refused, nothing has been changed",
+            remedy="ask with SELECT; to keep an answer, write the output of --json to a file",
+        )
+
+
+def _tables_are(queried: Sequence[Queried], short: Queried | None) -> str:
+    if not queried:
+        return f"name tables as shop.gold.TABLE; pipelines are in: {shell_command('list')}"
+    known: list[str] = []
+    for each in queried:
+        before = "" if each is short else f"{each.pipeline.name}."
+        layers = [t for t in tables(each.pipeline) if t.schema[0] != "_"]
+        known += [f"{before}{t.schema}.{t.name}" for t in layers]
+        known += [f"{before}{name}" for name in ("quarantine", "files")]
+    return f"tables: {', '.join(known)}"
+
+
+def _open_tables(
+    connection: duckdb.DuckDBPyConnection, queried: Queried, sql: str, *, short: bool
+) -> None:
+    """Views of the tables that the query mentions: opening a log takes time, so no others."""
+    words = set(re.findall(r"\w+", sql.lower()))
+    every = bool(words & {"show", "information_schema", "duckdb_views"})
+    name = queried.pipeline.name
+    catalogs = ["memory"] if short else []
+    if not short or name in pipelines_in(sql):
+        connection.execute(f"""ATTACH ':memory:' AS "{name}" """)
+        catalogs.append(name)
+    for table in tables(queried.pipeline):
+        if every or table.name in words or table.bare in words:
+            _open(connection, table, queried, catalogs)
+
+
+def _open(
+    connection: duckdb.DuckDBPyConnection, table: Named, queried: Queried, catalogs: Sequence[str]
+) -> None:
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError, TableNotFoundError
+
+    name, layout = queried.pipeline.name, queried.layout
+    uri = layout.storage.uri(table.path)
+    try:
+        data = DeltaTable(uri).to_pyarrow_dataset()
+    except TableNotFoundError as error:
+        again = command("run", queried.word, queried.root, "--once")
+        raise HeadgateError(
+            f"{name} has no tables under {layout.storage.root}",
+            remedy=f"{again}, or name its folder with --root",
+        ) from error
+    except DeltaError as error:
+        raise DamagedTableError(
+            f"{uri} cannot be read: {str(error).splitlines()[0]}",
+            remedy="see what is damaged and what would mend it: "
+            + command("repair", queried.word, queried.root, "--dry-run"),
+        ) from error
+    held = f"{name}__{table.schema}__{table.name}"
+    connection.register(held, data)
+    for catalog in catalogs:
+        places = [
+            f'"{table.schema}"."{table.name}"',
+            *([f'main."{table.bare}"'] * bool(table.bare)),
+        ]
+        connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{catalog}"."{table.schema}"')
+        for place in places:
+            connection.execute(
+                f'CREATE VIEW "{catalog}".{place} AS SELECT * FROM temp.main."{held}"'
+            )
