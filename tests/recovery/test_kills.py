@@ -38,7 +38,7 @@ IN_SHORT = (
 EVERYWHERE = (
     "fence:3",
     "files.listed",
-    "_headgate.committed:2",
+    "files.committed:2",
     "bronze.staged",
     "bronze.committed:2",
     "quarantine.staged",

@@ -105,7 +105,7 @@ def test_batches_go_on_after_an_optimize_by_another_tool(
     for end in (1, 2, 3):
         engine.absorb(end)
         engine.catch_up()
-        for stage in engine.medallion.gold.values():
+        for stage in engine.medallion.stages.gold.values():
             DeltaTable(stage.gold.storage.uri()).optimize.compact()
         if end == 2:
             engine.start()

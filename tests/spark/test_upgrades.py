@@ -207,7 +207,7 @@ def test_gold_that_shows_states_is_built_anew_without_them(
     """As an earlier version had it: nothing is folded on from there."""
     engine = prepared(tmp_path)
     pipeline, storage = engine.pipeline, engine.layout.storage
-    for name, stage in engine.medallion.gold.items():
+    for name, stage in engine.medallion.stages.gold.items():
         shutil.rmtree(storage.uri(stage.gold.name))
         named = pa.schema(stage.gold.handle.schema().to_arrow())
         made = table_digests(meaning_of(pipeline), gold_layout=1)[f"gold/{name}"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from airflow.sdk import Asset
 
 from headgate.airflow.projects import declared_in, place
-from headgate.storage.layout import Layout
+from headgate.declaration.kinds import GOLD
 from headgate.supervision import hours
 
 
@@ -48,5 +48,5 @@ def _gold_tables(folder: Path, root: str | Path | None) -> Iterator[GoldTable]:
     for declared in declared_in(folder, root):
         layout = declared.stream.layout
         for name in declared.gold:
-            uri = layout.storage.uri(Layout.gold(name))
+            uri = layout.storage.uri(GOLD.path(name))
             yield GoldTable(declared.stream.name, name, uri)

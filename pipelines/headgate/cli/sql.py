@@ -12,7 +12,9 @@ from headgate.cli import declaration
 from headgate.cli.options import command
 from headgate.cli.without_pandas import leave_pandas_out
 from headgate.commands import shell_command
+from headgate.declaration.kinds import FILES, LATE, QUARANTINE, RECORDS
 from headgate.errors import HeadgateError
+from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
@@ -65,16 +67,12 @@ class Named:
 
 def tables(pipeline: Pipeline) -> Iterator[Named]:
     """Every table of a pipeline. A declaration gives no name to two of them."""
-    source = pipeline.source.name
-    yield Named("bronze", source, source, Layout.bronze(source))
-    yield Named("quarantine", source, "quarantine", Layout.quarantine(source))
-    if pipeline.source.files:
-        yield Named("_headgate", "files", "files", Layout.files_log(source))
-    for silver in pipeline.silver:
-        yield Named("silver", silver, silver, Layout.silver(silver))
-    for gold in pipeline.gold:
-        yield Named("gold", gold, gold, Layout.gold(gold))
-        yield Named("late", gold, None, Layout.late(gold))
+    for node in graph_of(pipeline):
+        if node.kind == FILES:
+            yield Named("_headgate", "files", "files", node.path)
+        elif node.kind in RECORDS:
+            bare = {QUARANTINE: "quarantine", LATE: None}.get(node.kind, node.name)
+            yield Named(node.kind.name, node.name, bare, node.path)
 
 
 def pipelines_in(sql: str) -> list[str]:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from headgate.declaration.expressions.tokens import canonical
+from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, SILVER
 from headgate.declaration.model import (
     Derived,
     FilesSource,
@@ -82,15 +83,15 @@ def table_digests(meant: Meaning, gold_layout: int = GOLD_LAYOUT) -> dict[str, s
     common = {"version": meant["version"], "pipeline": meant["pipeline"]}
     digests: dict[str, str] = {}
     for name, source in meant["sources"].items():
-        digests[f"bronze/{name}"] = digest({**common, "source": source})
-        digests[f"quarantine/{name}"] = digests[f"bronze/{name}"]
+        digests[BRONZE.path(name)] = digest({**common, "source": source})
+        digests[QUARANTINE.path(name)] = digests[BRONZE.path(name)]
     for name, table in meant["silver"].items():
-        above = digests[f"bronze/{table['source']}"]
-        digests[f"silver/{name}"] = digest({"above": above, "silver": table})
+        above = digests[BRONZE.path(table["source"])]
+        digests[SILVER.path(name)] = digest({"above": above, "silver": table})
     for name, table in meant["gold"].items():
-        above = digests[f"silver/{table['silver']}"]
-        digests[f"gold/{name}"] = digest({"above": above, "gold": table, **layout})
-        digests[f"late/{name}"] = digests[f"gold/{name}"]
+        above = digests[SILVER.path(table["silver"])]
+        digests[GOLD.path(name)] = digest({"above": above, "gold": table, **layout})
+        digests[LATE.path(name)] = digests[GOLD.path(name)]
     return digests
 
 

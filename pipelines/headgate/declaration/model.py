@@ -264,9 +264,3 @@ class Pipeline:
     def source(self) -> Source:
         """The one source (several are refused today)."""
         return next(iter(self.sources.values()))
-
-    def silver_of(self, source: str) -> tuple[SilverTable, ...]:
-        return tuple(t for t in self.silver.values() if t.source == source)
-
-    def gold_of(self, silver: str) -> tuple[GoldTable, ...]:
-        return tuple(t for t in self.gold.values() if t.silver == silver)

@@ -11,6 +11,7 @@ from headgate.declaration.kafka.plan import (
     publication_lines,
     source_lines,
 )
+from headgate.declaration.kinds import BRONZE, GOLD, LATE, SILVER
 from headgate.declaration.model import (
     Derived,
     FilesSource,
@@ -126,7 +127,7 @@ def _files(files: FilesSource) -> dict[str, Any]:
 
 def _bronze(source: str) -> dict[str, Any]:
     holds = "every record as it was read, its position, event time, clock and duplicates' mark"
-    return {"table": f"bronze/{source}", "holds": holds}
+    return {"table": BRONZE.path(source), "holds": holds}
 
 
 def _reasons(source: Source) -> list[str]:
@@ -146,7 +147,7 @@ def _silver(table: SilverTable, source: Source) -> dict[str, Any]:
     rescued = {RESCUED: "string"} if source.record.unknown_fields == "rescue" else {}
     declared = {column.name: column.type for column in table.schema}
     return {
-        "table": f"silver/{table.name}",
+        "table": SILVER.path(table.name),
         "from": table.source,
         "columns": _expressions(table.columns),
         "drop": list(table.drop),
@@ -159,7 +160,7 @@ def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
     named: tuple[Derived | Measure, ...] = (*table.by, *table.measures, *table.columns)
     silver = {column.name: column.type for column in pipeline.silver[table.silver].schema}
     return {
-        "table": f"gold/{table.name}",
+        "table": GOLD.path(table.name),
         "from": table.silver,
         "window": _window(table.window),
         "where": table.where,
@@ -170,7 +171,7 @@ def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
         "salt": table.salt,
         "schema": WINDOW_COLUMNS | {item.name: item.type for item in named} | STATUS_COLUMNS,
         "late": {
-            "table": f"late/{table.name}",
+            "table": LATE.path(table.name),
             "schema": silver | SILVER_COLUMNS | LATE_COLUMNS,
         },
     }

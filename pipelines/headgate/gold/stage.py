@@ -11,11 +11,11 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from headgate.declaration.kinds import GOLD, LATE, SILVER
 from headgate.declaration.model import GoldTable
 from headgate.gold.folding import Folding, moment
 from headgate.gold.schema import gold_type, late_type, state_field
 from headgate.gold.windows import Windowing
-from headgate.storage.layout import Layout
 from headgate.tables.catching_up import files_of, steps
 from headgate.tables.data_file import DataFile
 from headgate.tables.frames import Rows, arrow_schema, micros, row_type
@@ -37,9 +37,9 @@ class GoldStage:
         self._windowing = Windowing(declared)
         self._folding = Folding(declared)
         self._counts = _counted()
-        self.silver = table(Layout.silver(declared.silver)).reader()
-        self.late = table(Layout.late(declared.name))
-        self.gold = table(Layout.gold(declared.name))
+        self.silver = table(SILVER.path(declared.silver)).reader()
+        self.late = table(LATE.path(declared.name))
+        self.gold = table(GOLD.path(declared.name))
         self._silver_rows = Rows(spark, self.silver)
         self._gold_rows = Rows(spark, self.gold, state_field(declared))
 

@@ -8,8 +8,9 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 
 from headgate.bronze.stage import BronzeStage
+from headgate.declaration.kinds import BRONZE, GOLD, SILVER
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
-from headgate.gold.stage import GoldStage
+from headgate.graph.graph import graph_of
 from headgate.jobs.errors import DefinitionChangedError
 from headgate.jobs.stages import Stages
 from headgate.publish.stage import PublishStage
@@ -17,7 +18,6 @@ from headgate.savepoints import rebuilds
 from headgate.savepoints.declarations import all_kept
 from headgate.savepoints.rebuilds import Rebuild
 from headgate.savepoints.resets import Resets
-from headgate.silver.stage import SilverStage
 from headgate.sources.files.log import FILES_LOG, FilesLog
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
@@ -42,23 +42,21 @@ class Medallion:
         self.layers = tuple(layers)
         self.files_log = FilesLog(storage, name, source.name) if source.files else None
         self._living = {p: Table(storage, p, pipeline=name) for p in pipeline.definitions}
-        self.bronze = BronzeStage(spark, self.table(Layout.bronze(source.name)), source)
+        self.bronze = BronzeStage(spark, self.table(BRONZE.path(source.name)), source)
         self._declared = self._stages(self.table, pipeline.silver.values(), pipeline.gold.values())
-        self._fed = self._declared
+        self.stages = self._declared
         self._rebuilt: Stages | None = None
         self.rebuild: Rebuild | None = None
         self._rebuilt_tables: dict[str, Table] = {}
         published = (PublishStage(spark, storage, pipeline, p) for p in pipeline.publish.values())
         self.publications = tuple(stage for stage in published if stage.layer in layers)
-        self.resets = Resets(self.table(Layout.bronze(source.name)))
-
-    @property
-    def silver(self) -> SilverStage:
-        return self._fed.silver
-
-    @property
-    def gold(self) -> dict[str, GoldStage]:
-        return dict(self._fed.gold)
+        self.resets = Resets(self.table(BRONZE.path(source.name)))
+        own = [*self._living.values(), *(stage.table for stage in self.publications)]
+        if self.files_log is not None:
+            own.append(self.files_log.table)
+        by_path = {table.name: table for table in own}
+        written = graph_of(pipeline).written_by(layers)
+        self._written = {node.path: by_path[node.path] for node in written}
 
     def table(self, path: str) -> Table:
         """The living table: what readers see."""
@@ -128,14 +126,15 @@ class Medallion:
                 time_column=shape.time_column,
                 generation=rebuild.generation,
             )
-            if path in self._paths():
+            if path in self._written:
                 table.fence(epoch)
                 table.require_intact()
             self._rebuilt_tables[path] = table
         self.rebuild = rebuild
-        self._fed = self._as_made(rebuild)
-        silver = (t for t in self.pipeline.silver.values() if self._is_rebuilt(t))
-        gold = (t for t in self.pipeline.gold.values() if self._is_rebuilt(t))
+        self.stages = self._as_made(rebuild)
+        declared, built = self.pipeline, self._rebuilt_tables
+        silver = (t for name, t in declared.silver.items() if SILVER.path(name) in built)
+        gold = (t for name, t in declared.gold.items() if GOLD.path(name) in built)
         self._rebuilt = self._stages(self._newest, silver, gold)
         if (bronze := self._rebuilt_tables.get(self.resets.bronze.name)) is not None:
             self.bronze.write_to(bronze)
@@ -150,10 +149,6 @@ class Medallion:
 
     def _newest(self, path: str) -> Table:
         return self._rebuilt_tables.get(path) or self.table(path)
-
-    def _is_rebuilt(self, table: SilverTable | GoldTable) -> bool:
-        of = Layout.silver if isinstance(table, SilverTable) else Layout.gold
-        return of(table.name) in self._rebuilt_tables
 
     def _as_made(self, rebuild: Rebuild) -> Stages:
         """The stages that go on feeding the living tables: each as it was declared when it was
@@ -180,43 +175,26 @@ class Medallion:
             name: before.silver[name]
             for before in pipelines
             for name in self.pipeline.silver
-            if is_as_made(before, Layout.silver(name))
+            if is_as_made(before, SILVER.path(name))
         }
         # The table above has to be as declared, too: a new table may need what it has not.
         gold = {
             name: before.gold[name]
             for before in pipelines
             for name in self.pipeline.gold
-            if is_as_made(before, Layout.gold(name))
-            and is_as_made(before, Layout.silver(before.gold[name].silver))
+            if is_as_made(before, GOLD.path(name))
+            and is_as_made(before, SILVER.path(before.gold[name].silver))
         }
         return self._stages(self.table, silver.values(), gold.values())
 
     def owned(self) -> tuple[Table, ...]:
-        """The living tables that this job writes."""
-        logs = (
-            () if self.files_log is None or "bronze" not in self.layers else (self.files_log.table,)
-        )
-        positions = (publication.table for publication in self.publications)
-        return (*logs, *map(self.table, self._paths()), *positions)
-
-    def _paths(self) -> tuple[str, ...]:
-        """Those of the tables that this job writes, side tables first."""
-        source = self.pipeline.source.name
-        by_layer = {
-            "bronze": (Layout.bronze(source),),
-            "silver": (Layout.quarantine(source), *map(Layout.silver, self.pipeline.silver)),
-            "gold": tuple(
-                of(name) for name in self.pipeline.gold for of in (Layout.late, Layout.gold)
-            ),
-        }
-        return tuple(path for layer in self.layers for path in by_layer[layer])
+        """The living tables that this job writes, side tables before the tables that count them."""
+        return tuple(self._written.values())
 
     def upstream(self) -> tuple[Table, ...]:
         """Readers of their own for the tables from which this job's layers are fed."""
-        if "silver" in self.layers:
-            return (self.resets.bronze.reader(),)
-        return tuple(gold.silver.reader() for gold in self._declared.gold.values())
+        followed = graph_of(self.pipeline).read_by(self.layers)
+        return tuple(self.table(node.path).reader() for node in followed)
 
     def catch_up(self, now: datetime, *, beside: bool = False) -> bool:
         """Bring the silver and gold tables of this job to where the table above them is, carry out
@@ -232,7 +210,7 @@ class Medallion:
         if self.rebuild is not None and self._is_published():
             self._end_rebuild()
         try:
-            level = self._fed.catch_up(self.layers, now, _most(beside), self.resets.awaits)
+            level = self.stages.catch_up(self.layers, now, _most(beside), self.resets.awaits)
             if self._rebuilt is None:
                 return level
             self._rebuilt.catch_up(self.layers, now, _most(beside), self.resets.awaits)
@@ -262,7 +240,7 @@ class Medallion:
         """From here on the living tables are what is declared."""
         self.bronze.write_to(self.resets.bronze)
         self.rebuild, self._rebuilt, self._rebuilt_tables = None, None, {}
-        self._fed = self._declared
+        self.stages = self._declared
 
 
 def _most(beside: bool) -> int | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 
+from headgate.declaration.kinds import BRONZE, kind_of
 from headgate.jobs.anew import Anew
 from headgate.jobs.errors import DefinitionChangedError
 from headgate.jobs.medallion import Medallion
@@ -29,7 +30,7 @@ def open_tables(
     LogGapError, DamagedFileError.
     """
     states = states_of(layout, medallion.pipeline)
-    if medallion.bronze.table.name not in states and any(p.startswith("bronze/") for p in states):
+    if medallion.bronze.table.name not in states and any(kind_of(p) == BRONZE for p in states):
         raise DefinitionChangedError(medallion.pipeline, medallion.bronze.table.name)
     require_agreement(medallion.pipeline, states, _awaits(medallion, states))
     _look_back(medallion, layout, now)

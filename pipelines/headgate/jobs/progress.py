@@ -11,8 +11,10 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
+from headgate.graph.graph import graph_of
 from headgate.jobs.medallion import Medallion
 from headgate.storage.backlog import Backlog
 from headgate.storage.documents import read_document, write_document
@@ -79,9 +81,15 @@ class Progress:
         progress = Progress(pipeline.name, job, epoch, datetime.now(UTC), layout, **more)
         progress.updated = _level_before(layout, job) or progress.since
         progress._take(medallion)
-        progress._read = progress.totals["bronze"].get("read", 0)
+        progress._read = progress.read
         progress._write()
         return progress
+
+    @property
+    def read(self) -> int:
+        """How many records bronze has read."""
+        bronze = (total for path, total in self.totals.items() if kind_of(path) == BRONZE)
+        return sum(total.get("read", 0) for total in bronze)
 
     def reached(self, backlog: Backlog) -> None:
         """The source has answered, and the first batch can be planned."""
@@ -93,7 +101,7 @@ class Progress:
         """Take the tables' states in after a batch."""
         with self._lock:
             self._take(medallion)
-            read, now = self.totals["bronze"].get("read", 0), self.clock()
+            read, now = self.read, self.clock()
             self.batches += 1
             self.rows, self._read = read - self._read, read
             self.seconds = (now - self._worked).total_seconds()
@@ -149,11 +157,10 @@ class Progress:
         bronze = medallion.bronze.table.refresh()
         self.n = bronze.n
         self.closing = None if bronze.closing is None else time_of(bronze.closing)
-        self.totals = {"bronze": dict(bronze.total)}
-        declared = medallion.pipeline
-        for path in (*map(Layout.silver, declared.silver), *map(Layout.gold, declared.gold)):
-            self.totals[path] = dict(medallion.table(path).refresh().total)
-        states = (medallion.table(Layout.gold(name)).state for name in declared.gold)
+        graph = graph_of(medallion.pipeline)
+        told = graph.of(BRONZE, SILVER, GOLD)
+        self.totals = {n.path: dict(medallion.table(n.path).refresh().total) for n in told}
+        states = (medallion.table(node.path).state for node in graph.of(GOLD))
         changes = [state.changed_at for state in states if state.changed_at is not None]
         self.changed = time_of(max(changes)) if changes else None
 
@@ -163,7 +170,7 @@ class Progress:
         if self.paused or self.trouble:
             self.samples = ()
         elif self.backlog is not None and self.backlog.unit == "records":
-            read = self.totals["bronze"].get("read", 0)
+            read = self.read
             self.samples = taken(self.samples, Sample(now, self.backlog.count, read))
 
     def _write(self) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
+from headgate.graph.graph import graph_of
 from headgate.jobs.medallion import Medallion
 from headgate.savepoints import rebuilds
 from headgate.savepoints.rebuilds import FOLDER, Rebuild
@@ -31,7 +31,7 @@ def rebuild(
     under_way = rebuilds.continued(layout, pipeline, generation)
     if set(medallion.layers) == set(LAYERS):
         asked = {*tables, *(before.still_declared(pipeline) if before else ())}
-        wanted = with_those_below(pipeline, asked)
+        wanted = graph_of(pipeline).rebuilt_with(asked)
         if not under_way or not wanted <= under_way.tables.keys():
             under_way = _recorded(medallion, layout, wanted, epoch, now, why)
     if "bronze" in medallion.layers and not _is_open(medallion):
@@ -71,17 +71,3 @@ def _recorded(
 def _is_open(medallion: Medallion) -> bool:
     """Whether a table of another job has still to take its rebuild over."""
     return any(map(medallion.resets.awaits, map(medallion.table, medallion.pipeline.definitions)))
-
-
-def with_those_below(pipeline: Pipeline, tables: Iterable[str]) -> frozenset[str]:
-    """Tables with all that is built on them: a late table goes with its gold table, quarantine
-    with bronze."""
-    wanted = set(tables)
-    for source in pipeline.sources:
-        if Layout.bronze(source) in wanted:
-            wanted.add(Layout.quarantine(source))
-            wanted |= {Layout.silver(table.name) for table in pipeline.silver_of(source)}
-    for name in pipeline.silver:
-        if Layout.silver(name) in wanted:
-            wanted |= {Layout.gold(table.name) for table in pipeline.gold_of(name)}
-    return frozenset(wanted | {Layout.late(n) for n in pipeline.gold if Layout.gold(n) in wanted})

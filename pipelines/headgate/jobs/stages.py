@@ -7,12 +7,12 @@ from datetime import datetime
 
 from pyspark.sql import SparkSession
 
+from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.failpoints import failpoint
 from headgate.gold.closing import close_windows
 from headgate.gold.stage import GoldStage
 from headgate.silver.stage import SilverStage
-from headgate.storage.layout import Layout
 from headgate.tables.table import Table, TableOf
 
 
@@ -27,7 +27,7 @@ class Stages:
         silver: Iterable[SilverTable],
         gold: Iterable[GoldTable],
     ) -> None:
-        self.bronze = table(Layout.bronze(source.name)).reader()
+        self.bronze = table(BRONZE.path(source.name)).reader()
         self.silver = SilverStage(spark, table, source, tuple(silver))
         self.gold: Mapping[str, GoldStage] = {g.name: GoldStage(spark, table, g) for g in gold}
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow.parquet as pq
 
+from headgate.declaration.kinds import FILES
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.ledger.account import (
     Difference,
@@ -143,7 +144,7 @@ def _final_rows(position: Standing) -> int:
 
 
 def _unread_files(layout: Layout, pipeline: Pipeline) -> Iterator[UnreadFile]:
-    log = Table(layout.storage, Layout.files_log(pipeline.source.name), pipeline=pipeline.name)
+    log = Table(layout.storage, FILES.path(pipeline.source.name), pipeline=pipeline.name)
     log.refresh()
     events: list[dict[str, object]] = []
     for file in live_files(log.handle):

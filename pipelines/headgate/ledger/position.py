@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headgate.commands import SEE_DAMAGE, pipeline_command
+from headgate.declaration.kinds import GOLD, LATE, QUARANTINE, SILVER
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
@@ -36,10 +37,10 @@ def newest(layout: Layout, pipeline: Pipeline) -> Positions:
             )
     return Positions(
         found.bronze,
-        found.tables[Layout.quarantine(pipeline.source.name)],
-        {name: found.tables[Layout.silver(name)] for name in pipeline.silver},
-        {name: found.tables[Layout.gold(name)] for name in pipeline.gold},
-        {name: found.tables[Layout.late(name)] for name in pipeline.gold},
+        found.tables[QUARANTINE.path(pipeline.source.name)],
+        {name: found.tables[SILVER.path(name)] for name in pipeline.silver},
+        {name: found.tables[GOLD.path(name)] for name in pipeline.gold},
+        {name: found.tables[LATE.path(name)] for name in pipeline.gold},
     )
 
 

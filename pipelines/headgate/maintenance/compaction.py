@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
+from headgate.declaration.kinds import GOLD, kind_of
 from headgate.tables.data_file import DataFile
 
 
@@ -31,8 +32,9 @@ def eligible(
     """The files that nobody will read by their names: of gold those of final rows, of every other
     table those of batches up to ``upto``, which all tables have absorbed. ``table`` is a path such
     as ``silver/orders``."""
+    is_gold = kind_of(table) == GOLD
     for file in live:
-        done = file.is_ours and (file.is_final if table.startswith("gold/") else file.n <= upto)
+        done = file.is_ours and (file.is_final if is_gold else file.n <= upto)
         if done and file.path not in unpublished:
             yield file
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from deltalake import DeltaTable
 
+from headgate.declaration.kinds import BRONZE, LATE, QUARANTINE, SILVER, kind_of
 from headgate.maintenance.positions import Batches, Past
 from headgate.maintenance.retention import LogReason, Needs
 from headgate.maintenance.surroundings import Surroundings
@@ -18,8 +19,8 @@ from headgate.tables.log_folder import LogFolder
 from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 
-_READ_BY_STAGES = ("bronze/", "silver/")
-_COMPARED = ("bronze/", "silver/", "quarantine/", "late/")
+_READ_BY_STAGES = (BRONZE, SILVER)
+_COMPARED = (BRONZE, SILVER, QUARANTINE, LATE)
 
 Saved = tuple[SavedTable, int]
 """A table in a savepoint, and the batch that all tables had absorbed there."""
@@ -85,13 +86,13 @@ def _versions(
 ) -> Iterator[tuple[LogReason, int]]:
     version = table.handle.version()
     yield "position", _position(past, version)
-    if table.name.startswith(_COMPARED):
+    if kind_of(table.name) in _COMPARED:
         yield "batches", past.reaching(version, around.n).version
     if published := around.published.get(table.name):
         yield "unpublished", min(published)
     if oldest := [_needed_by(table, past, each) for each in saved]:
         yield "savepoints", min(oldest)
-    if table.name.startswith("bronze/") and around.is_open:
+    if kind_of(table.name) == BRONZE and around.is_open:
         yield "reset", past.state(version).reset_commit
 
 
@@ -103,7 +104,7 @@ def _position(past: Past, version: int) -> int:
 
 def _needed_by(table: Table, past: Past, each: Saved) -> int:
     position = _position(past, each[0].version)
-    if not table.name.startswith(_COMPARED):
+    if kind_of(table.name) not in _COMPARED:
         return position
     places = _read_after(table, each)
     return min(position, *(past.reaching(version, n).version for version, n in places))
@@ -113,7 +114,7 @@ def _batches(
     table: Table, past: Past, around: Surroundings, saved: Iterable[Saved]
 ) -> Iterator[Batches]:
     """What stages read by name: from where they are, and from where a savepoint takes them."""
-    if not table.name.startswith(_READ_BY_STAGES):
+    if kind_of(table.name) not in _READ_BY_STAGES:
         return
     places = {(table.handle.version(), around.n)}
     for each in saved:
@@ -128,7 +129,7 @@ def _read_after(table: Table, each: Saved) -> set[tuple[int, int]]:
     may go back with them, or stay as it is."""
     saved, n = each
     places = {(saved.version, n)}
-    if table.name.startswith("bronze/"):
+    if kind_of(table.name) == BRONZE:
         places.add((table.handle.version(), n))
     return places
 
@@ -136,7 +137,7 @@ def _read_after(table: Table, each: Saved) -> set[tuple[int, int]]:
 def _compared(table: Table, past: Past, log: LogFolder, around: Surroundings) -> frozenset[str]:
     """What was live where the tables stood that lag behind this one."""
     at = past.reaching(table.handle.version(), around.n)
-    if not table.name.startswith(_COMPARED) or at.state.n >= table.state.n:
+    if kind_of(table.name) not in _COMPARED or at.state.n >= table.state.n:
         return frozenset()
     return _live_at(table, max(at.version, log.readable_from))
 

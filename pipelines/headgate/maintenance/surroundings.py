@@ -8,15 +8,16 @@ from functools import partial
 from typing import ClassVar
 
 from headgate.commands import pipeline_command
+from headgate.declaration.kinds import PUBLICATION, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
+from headgate.graph.graph import graph_of
 from headgate.savepoints.errors import ResetOpenError
 from headgate.savepoints.rebuilds import begun, files_of
 from headgate.savepoints.resets import awaiting, why
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import Unreadable, savepoints
 from headgate.storage.layout import Layout
-from headgate.tables.agreement import published_from
 from headgate.tables.cut import Cut, cut
 
 
@@ -44,7 +45,7 @@ class Surroundings:
 
     def saved_n(self, savepoint: Savepoint) -> int:
         """The batch that every declared silver and gold table had absorbed in a savepoint."""
-        dense = (p for p in self.cut.declared if p.startswith(("silver/", "gold/")))
+        dense = (p for p in self.cut.declared if kind_of(p).is_dense)
         saved = (savepoint.tables[p].n for p in dense if p in savepoint.tables)
         return min((savepoint.bronze.n, *saved))
 
@@ -87,9 +88,9 @@ def all_savepoints(layout: Layout) -> tuple[Savepoint, ...]:
 def _published(found: Cut, pipeline: Pipeline) -> Iterator[tuple[str, tuple[int, ...]]]:
     """One that was declared and never ran begins with the table's first commit."""
     by_table: dict[str, tuple[int, ...]] = {}
-    for publication in pipeline.publish.values():
-        path = published_from(publication)
-        at = found.tables.get(Layout.published(publication.name))
+    for node in graph_of(pipeline).of(PUBLICATION):
+        at = found.tables.get(node.path)
         version = int(at.state.offsets.get("version", 0)) if at else 0
-        by_table[path] = (*by_table.get(path, ()), version)
+        for path in node.upstream:
+            by_table[path] = (*by_table.get(path, ()), version)
     yield from by_table.items()

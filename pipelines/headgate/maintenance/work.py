@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from headgate.declaration.kinds import (
+    BRONZE,
+    RECORDS,
+    SILVER,
+    kind_of,
+)
 from headgate.declaration.model import Pipeline
 from headgate.maintenance.compaction import LIMITS, Limits, eligible, groups
 from headgate.maintenance.needs import unpublished
@@ -14,8 +20,7 @@ from headgate.maintenance.report import Amount, Compacted, Vacuumed
 from headgate.maintenance.rewriting import merge, replace_files
 from headgate.maintenance.surroundings import Surroundings, all_savepoints, look_around
 from headgate.maintenance.vacuum import list_files, plan, remove
-from headgate.storage.layout import CONTROL, Layout
-from headgate.storage.ownership import LAYERS
+from headgate.storage.layout import Layout
 from headgate.tables.history import with_footers
 from headgate.tables.live_files import live_files
 from headgate.tables.log_folder import log_folder
@@ -25,21 +30,6 @@ Turn = Callable[[], AbstractContextManager[None]]
 """The turn of whoever writes the tables: no batch of theirs runs meanwhile."""
 
 Clock = Callable[[], datetime]
-
-
-def paths_of(pipeline: Pipeline, layers: Sequence[str] = LAYERS) -> tuple[str, ...]:
-    """The tables that a job of some layers writes."""
-    paths: dict[str, list[str]] = {layer: [] for layer in LAYERS}
-    for source in pipeline.sources:
-        paths["bronze"] += [Layout.files_log(source), Layout.bronze(source)]
-        paths["silver"] += [Layout.quarantine(source)]
-    paths["silver"] += map(Layout.silver, pipeline.silver)
-    for name in pipeline.gold:
-        paths["gold"] += [Layout.late(name), Layout.gold(name)]
-    for publication in pipeline.publish.values():
-        layer = "silver" if publication.layer == "quarantine" else "gold"
-        paths[layer].append(Layout.published(publication.name))
-    return tuple(path for layer in layers for path in paths[layer])
 
 
 def compact(
@@ -93,9 +83,9 @@ def _compact(
     state = view.refresh()
     live = live_files(view.handle)
     # A files log counts landing files, and nobody follows its commits.
-    upto = state.n if table.name.startswith(CONTROL) else around.n
+    upto = around.n if kind_of(table.name) in RECORDS else state.n
     waiting = unpublished(view, log_folder(view.storage), around)
-    cuts = around.closings if table.name.startswith(("bronze/", "silver/")) else ()
+    cuts = around.closings if kind_of(table.name) in (BRONZE, SILVER) else ()
     found = groups(eligible(table.name, live, upto, waiting), cuts, limits)
     every = (file for group in found for file in group)
     described = {f.path: f for f in with_footers(view, view.handle.version(), every)}

@@ -11,13 +11,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headgate import exit_codes
+from headgate.declaration.kinds import PUBLICATION
 from headgate.declaration.model import Pipeline, Publication
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
+from headgate.graph.graph import graph_of
 from headgate.publish.changes import changes
 from headgate.publish.messages import BATCH, of_gold, of_late, of_quarantine
 from headgate.storage.files import Storage
-from headgate.storage.layout import Layout
 from headgate.tables.catching_up import grouped
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.frames import Rows, row_type
@@ -25,7 +26,6 @@ from headgate.tables.log import Commit
 from headgate.tables.projection import Projection
 from headgate.tables.table import Table
 
-_PATH = {"gold": Layout.gold, "late": Layout.late, "quarantine": Layout.quarantine}
 ROWS_PER_STEP = 100_000
 """Commits are published together up to this many rows, so a long backlog takes few steps."""
 LOOKED_AT_MOST = 1000
@@ -54,13 +54,10 @@ class PublishStage:
         self._spark = spark
         self._pipeline = pipeline
         self.publication = publication
-        self.layer = "silver" if publication.layer == "quarantine" else "gold"
-        self.source = Table(
-            storage,
-            _PATH[publication.layer](publication.table),
-            pipeline=pipeline.name,
-        )
-        self.table = Table(storage, Layout.published(publication.name), pipeline=pipeline.name)
+        node = graph_of(pipeline)[PUBLICATION.path(publication.name)]
+        self.layer = node.layer
+        self.source = Table(storage, node.upstream[0], pipeline=pipeline.name)
+        self.table = Table(storage, node.path, pipeline=pipeline.name)
         self._rows = Rows(spark, self.source)
         self._messages: tuple[str, Projection] | None = None
         self._looked = 0

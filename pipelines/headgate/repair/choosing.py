@@ -6,12 +6,13 @@ silver, which has quarantine's rows counted; gold, which goes together with its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from headgate.declaration.kinds import BRONZE, GOLD, QUARANTINE, SILVER
 from headgate.declaration.model import Pipeline
+from headgate.graph.graph import Graph, Node, graph_of
 from headgate.repair.past import Moment, Past
-from headgate.storage.layout import Layout
 from headgate.tables.agreement import covers
 from headgate.tables.state import State
 
@@ -59,33 +60,32 @@ class Bounds:
 def choose(pipeline: Pipeline, views: Mapping[str, View], bounds: Bounds) -> Picks:
     """What each table of a pipeline is given back, by its path. Tightens ``bounds`` as far as it
     takes for every table to go on from the one above it."""
+    graph = graph_of(pipeline)
     while True:
-        picks = _Chooser(pipeline, views, bounds).picks()
-        if not _tighten(bounds, pipeline, views, picks):
+        picks = _Chooser(graph, views, bounds).picks()
+        if not _tighten(bounds, graph, views, picks):
             return picks
 
 
 class _Chooser:
-    def __init__(self, pipeline: Pipeline, views: Mapping[str, View], bounds: Bounds) -> None:
-        self._pipeline = pipeline
+    def __init__(self, graph: Graph, views: Mapping[str, View], bounds: Bounds) -> None:
+        self._graph = graph
         self._views = views
         self._bounds = bounds
 
     def picks(self) -> Picks:
-        source = self._pipeline.source.name
-        bronze = self._newest(Layout.bronze(source))
-        aside = self._newest(Layout.quarantine(source), bronze.n)
-        picks = {Layout.bronze(source): bronze, Layout.quarantine(source): aside}
-        for table in self._pipeline.silver_of(source):
-            path = Layout.silver(table.name)
-            silver = self._newest(path, bronze.n, counts=("quarantined", aside))
-            picks[path] = silver
-            for gold in self._pipeline.gold_of(table.name):
-                picks |= self._gold(gold.name, silver, bronze)
+        picks: Picks = {}
+        for node in self._graph.of(BRONZE, QUARANTINE, SILVER):
+            upto = min((picks[path].n for path in node.upstream), default=None)
+            counts = [(key, picks[side]) for key, side in node.sides.items()]
+            picks[node.path] = self._newest(node.path, upto, counts=counts)
+        for node in self._graph.of(GOLD):
+            silver, bronze = node.upstream[0], self._graph.source_of(node.path).path
+            picks |= self._gold(node, picks[silver], picks[bronze])
         return picks
 
-    def _gold(self, name: str, silver: Pick, bronze: Pick) -> Picks:
-        gold, late = Layout.gold(name), Layout.late(name)
+    def _gold(self, node: Node, silver: Pick, bronze: Pick) -> Picks:
+        gold, late = node.path, node.sides["late"]
         folded = self._newest(gold, silver.n, operation=bronze.operation)
         aside = self._newest(late, silver.n)
         known = covers(aside.n, aside.total("late"), folded.n, folded.total("late"))
@@ -103,7 +103,7 @@ class _Chooser:
         path: str,
         upto: int | None = None,
         *,
-        counts: tuple[str, Pick] | None = None,
+        counts: Sequence[tuple[str, Pick]] = (),
         operation: int | None = None,
     ) -> Pick:
         view = self._views[path]
@@ -115,7 +115,7 @@ class _Chooser:
                 (upto is None or state.n <= upto)
                 and state.n < self._bounds.batches.get(path, state.n + 1)
                 and (operation is None or state.operation <= operation)
-                and (counts is None or _counted(state, *counts))
+                and all(_counted(state, *each) for each in counts)
             )
 
         below = self._bounds.versions.get(path)
@@ -127,12 +127,10 @@ def _counted(state: State, key: str, side: Pick) -> bool:
     return covers(side.n, side.total(key), state.n, int(state.total.get(key, 0)))
 
 
-def _tighten(bounds: Bounds, pipeline: Pipeline, views: Mapping[str, View], picks: Picks) -> bool:
+def _tighten(bounds: Bounds, graph: Graph, views: Mapping[str, View], picks: Picks) -> bool:
     """Whether a table cannot go on from the one above it; then one of them has to go back more."""
-    bronze = Layout.bronze(pipeline.source.name)
-    silver = (Layout.silver(t.name) for t in pipeline.silver_of(pipeline.source.name))
-    gold = ((Layout.silver(g.silver), Layout.gold(g.name)) for g in pipeline.gold.values())
-    for above, below in (*((bronze, path) for path in silver), *gold):
+    followed = ((path, node.path) for node in graph.of(SILVER, GOLD) for path in node.upstream)
+    for above, below in followed:
         upstream, pick = views[above], picks[below]
         moment = picks[above].moment
         if upstream.past is None or moment is None:

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from headgate.commands import pipeline_command
+from headgate.declaration.kinds import BRONZE, FILES, PUBLICATION, RECORDS, kind_of
 from headgate.declaration.model import Pipeline
+from headgate.graph.graph import graph_of
 from headgate.repair.choosing import Bounds, Pick, Picks, View, choose
 from headgate.repair.documents import UNFINISHED, DamagedDocument, damaged_documents
 from headgate.repair.files_log import Filling, filling
@@ -22,8 +24,8 @@ from headgate.repair.telling import tell
 from headgate.savepoints.resets import Resets, Target, is_built
 from headgate.savepoints.store import savepoints
 from headgate.savepoints.undeclared import left_behind
-from headgate.storage.layout import CONTROL, Layout
-from headgate.tables.agreement import disagreements, published_from
+from headgate.storage.layout import Layout
+from headgate.tables.agreement import disagreements
 from headgate.tables.cut import tables_of
 from headgate.tables.errors import LogGapError
 from headgate.tables.log import entry_path
@@ -51,9 +53,10 @@ class _Examination:
     ) -> None:
         self._layout = layout
         self._pipeline = pipeline
+        self._graph = graph_of(pipeline)
         self._source_holds = source_holds
-        self._bronze = Layout.bronze(pipeline.source.name)
-        self._files = Layout.files_log(pipeline.source.name)
+        self._bronze = BRONZE.path(pipeline.source.name)
+        self._files = FILES.path(pipeline.source.name)
         # Also of tables that nobody declares any more: a log that cannot be read stops every start.
         self._logs = {
             table.name: examine_log(layout.storage, table.name, pipeline.name, scratch)
@@ -103,7 +106,7 @@ class _Examination:
         log = self._logs.get(path)
         if log is None:
             # Bronze cannot be new where something was built from it.
-            built = any(s.n for p, (_, s) in self._states.items() if not p.startswith(CONTROL))
+            built = any(s.n for p, (_, s) in self._states.items() if kind_of(p) in RECORDS)
             return View(path, is_lost=path == self._bronze and built)
         if log.stands is None:
             return View(path, is_lost=True)
@@ -179,8 +182,8 @@ class _Examination:
 
     def _positions(self) -> Iterator[tuple[str, int]]:
         """Publications that would look for versions that are gone, or cannot be read."""
-        for name, publication in self._pipeline.publish.items():
-            path, source = Layout.published(name), published_from(publication)
+        for node in self._graph.of(PUBLICATION):
+            path, source = node.path, node.upstream[0]
             if path not in self._states or source not in self._logs:
                 continue
             upto, log = int(self._states[path][1].offsets.get("version", 0)), self._logs[source]

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from headgate.declaration.kinds import FILES
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.repair.findings import Finding
@@ -75,7 +76,7 @@ def filling(
     layout: Layout, pipeline: Pipeline, log: Log | None, bronze: Table, state: State
 ) -> Filling:
     """What the files log lacks. ``bronze`` and ``state`` say what has been read."""
-    path, data = Layout.files_log(pipeline.source.name), layout.storage
+    path, data = FILES.path(pipeline.source.name), layout.storage
     known: dict[int, LoggedFile] = {}
     bad: dict[str, str] = {}
     files: tuple[DataFile, ...] = ()

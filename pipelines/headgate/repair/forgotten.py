@@ -7,11 +7,11 @@ it has nothing left to do: no stage goes on before that. Every other one may hav
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import chain
 
+from headgate.declaration.kinds import GOLD, SILVER
 from headgate.declaration.model import Pipeline
+from headgate.graph.graph import graph_of
 from headgate.savepoints.resets import Target
-from headgate.storage.layout import Layout
 from headgate.tables.errors import LogGapError
 from headgate.tables.log import read_commit
 from headgate.tables.state import State
@@ -25,19 +25,15 @@ def perhaps_asked(
     are built anew, and those that nobody declares lose their place."""
     reset_at = _batch_of_the_reset(bronze)
     gone_on = {p for p, s in states.items() if reset_at is not None and s.n > reset_at}
-    settled = set(chain.from_iterable(_groups(pipeline, gone_on)))
-    found = set(behind) - settled
-    return {path: Target(keep=path not in pipeline.definitions) for path in sorted(found)}
-
-
-def _groups(pipeline: Pipeline, gone_on: set[str]) -> Iterable[tuple[str, ...]]:
-    """Side tables stand still where there is nothing for them; they go back with their tables."""
-    for name in pipeline.silver:
-        if Layout.silver(name) in gone_on:
-            yield Layout.silver(name), Layout.quarantine(pipeline.source.name)
-    for name in pipeline.gold:
-        if Layout.gold(name) in gone_on:
-            yield Layout.gold(name), Layout.late(name)
+    # Side tables stand still where there is nothing for them; they go back with their tables.
+    settled = {
+        path
+        for node in graph_of(pipeline).of(SILVER, GOLD)
+        if node.path in gone_on
+        for path in (node.path, *node.sides.values())
+    }
+    asked = sorted(set(behind) - settled)
+    return {path: Target(keep=path not in pipeline.definitions) for path in asked}
 
 
 def _batch_of_the_reset(bronze: Table) -> int | None:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from headgate.commands import NEW_ROOT, pipeline_command
+from headgate.declaration.kinds import BRONZE, RECORDS, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
@@ -15,7 +16,7 @@ from headgate.repair.findings import CannotRepairError
 from headgate.repair.plan import Plan
 from headgate.repair.surgery import Aside, mend_log, put_log_aside
 from headgate.savepoints.resets import Resets, intend
-from headgate.storage.layout import CONTROL, Layout
+from headgate.storage.layout import Layout
 from headgate.tables.cut import tables_of
 from headgate.tables.log import read_commit
 from headgate.tables.log_folder import log_folder
@@ -71,12 +72,12 @@ def mend(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: dateti
 
 
 def _reset(tables: dict[str, Table], pipeline: Pipeline, plan: Plan, now: datetime) -> None:
-    bronze = tables.get(Layout.bronze(pipeline.source.name))
+    bronze = tables.get(BRONZE.path(pipeline.source.name))
     if bronze is None:
         return
     if plan.resets:
         intend(bronze, plan.targets, now, why=WHY, reread=plan.reread, above=plan.generation)
-    built = (table for path, table in tables.items() if not path.startswith(CONTROL))
+    built = (table for path, table in tables.items() if kind_of(path) in RECORDS)
     Resets(bronze).carry_out(built, now)
 
 

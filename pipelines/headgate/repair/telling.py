@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from headgate.declaration.kinds import BRONZE, RECORDS, kind_of
 from headgate.repair.choosing import Pick, Picks
 from headgate.repair.plan import Plan
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import Unreadable
-from headgate.storage.layout import CONTROL
 from headgate.tables.state import State
 
 States = Mapping[str, tuple[int, State]]
@@ -48,18 +48,24 @@ def _of_logs(plan: Plan, picks: Picks) -> Iterator[str]:
             yield (
                 f"{log.path}: its log goes back to version {log.stands:,}; entries "
                 f"{(log.stands or 0) + 1:,} to {log.newest:,} are put aside"
-                + ("; the source is read again from there" if "bronze/" in log.path else "")
+                + ("; the source is read again from there" if kind_of(log.path) == BRONZE else "")
             )
     for path in plan.lost:
-        again = "; all is published again, under the same ids" if CONTROL in path else ""
-        anew = " and made anew" if path in picks or CONTROL in path else "; nobody declares it"
+        again = (
+            "; all is published again, under the same ids" if kind_of(path) not in RECORDS else ""
+        )
+        anew = (
+            " and made anew"
+            if path in picks or kind_of(path) not in RECORDS
+            else "; nobody declares it"
+        )
         yield f"{path}: nothing of its log can be read: it is put aside{anew}{again}"
 
 
 def _of_tables(plan: Plan, picks: Picks, states: States, taken: Savepoints) -> Iterator[str]:
-    top = max((s.n for p, (_, s) in states.items() if p.startswith("bronze/")), default=0)
+    top = max((s.n for p, (_, s) in states.items() if kind_of(p) == BRONZE), default=0)
     if plan.reread is not None:
-        (path,) = (p for p in picks if p.startswith("bronze/"))
+        (path,) = (p for p in picks if kind_of(p) == BRONZE)
         yield f"{path}: {_given_back(path, picks[path], taken)}; the rest is read again"
     for path, target in plan.targets.items():
         if path in picks:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.cut import Cut, Standing, cut
@@ -77,7 +78,7 @@ def checkpoints(layout: Layout, pipeline: Pipeline, most: int = 10) -> Checkpoin
         generation=at.bronze.state.generation,
         history=found,
         replay=tuple(_replay(at)),
-        windows=tuple(w for name in pipeline.gold for w in _open_windows(at, Layout.gold(name))),
+        windows=tuple(w for name in pipeline.gold for w in _open_windows(at, GOLD.path(name))),
     )
 
 

@@ -14,6 +14,7 @@ from typing import ClassVar
 from deltalake import DeltaTable
 
 from headgate.commands import pipeline_command
+from headgate.declaration.kinds import kind_of
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
 from headgate.savepoints.errors import FolderTakenError, SavepointError
@@ -62,7 +63,7 @@ def clone(
     begun = {"savepoint": savepoint.id, "root": _root(layout)}
     write_document(to.storage, _UNFINISHED, begun)
     tables = {path: saved for path, saved in savepoint.tables.items() if path not in passing}
-    lowest = min((t.n for p, t in tables.items() if p.startswith(("silver/", "gold/"))), default=0)
+    lowest = min((t.n for p, t in tables.items() if kind_of(p).is_dense), default=0)
     for path, saved in tables.items():
         table = Table(layout.storage, path, pipeline=savepoint.pipeline)
         _copy(table, to.storage.at(path), saved, lowest)

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from headgate.declaration.digest import GOLD_LAYOUT
+from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of, name_of
 from headgate.declaration.quantities import format_duration
 
 Verdict = Literal["resume", "new", "rebuild", "reread", "refuse", "left"]
@@ -16,6 +17,8 @@ anew from the table above it; ``reread``: the whole pipeline is built anew, from
 ``refuse``: neither is possible; ``left``: it is not declared any more and stays as it is."""
 
 Named = Mapping[str, Any]
+
+_SECTIONS = {BRONZE: "sources", SILVER: "silver", GOLD: "gold"}
 
 _DURATIONS = ("size", "every", "allowed_lateness", "within", "future_after", "idle_after")
 
@@ -55,7 +58,7 @@ def compare(
     plans = [
         _plan(path, definitions[path], deployed, declared, can_reread)
         for path in definitions
-        if _layer(path) in ("bronze", "silver", "gold")
+        if kind_of(path) in _SECTIONS
     ]
     made = {plan.table for plan in plans if plan.verdict == "new"}
     for path in deployed.keys() - definitions.keys():
@@ -86,18 +89,17 @@ def _plan(
     if there.definition == definition:
         return TablePlan(path, "resume")
     reasons = tuple(_reasons(path, there.meaning, declared))
-    if _layer(path) != "bronze":
+    if kind_of(path) != BRONZE:
         return TablePlan(path, "rebuild", reasons)
     return TablePlan(path, "reread" if can_reread else "refuse", reasons)
 
 
 def _of_no_table(path: str, deployed: Mapping[str, Deployed]) -> TablePlan:
     """A second bronze table there cannot be: everything there was built from the first."""
-    before = next((other for other in deployed if _layer(other) == "bronze"), None)
-    if _layer(path) != "bronze" or before is None:
+    before = next((other for other in deployed if kind_of(other) == BRONZE), None)
+    if kind_of(path) != BRONZE or before is None:
         return TablePlan(path, "new")
-    name = before.partition("/")[2]
-    why = f"its source was called {name}: name it so again, or run it into another root"
+    why = f"its source was called {name_of(before)}: name it so again, or run it into another root"
     return TablePlan(path, "refuse", (why,))
 
 
@@ -117,15 +119,14 @@ def _reasons(path: str, before: Named | None, after: Named) -> Iterator[str]:
 
 
 def _section(meaning: Named, path: str) -> Named | None:
-    layer, _, name = path.partition("/")
-    found: Named | None = meaning["sources" if layer == "bronze" else layer].get(name)
+    found: Named | None = meaning[_SECTIONS[kind_of(path)]].get(name_of(path))
     return found
 
 
 def _above(meaning: Named, path: str) -> str | None:
-    section, layer = _section(meaning, path) or {}, _layer(path)
-    above = {"gold": ("silver", section.get("silver")), "silver": ("bronze", section.get("source"))}
-    return "/".join(map(str, above[layer])) if layer in above else None
+    section = _section(meaning, path) or {}
+    above = {GOLD: (SILVER, "silver"), SILVER: (BRONZE, "source")}.get(kind_of(path))
+    return above[0].path(section[above[1]]) if above else None
 
 
 def _differences(before: Named, after: Named, within: str = "") -> Iterator[str]:
@@ -163,14 +164,10 @@ def _renamed(path: str, there: Deployed, declared: Named, made: set[str]) -> Ite
     for new in sorted(made):
         if (
             old
-            and _layer(new) == _layer(path)
+            and kind_of(new) == kind_of(path)
             and not list(_differences(old, _section(declared, new) or {}))
         ):
             yield f"{new} means the same; a table that is renamed is built anew, this one stays"
-
-
-def _layer(path: str) -> str:
-    return path.partition("/")[0]
 
 
 def _have_names(values: list[Any]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from headgate.declaration.digest import GOLD_LAYOUT, Meaning, meaning_of, table_digests
+from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.savepoints import rebuilds
 from headgate.savepoints.compatibility import Deployed, TablePlan, Verdict, compare, worst
@@ -46,13 +47,14 @@ def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
     kept = {p.digest: p for p in all_kept(layout)}
     by_table = _by_table(kept)
     tables = {table.name: table for table in tables_of(layout, pipeline.name)}
-    layers = ("bronze/", "silver/", "gold/")
-    states = {path: t.refresh() for path, t in tables.items() if path.startswith(layers)}
+    states = {
+        path: t.refresh() for path, t in tables.items() if kind_of(path) in (BRONZE, SILVER, GOLD)
+    }
     deployed = {
         path: Deployed(state.definition, by_table.get((path, state.definition)))
         for path, state in states.items()
     }
-    bronze = states.get(Layout.bronze(pipeline.source.name))
+    bronze = states.get(BRONZE.path(pipeline.source.name))
     changed = bronze is not None and bronze.definition != pipeline.definitions[_bronze(pipeline)]
     plans = compare(
         meaning_of(pipeline),
@@ -64,7 +66,7 @@ def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
         plans = tuple(_under_way(layout, pipeline, bronze, plans))
     made_as = {path: table.refresh().definition for path, table in tables.items()}
     declaration = declaration_of(layout, pipeline, made_as) if bronze else ""
-    wrote = next((s.engine for path, s in states.items() if path.startswith("bronze/")), None)
+    wrote = next((s.engine for path, s in states.items() if kind_of(path) == BRONZE), None)
     return Deployment(plans, wrote, declaration)
 
 
@@ -81,7 +83,7 @@ def _under_way(
 
 
 def _bronze(pipeline: Pipeline) -> str:
-    return Layout.bronze(pipeline.source.name)
+    return BRONZE.path(pipeline.source.name)
 
 
 def _by_table(kept: Mapping[str, Pipeline]) -> dict[tuple[str, str], Meaning]:

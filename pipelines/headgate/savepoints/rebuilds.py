@@ -16,12 +16,13 @@ from typing import Any
 
 from deltalake.exceptions import DeltaError
 
+from headgate.declaration.kinds import BRONZE, GOLD, KINDS, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.savepoints.resets import Resets, Target, intend
 from headgate.savepoints.undeclared import left_behind, undeclared
 from headgate.storage.documents import read_document, write_document
-from headgate.storage.layout import CONTROL, TABLE_FOLDERS, Layout
+from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.cut import tables_of
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import lineage
@@ -72,14 +73,14 @@ class Rebuild:
     def steps(self, layout: Layout, pipeline: str) -> Iterator[Step]:
         """How far the tables are that have a commit at every step."""
         for path in reversed(self.in_order()):
-            if not _is_side(path):
+            if kind_of(path) in (BRONZE, SILVER, GOLD):
                 table = self.table(layout, pipeline, path)
                 yield Step(path, table.refresh().n if table.exists else 0)
 
     def in_order(self) -> tuple[str, ...]:
         """The paths, each table before those that feed it."""
-        kinds = [*reversed(TABLE_FOLDERS)]
-        return tuple(sorted(self.tables, key=lambda path: kinds.index(path.partition("/")[0])))
+        order = [*reversed(KINDS)]
+        return tuple(sorted(self.tables, key=lambda path: order.index(kind_of(path))))
 
 
 def begun(layout: Layout, generation: int) -> Rebuild | None:
@@ -160,11 +161,11 @@ def targets(layout: Layout, pipeline: str, rebuild: Rebuild) -> dict[str, Target
     """
     tables = [rebuild.table(layout, pipeline, path) for path in rebuild.in_order()]
     seen = {table.name: (table.handle.version(), table.state) for table in tables}
-    n = min(state.n for path, (_, state) in seen.items() if _is_dense(path))
+    n = min(state.n for path, (_, state) in seen.items() if kind_of(path).is_dense)
     found = {}
     for table in tables:
         commit = next(c for c in lineage(table, seen[table.name][0]) if c.state.n <= n)
-        if _is_dense(table.name) and commit.state.n < n:
+        if kind_of(table.name).is_dense and commit.state.n < n:
             return None
         log = f"{rebuild.folder}/{table.name}"
         found[table.name] = Target(commit.version, commit.state.files, rebuilt=log)
@@ -177,19 +178,10 @@ def _reaches(layout: Layout, pipeline: str, rebuilt: Mapping[str, State], n: int
     def _living(path: str) -> State:
         return Table(layout.storage, path, pipeline=pipeline).refresh()
 
-    above = next((path for path in rebuilt if path.startswith("bronze/")), None)
+    above = next((path for path in rebuilt if kind_of(path) == BRONZE), None)
     if above is not None:  # its batches are numbered anew
         return rebuilt[above].n == n and rebuilt[above].sequence >= _living(above).sequence
-    return all(n >= _living(path).n for path in rebuilt if _is_dense(path))
-
-
-def _is_side(path: str) -> bool:
-    """Whether a table skips the batches that have no rows for it."""
-    return path.startswith(("late/", "quarantine/"))
-
-
-def _is_dense(path: str) -> bool:
-    return path.startswith(("silver/", "gold/"))
+    return all(n >= _living(path).n for path in rebuilt if kind_of(path).is_dense)
 
 
 def files_of(layout: Layout, pipeline: str, generation: int, path: str) -> frozenset[str]:

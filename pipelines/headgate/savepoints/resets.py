@@ -18,6 +18,7 @@ from deltalake import DeltaTable, Schema
 from deltalake.exceptions import TableNotFoundError
 
 from headgate.commands import SEE_DAMAGE
+from headgate.declaration.kinds import kind_of
 from headgate.failpoints import failpoint
 from headgate.tables.cut import Cut
 from headgate.tables.data_file import DataFile
@@ -158,7 +159,7 @@ def why(at: Cut) -> str:
 
 def is_built(path: str) -> bool:
     """Whether a table is built from bronze."""
-    return path.startswith(("silver/", "gold/", "late/", "quarantine/"))
+    return kind_of(path).is_built
 
 
 def intend(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from headgate.commands import NEW_ROOT, pipeline_command
+from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.savepoints.errors import SavepointError
@@ -49,7 +50,7 @@ def restore(
     for table in tables.values():
         table.fence(epoch)
         failpoint("restore.fenced")
-    bronze = tables[Layout.bronze(pipeline.source.name)]
+    bronze = tables[BRONZE.path(pipeline.source.name)]
     if not reread:
         _require_same_past(savepoint, bronze)
     targets = savepoint.targets()

@@ -11,8 +11,8 @@ from typing import Any
 
 from deltalake import DeltaTable
 
+from headgate.declaration.kinds import BRONZE, RECORDS, kind_of
 from headgate.savepoints.resets import Target
-from headgate.storage.layout import CONTROL
 from headgate.tables.cut import Cut, Standing
 from headgate.tables.engine import engine
 from headgate.tables.live_files import live_files
@@ -109,16 +109,15 @@ class Savepoint:
 
     @property
     def bronze(self) -> SavedTable:
-        return next(t for path, t in self.tables.items() if path.startswith("bronze/"))
+        return next(t for path, t in self.tables.items() if kind_of(path) == BRONZE)
 
     @property
     def _data(self) -> dict[str, SavedTable]:
-        return {p: t for p, t in self.tables.items() if not p.startswith(CONTROL)}
+        return {p: t for p, t in self.tables.items() if kind_of(p) in RECORDS}
 
     def targets(self) -> dict[str, Target]:
         """What a restore takes back: all that is built from bronze."""
-        above = ("bronze/", CONTROL)
-        return {p: t.target for p, t in self.tables.items() if not p.startswith(above)}
+        return {p: t.target for p, t in self.tables.items() if kind_of(p).is_built}
 
     def document(self) -> dict[str, Any]:
         content = asdict(self) | {"created": self.created.isoformat()}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from headgate.commands import pipeline_command
+from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.savepoints.declarations import declaration_of
@@ -61,7 +62,7 @@ def whole_cut(layout: Layout, pipeline: Pipeline) -> Cut:
 
 
 def _newest_reset(layout: Layout, pipeline: Pipeline) -> int:
-    bronze = Table(layout.storage, Layout.bronze(pipeline.source.name), pipeline=pipeline.name)
+    bronze = Table(layout.storage, BRONZE.path(pipeline.source.name), pipeline=pipeline.name)
     return bronze.refresh().reset_commit if bronze.exists else 0
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from headgate.declaration.kinds import BRONZE, GOLD, LATE, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.savepoints.resets import Target, is_built
 from headgate.storage.layout import Layout
@@ -26,10 +27,10 @@ def undeclared(layout: Layout, pipeline: Pipeline) -> tuple[Table, ...]:
 def left_behind(undeclared: Iterable[str], reset: Collection[str]) -> dict[str, Target]:
     """What a reset of some tables asks of undeclared ones: to be of no declaration any more, so
     that they are built anew if they are declared again. All are paths."""
-    layers = {path.partition("/")[0] for path in reset}
-    if "bronze" in layers:
+    kinds = {kind_of(path) for path in reset}
+    if BRONZE in kinds:
         return {path: Target(keep=True) for path in undeclared}
-    if "silver" not in layers:
+    if SILVER not in kinds:
         return {}
-    below = (path for path in undeclared if path.startswith(("gold/", "late/")))
+    below = (path for path in undeclared if kind_of(path) in (GOLD, LATE))
     return {path: Target(keep=True) for path in below}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from headgate.declaration.kinds import PUBLICATION
 from headgate.declaration.model import Pipeline
 from headgate.savepoints.resets import is_built
 from headgate.savepoints.savepoint import SavedTable, Savepoint
@@ -75,14 +76,14 @@ def _damage_of_log(table: Table) -> str | None:
 def passed_over(layout: Layout, pipeline: Pipeline, savepoint: Savepoint) -> tuple[str, ...]:
     """The tables of a savepoint that are neither declared nor there: somebody has removed what
     nobody asks for, and the rest can go back without it."""
-    declared = {*pipeline.definitions, *map(Layout.published, pipeline.publish)}
+    declared = {*pipeline.definitions, *map(PUBLICATION.path, pipeline.publish)}
     unasked = (path for path in savepoint.tables if path not in declared and _is_output(path))
     tables = (Table(layout.storage, path, pipeline=pipeline.name) for path in unasked)
     return tuple(table.name for table in tables if not table.exists)
 
 
 def _is_output(path: str) -> bool:
-    return is_built(path) or path.startswith(Layout.published(""))
+    return is_built(path) or path.startswith(PUBLICATION.path(""))
 
 
 def _problems(table: Table, saved: SavedTable, read: bool) -> Iterator[str]:

@@ -10,10 +10,10 @@ from itertools import islice
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql.types import StructType
 
+from headgate.declaration.kinds import BRONZE, QUARANTINE, SILVER
 from headgate.declaration.model import SilverTable, Source
 from headgate.silver.conform import Conforming, silver_type
 from headgate.silver.quarantine import Quarantining, quarantine_type
-from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.catching_up import files_of, steps
 from headgate.tables.frames import Rows, arrow_schema, row_type
@@ -37,9 +37,9 @@ class SilverStage:
         self._declared = {t.name: t for t in tables}
         self._conforming = {t.name: Conforming(t, source.record) for t in tables}
         self._quarantining = Quarantining(source)
-        self.bronze = table(Layout.bronze(source.name)).reader()
-        self.quarantine = table(Layout.quarantine(source.name))
-        self.silver = {t.name: table(Layout.silver(t.name)) for t in tables}
+        self.bronze = table(BRONZE.path(source.name)).reader()
+        self.quarantine = table(QUARANTINE.path(source.name))
+        self.silver = {t.name: table(SILVER.path(t.name)) for t in tables}
         self._bronze_rows = Rows(spark, self.bronze)
 
     def type_of(self, name: str) -> StructType:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from headgate.declaration.kinds import BRONZE
 from headgate.demo import project
 from headgate.demo.generator import bids
 from headgate.demo.landing import next_sequence, write_slice
@@ -77,7 +78,7 @@ def feed(folder: Path) -> None:
 
 def tidy(landing: Path, layout: Layout, now: datetime) -> None:
     """Remove the landing files that nobody will read again: a stream may run for weeks."""
-    bronze = Table(layout.storage, Layout.bronze(SOURCE), pipeline=PIPELINE)
+    bronze = Table(layout.storage, BRONZE.path(SOURCE), pipeline=PIPELINE)
     log = FilesLog(layout.storage, PIPELINE, SOURCE)
     if bronze.exists and log.table.exists:
         read = bronze.refresh().sequence

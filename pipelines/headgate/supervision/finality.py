@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from headgate.commands import shell_command
+from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
@@ -26,7 +27,7 @@ def final_up_to(layout: Layout, declared: Pipeline, gold: str) -> datetime | Non
             f"{declared.name} declares no gold table {gold} (it has: {known})",
             remedy=shell_command("plan", str(declared.file)),
         )
-    table = Table(layout.storage, Layout.gold(gold), pipeline=declared.name)
+    table = Table(layout.storage, GOLD.path(gold), pipeline=declared.name)
     if not table.exists:
         return None
     state, lateness = table.refresh(), declared.gold[gold].allowed_lateness

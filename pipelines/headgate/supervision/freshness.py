@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from headgate.declaration.kinds import BRONZE, GOLD
 from headgate.declaration.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.log import newest_commit
@@ -44,11 +45,9 @@ def freshness(layout: Layout, declared: Pipeline) -> Freshness:
 
     Raises LogGapError where one is damaged.
     """
-    bronze = _state(layout, Layout.bronze(declared.source.name))
+    bronze = _state(layout, BRONZE.path(declared.source.name))
     return Freshness(
-        gold={
-            name: _moment(_state(layout, Layout.gold(name)).changed_at) for name in declared.gold
-        },
+        gold={name: _moment(_state(layout, GOLD.path(name)).changed_at) for name in declared.gold},
         clock=_moment(bronze.closing),
         arrived=_moment(bronze.changed_at),
     )

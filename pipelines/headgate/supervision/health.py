@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import takewhile
 
+from headgate.declaration.kinds import GOLD, SILVER
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.ledger import balance
@@ -138,14 +139,14 @@ def _event_time(patient: Patient, limits: Limits) -> Iterator[str]:
 
 def _late(patient: Patient, limits: Limits) -> Iterator[str]:
     for name in patient.declared.gold:
-        counted = patient.recently(Layout.gold(name), limits.recent)
+        counted = patient.recently(GOLD.path(name), limits.recent)
         yield from _share(name, counted, "late", ("late", "folded"), limits.late)
 
 
 def _quarantine(patient: Patient, limits: Limits) -> Iterator[str]:
     outcomes = ("duplicate", "quarantined", "silver", "filtered")
     for name in patient.declared.silver:
-        counted = patient.recently(Layout.silver(name), limits.recent)
+        counted = patient.recently(SILVER.path(name), limits.recent)
         yield from _share(name, counted, "quarantined", outcomes, limits.quarantined)
 
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from headgate.commands import Place
+from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.ledger import Ledger, balance
@@ -94,7 +95,7 @@ def tables_of_stream(
     Costs about as much as ``headgate status --checkpoint``: some milliseconds a table. ``place`` is
     where commands in what is told are typed.
     """
-    bronze = Table(layout.storage, Layout.bronze(declared.source.name), pipeline=declared.name)
+    bronze = Table(layout.storage, BRONZE.path(declared.source.name), pipeline=declared.name)
     if not bronze.exists:
         return TablesReport()
     problems: dict[str, str] = {}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from headgate.declaration.kinds import BRONZE, GOLD, SILVER, Kind, kind_of
 from headgate.storage.backlog import Backlog
 
 GAP = "  "
@@ -54,12 +55,12 @@ def words(job: Reported, now: datetime) -> tuple[str, ...]:
     return (
         f"{now:%T}",
         f"batch {job.n}" if job.job == "fused" else f"{job.job} {job.n}",
-        f"read {_total(job, 'bronze', 'read'):,}",
+        f"read {_total(job, BRONZE, 'read'):,}",
         f"{speed:,.0f} rows/s",
         f"backlog {'-' if job.backlog is None else job.backlog}",
         f"clock {clock}",
-        f"late {_total(job, 'gold/', 'late'):,}",
-        f"quarantined {_total(job, 'silver/', 'quarantined'):,}",
+        f"late {_total(job, GOLD, 'late'):,}",
+        f"quarantined {_total(job, SILVER, 'quarantined'):,}",
         f"gold {changed}",
         *told,
     )
@@ -74,8 +75,8 @@ def span(time: timedelta) -> str:
     return f"{seconds:.0f} s"
 
 
-def _total(job: Reported, tables: str, count: str) -> int:
+def _total(job: Reported, kind: Kind, count: str) -> int:
     by_table = job.totals or {}
-    totals = [t.get(count, 0) for name, t in by_table.items() if name.startswith(tables)]
+    totals = [t.get(count, 0) for name, t in by_table.items() if kind_of(name) == kind]
     # The same records fail for every silver table: they are counted once.
-    return max(totals, default=0) if tables == "silver/" else sum(totals)
+    return max(totals, default=0) if kind == SILVER else sum(totals)

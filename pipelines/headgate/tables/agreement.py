@@ -11,13 +11,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from headgate.commands import SEE_DAMAGE
-from headgate.declaration.model import Pipeline, Publication
+from headgate.declaration.kinds import BRONZE, FILES, GOLD, PUBLICATION, SILVER
+from headgate.declaration.model import Pipeline
+from headgate.graph.graph import Node, graph_of
 from headgate.storage.layout import Layout
 from headgate.tables.cut import tables_of
 from headgate.tables.errors import LogGapError
 from headgate.tables.state import State
-
-_ABOVE = {"gold": Layout.gold, "late": Layout.late, "quarantine": Layout.quarantine}
 
 
 @dataclass(frozen=True)
@@ -64,44 +64,37 @@ def disagreements(
 ) -> Iterator[Disagreement]:
     """Which tables have lost the end of their logs. Those ``awaiting`` a reset are about to go back
     and are compared with none."""
-    source = pipeline.source
-    bronze, aside = Layout.bronze(source.name), Layout.quarantine(source.name)
-    log = Layout.files_log(source.name)
-    top = _state(states, bronze)
-    sequence, last = top.sequence, _state(states, log).n
-    if source.files is not None and last < sequence:
-        yield Disagreement(log, f"it ends at file {last:,}, and {sequence:,} have been read")
-    for table in pipeline.silver_of(source.name):
-        path = Layout.silver(table.name)
-        if path in awaiting:
+    graph = graph_of(pipeline)
+    for log in graph.of(FILES):
+        bronze = BRONZE.path(log.name)
+        last, read = _state(states, log.path).n, _state(states, bronze).sequence
+        if last < read:
+            what = f"it ends at file {last:,}, and {read:,} have been read"
+            yield Disagreement(log.path, what)
+    for node in graph.of(SILVER, GOLD):
+        if not {node.path, *node.upstream}.isdisjoint(awaiting):
             continue
-        yield from _ahead(states, path, bronze)
-        if aside not in awaiting:
-            yield from _uncounted(states, path, aside, "quarantined")
-        for declared in pipeline.gold_of(table.name):
-            gold, late = Layout.gold(declared.name), Layout.late(declared.name)
-            if gold in awaiting:
-                continue
-            yield from _ahead(states, gold, path)
-            if late not in awaiting:
-                yield from _uncounted(states, gold, late, "late")
-            if _state(states, gold).operation > top.operation:
-                yield Disagreement(bronze, f"{gold} has carried out an operation it does not know")
+        for above in node.upstream:
+            yield from _ahead(states, node.path, above)
+        for key, side in node.sides.items():
+            if side not in awaiting:
+                yield from _uncounted(states, node.path, side, key)
+        source = graph.source_of(node.path).path
+        if _state(states, node.path).operation > _state(states, source).operation:
+            what = f"{node.path} has carried out an operation it does not know"
+            yield Disagreement(source, what)
     highest = max((state.generation for _, state in states.values()), default=0)
-    if highest > top.generation:
-        yield Disagreement(bronze, f"tables were reset to generation {highest}: it asked for that")
-    yield from _published(pipeline, states)
+    for node in graph.of(BRONZE):
+        if highest > _state(states, node.path).generation:
+            what = f"tables were reset to generation {highest}: it asked for that"
+            yield Disagreement(node.path, what)
+    for publication in graph.of(PUBLICATION):
+        yield from _published(publication, states)
 
 
-def published_from(publication: Publication) -> str:
-    """The path of the table that is published."""
-    return _ABOVE[publication.layer](publication.table)
-
-
-def _published(pipeline: Pipeline, states: States) -> Iterator[Disagreement]:
-    for name, publication in pipeline.publish.items():
-        read = published_from(publication)
-        upto = _state(states, Layout.published(name)).offsets.get("version", 0)
+def _published(publication: Node, states: States) -> Iterator[Disagreement]:
+    upto = _state(states, publication.path).offsets.get("version", 0)
+    for read in publication.upstream:
         version = states[read][0] if read in states else 0
         if upto > version:
             what = f"it ends at version {version:,}, and {upto:,} has been published"

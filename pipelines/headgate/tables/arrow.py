@@ -7,6 +7,7 @@ import uuid
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headgate.declaration.kinds import kind_of
 from headgate.failpoints import failpoint
 from headgate.storage.files import Storage
 from headgate.tables.damage import footer_checksum
@@ -31,7 +32,7 @@ def stage_arrow(
     pq.write_table(rows, sink, write_page_checksum=True)
     table.storage.write(f"{folder}/part-0.parquet", sink.getvalue().to_pybytes())
     files = describe(table.storage, folder, time_column)
-    failpoint(f"{table.name.partition('/')[0]}.staged")
+    failpoint(f"{kind_of(table.name).name}.staged")
     return files
 
 

@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from headgate.commands import pipeline_command
+from headgate.declaration.kinds import BRONZE, KINDS, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
-from headgate.storage.layout import TABLE_FOLDERS, Layout
+from headgate.storage.layout import Layout
 from headgate.tables.state import State
 from headgate.tables.table import Table
 
@@ -55,7 +56,7 @@ class Cut:
         return {
             path: standing
             for path, standing in self.tables.items()
-            if path.startswith(("silver/", "gold/")) and path in self.declared
+            if kind_of(path).is_dense and path in self.declared
         }
 
 
@@ -65,7 +66,7 @@ def cut(layout: Layout, pipeline: Pipeline) -> Cut:
     Raises HeadgateError if the pipeline has no tables, LogGapError where a log is damaged.
     """
     tables = {table.name: _standing(table) for table in tables_of(layout, pipeline.name)}
-    bronze = tables.get(Layout.bronze(pipeline.source.name))
+    bronze = tables.get(BRONZE.path(pipeline.source.name))
     if bronze is None:
         raise HeadgateError(
             f"{pipeline.name} has no tables under {layout.storage.root}",
@@ -76,9 +77,9 @@ def cut(layout: Layout, pipeline: Pipeline) -> Cut:
 
 def tables_of(layout: Layout, pipeline: str) -> Iterator[Table]:
     """Every table that lies under a pipeline's folder, each before those that feed it."""
-    for kind in reversed(TABLE_FOLDERS):
-        for name in layout.storage.folders(kind):
-            table = Table(layout.storage, f"{kind}/{name}", pipeline=pipeline)
+    for kind in reversed(KINDS):
+        for name in layout.storage.folders(kind.folder):
+            table = Table(layout.storage, kind.path(name), pipeline=pipeline)
             if table.exists:
                 yield table
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
+from headgate.declaration.kinds import kind_of
 from headgate.failpoints import failpoint
 from headgate.tables.arrow import attempt_folder, describe
 from headgate.tables.data_file import DataFile
@@ -41,7 +42,7 @@ def stage(
         writer = writer.partitionBy(*table.partition_by)
     writer.parquet(table.storage.uri(folder))
     files = tuple(f for f in describe(table.storage, folder, time_column) if f.rows)
-    failpoint(f"{table.name.partition('/')[0]}.staged")
+    failpoint(f"{kind_of(table.name).name}.staged")
     return files
 
 

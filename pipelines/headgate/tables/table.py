@@ -17,6 +17,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, RemoveAction
 
 from headgate.commands import SEE_DAMAGE
+from headgate.declaration.kinds import GOLD, kind_of, transaction_id
 from headgate.failpoints import failpoint
 from headgate.storage.files import Storage
 from headgate.tables.data_file import FINAL, DataFile
@@ -57,8 +58,8 @@ class Table:
         self.storage = storage.at(path)
         self.log = storage.at(log or path)
         self.name = path
-        self.app = f"headgate/{pipeline}/{path}"
-        self.partition_by = [FINAL] if path.startswith("gold/") else []
+        self.app = transaction_id(pipeline, path)
+        self.partition_by = [FINAL] if kind_of(path) == GOLD else []
         self.epoch = 0
         self._handle: DeltaTable | None = None
         self._commits = 0
@@ -268,7 +269,7 @@ class Table:
         if last_checkpoint(self.log) > version + 1:
             raise self._refused(state, "the log has gone on behind a checkpoint")
         self._commits += 1
-        failpoint(f"{self.name.partition('/')[0]}.committed")
+        failpoint(f"{kind_of(self.name).name}.committed")
         return state
 
     def _refused(self, state: State, why: object) -> CommitRefusedError:

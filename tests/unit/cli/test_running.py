@@ -168,7 +168,7 @@ def test_a_line_of_progress() -> None:
     progress.backlog, progress.closing = Backlog("files", 2, 1_500_000), NOW
     progress.changed = NOW - timedelta(seconds=4)
     progress.totals = {
-        "bronze": {"read": 9000},
+        "bronze/orders": {"read": 9000},
         "silver/a": {"quarantined": 7},
         "silver/b": {"quarantined": 7},
         "gold/x": {"late": 2},

@@ -11,10 +11,30 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headgate.declaration.load import load_text
 from headgate.storage.layout import Layout
 from headgate.tables.state import State
 from headgate.tables.table import Table
 
+DECLARATION = """
+pipeline: p
+sources:
+  b:
+    files: {path: landing, format: json}
+    record: {event_id: [id], event_time: {column: at}, schema: {id: string, at: timestamp}}
+silver: {s: {from: b}}
+gold:
+  one:
+    from: s
+    window: {tumbling: 1 minute}
+    measures: {events: count(*)}
+    allowed_lateness: 0 seconds
+  two:
+    from: s
+    window: {tumbling: 1 minute}
+    measures: {events: count(*)}
+    allowed_lateness: 0 seconds
+"""
 SCHEMA = pa.schema([("time", pa.timestamp("us", "UTC")), ("final", pa.bool_())])
 
 
@@ -44,7 +64,7 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tables:
 
     made = {path: table(path) for path in ("bronze/b", "silver/s", "gold/one", "gold/two")}
     medallion = SimpleNamespace(
-        pipeline=SimpleNamespace(silver=["s"], gold=["one", "two"]),
+        pipeline=load_text(DECLARATION, tmp_path / "p.yml"),
         bronze=SimpleNamespace(table=made["bronze/b"]),
         table=made.__getitem__,
     )

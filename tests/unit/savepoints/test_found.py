@@ -128,7 +128,8 @@ def job_of_silver(lake: Lake) -> Medallion:
     stages.silver = SimpleNamespace(catch_up=lambda *_: None, has_absorbed=lambda _: True)
     job.layers, job.publications, job.files_log = ("silver",), (), None
     job.pipeline, job.rebuild, job._rebuilt = lake.pipeline, None, None
-    job._living, job._fed, job.resets = own, stages, Resets(own[BRONZE])
+    job._living, job.stages, job.resets = own, stages, Resets(own[BRONZE])
+    job._written = {path: own[path] for path in (QUARANTINE, SILVER)}
     job.create = job.require_declared = lambda: None
     return cast(Medallion, job)
 

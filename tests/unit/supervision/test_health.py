@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from headgate.declaration.kinds import GOLD
 from headgate.declaration.load import load
 from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.storage.failure import Failure, record_failure
-from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.stopping import request_stop
 from headgate.supervision.health import Patient, ailments, results
@@ -56,7 +56,7 @@ def test_a_stream_that_is_well(lake: Lake) -> None:
 
 
 def test_a_check_that_cannot_be_made_keeps_no_other_from_being_made(lake: Lake) -> None:
-    Path(lake.layout.storage.uri(Layout.gold("per_minute")), "_delta_log").joinpath(
+    Path(lake.layout.storage.uri(GOLD.path("per_minute")), "_delta_log").joinpath(
         "00000000000000000001.json"
     ).write_text("{")
     found = results(CHECKS, seen(lake, JOB), LIMITS)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.cli.options import command
 from headgate.cli.output import console, grid, size_of
 from headgate.cli.rows import cells
+from headgate.declaration.kinds import name_of
 
 if TYPE_CHECKING:
     from headgate.savepoints.checkpoints import Checkpoints
@@ -55,6 +56,6 @@ def show(found: Checkpoints, file: str, root: str) -> None:
         span = f"{window.start:%F %T}Z to {window.end:%F %T}Z"
         table.add_row(*cells(window.table, span, f"{window.rows:,}", size_of(window.bytes)))
     out.print(table)
-    for name in sorted({w.table.partition("/")[2] for w in found.windows}):
+    for name in sorted({name_of(w.table) for w in found.windows}):
         said = command("query", file, root, f"SELECT * FROM {name} WHERE NOT final")
         out.print(said, style="dim", markup=False, soft_wrap=True)

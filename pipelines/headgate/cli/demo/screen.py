@@ -83,8 +83,7 @@ class _Filling:
     def render(self) -> RenderableType:
         if self._progress is None:
             return Text(f"{self._stage} … {time.monotonic() - self._began:.0f} s", style="dim")
-        read = self._progress.totals.get("bronze", {}).get("read", 0)
         table = Table.grid()  # a bar alone ends no line
-        table.add_row(ProgressBar(self._events, read, width=60))
+        table.add_row(ProgressBar(self._events, self._progress.read, width=60))
         table.add_row(Words(words(self._progress, datetime.now(UTC))))
         return Group(table, *([self._gold] if self._gold else []))

@@ -14,6 +14,7 @@ import typer
 from headgate import exit_codes
 from headgate.cli.options import Json, absolute_root
 from headgate.cli.output import console, respond
+from headgate.declaration.kinds import GOLD, kind_of
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
@@ -109,10 +110,10 @@ def _run(
     with demo_screen(console(stderr=json), declared, layout, events) as (show, say):
 
         def watch(progress: Progress) -> None:
-            gold = [t for name, t in progress.totals.items() if name.startswith("gold/")]
+            gold = [t for name, t in progress.totals.items() if kind_of(name) == GOLD]
             if not first_gold and any(total.get("folded") for total in gold):
                 first_gold.append(round(time.time() - began, 1))
-            if feeder.absorbed(progress.totals.get("bronze", {}).get("read", 0)):
+            if feeder.absorbed(progress.read):
                 driver.finish()
             show(progress)
 

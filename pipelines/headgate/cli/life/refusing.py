@@ -6,13 +6,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from headgate.declaration.kinds import BRONZE, RECORDS, kind_of
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
-
-_OF_RECORDS = ("bronze/", "silver/", "gold/", "late/", "quarantine/")
 
 
 def require_free(declared: Pipeline, layout: Layout) -> None:
@@ -36,9 +35,9 @@ def require_tables(declared: Pipeline, layout: Layout) -> None:
 
     require_whole(layout)
     states = states_of(layout, declared)
-    bronze = Layout.bronze(declared.source.name)
+    bronze = BRONZE.path(declared.source.name)
     if bronze not in states:
-        if any(path.startswith("bronze/") for path in states):
+        if any(kind_of(path) == BRONZE for path in states):
             raise DefinitionChangedError(declared, bronze)
         return
     resets = Resets(Table(layout.storage, bronze, pipeline=declared.name))
@@ -51,7 +50,7 @@ def require_tables(declared: Pipeline, layout: Layout) -> None:
     goes_on = rebuild.tables if rebuild else ()
     for path, (_, state) in states.items():
         wanted = declared.definitions.get(path)
-        is_declared = path.startswith(_OF_RECORDS) and wanted is not None and path not in goes_on
+        is_declared = kind_of(path) in RECORDS and wanted is not None and path not in goes_on
         if is_declared and state.definition != wanted and not awaits(path):
             raise DefinitionChangedError(declared, path)
     _require_files(declared, layout, states[bronze][1].sequence)

@@ -29,6 +29,7 @@ from headgate.cli.options import (
 from headgate.cli.output import console, print_json
 from headgate.cli.rebuilding import rebuilding
 from headgate.cli.screen import screen, waiting
+from headgate.declaration.kinds import BRONZE, GOLD, SILVER
 from headgate.jobs.anew import NOTHING, Anew
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
@@ -102,8 +103,8 @@ def _prepare(
 
 def refreshed(declared: Pipeline, names: Sequence[str]) -> tuple[str, ...]:
     """The paths of tables named as ``gold.NAME`` or ``silver.NAME``. Raises BadParameter."""
-    valid = {f"silver.{name}": Layout.silver(name) for name in declared.silver}
-    valid |= {f"gold.{name}": Layout.gold(name) for name in declared.gold}
+    valid = {f"silver.{name}": SILVER.path(name) for name in declared.silver}
+    valid |= {f"gold.{name}": GOLD.path(name) for name in declared.gold}
     for name in names:
         if name not in valid:
             said = f"{name}: one of {', '.join(valid)}"
@@ -217,7 +218,7 @@ def _batches(layout: Layout, declared: Pipeline) -> int:
     """Bronze's n now; 0 where there is no table yet."""
     from headgate.tables.table import Table
 
-    path = Layout.bronze(declared.source.name)
+    path = BRONZE.path(declared.source.name)
     if not layout.storage.exists(f"{path}/_delta_log"):
         return 0
     return Table(layout.storage, path, pipeline=declared.name).refresh().n

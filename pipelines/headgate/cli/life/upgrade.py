@@ -18,6 +18,7 @@ from headgate.cli.output import respond
 from headgate.cli.rebuilding import in_words, rebuilding
 from headgate.cli.screen import Say, waiting
 from headgate.commands import pipeline_command
+from headgate.declaration.kinds import BRONZE
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 
@@ -180,7 +181,7 @@ def _roll_back(
     from headgate.cli.restoring import restore_in_place
     from headgate.supervision import local
 
-    reread = Layout.bronze(declared.source.name) in found.to_rebuild()
+    reread = BRONZE.path(declared.source.name) in found.to_rebuild()
     file = str(declared.file)
     back = command("savepoint restore", file, root, savepoint.id, *["--reread"] * reread)
     done = "the new declaration may still be at work"

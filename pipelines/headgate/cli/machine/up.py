@@ -156,10 +156,11 @@ def _tell_gold(demo: Path, began: float, ended: Event) -> None:
 
 
 def _has_gold(demo: Path) -> bool:
+    from headgate.declaration.kinds import GOLD
     from headgate.standalone.demo import PIPELINE
     from headgate.storage.layout import Layout
     from headgate.tables.table import Table
 
     layout = Layout.of(str(demo / "lake"), PIPELINE)
-    gold = Table(layout.storage, Layout.gold("bids_per_minute"), pipeline=PIPELINE)
+    gold = Table(layout.storage, GOLD.path("bids_per_minute"), pipeline=PIPELINE)
     return gold.exists and bool(gold.refresh().total.get("folded"))

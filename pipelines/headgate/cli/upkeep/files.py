@@ -12,6 +12,7 @@ from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells
+from headgate.declaration.kinds import BRONZE
 from headgate.errors import HeadgateError
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
@@ -138,7 +139,7 @@ def _read_up_to(declared: Pipeline, layout: Layout) -> int:
     """The sequence up to which bronze has absorbed the log."""
     from headgate.tables.table import Table
 
-    path = Layout.bronze(declared.source.name)
+    path = BRONZE.path(declared.source.name)
     bronze = Table(layout.storage, path, pipeline=declared.name)
     return bronze.refresh().sequence
 

@@ -17,6 +17,7 @@ from headgate.cli.upkeep.maintenance_screen import show_compacted, show_vacuumed
 from headgate.declaration.errors import Unfit
 from headgate.declaration.quantities import parse_duration
 from headgate.errors import HeadgateError
+from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
@@ -74,11 +75,10 @@ def _document(declared: Pipeline, reports: Iterable[Report]) -> dict[str, object
 def _planned(declared: Pipeline, layout: Layout, keep_for: timedelta) -> tuple[Report, ...]:
     from headgate.maintenance.surroundings import look_around
     from headgate.maintenance.vacuum import list_files, plan
-    from headgate.maintenance.work import paths_of
 
     around, now = look_around(layout, declared), datetime.now(UTC)
     found = around.cut.tables
-    tables = (found[path].table for path in paths_of(declared) if path in found)
+    tables = (found[node.path].table for node in graph_of(declared) if node.path in found)
     return tuple(plan(t, list_files(t), around, keep_for, now).report for t in tables)
 
 
@@ -112,7 +112,7 @@ def _here(
     from headgate.jobs.lease import Lease
     from headgate.maintenance.surroundings import look_around
     from headgate.maintenance.work import compact as compact_tables
-    from headgate.maintenance.work import paths_of, vacuum_tables
+    from headgate.maintenance.work import vacuum_tables
     from headgate.savepoints.clone import require_whole
     from headgate.tables.table import Table
 
@@ -124,7 +124,8 @@ def _here(
     lease = Lease(layout, layers, declared.name, what)
     epoch = lease.take()
     try:
-        paths = (path for path in paths_of(declared, layers) if path in found)
+        written = graph_of(declared).written_by(layers)
+        paths = (node.path for node in written if node.path in found)
         tables = [Table(layout.storage, path, pipeline=declared.name) for path in paths]
         for table in tables:
             table.fence(epoch)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headgate.cli.output import console, grid, size_of
 from headgate.cli.rows import cells
+from headgate.declaration.kinds import BRONZE, SILVER, kind_of
 
 if TYPE_CHECKING:
     from headgate.maintenance.report import Amount, Report
@@ -51,7 +52,7 @@ def show_vacuumed(reports: Sequence[Report], *, dry_run: bool) -> None:
     removed = sum((each.removed for each in done), Amount())
     files, size = _amount(removed)
     print(f"{files} files ({size}) {'would go' if dry_run else 'removed'}")
-    if any(each.entries for each in done if each.table.startswith(("bronze/", "silver/"))):
+    if any(each.entries for each in done if kind_of(each.table) in (BRONZE, SILVER)):
         print("a table that is built anew reads what bronze and silver hold, not batch by batch")
 
 

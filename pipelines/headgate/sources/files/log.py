@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from headgate.declaration.kinds import FILES
 from headgate.storage.files import Stat, Storage
-from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.damage import read_sound
 from headgate.tables.history import with_footers
@@ -75,7 +75,7 @@ class FilesLog:
     """The events of one source's log, held in memory and appended to by one writer."""
 
     def __init__(self, storage: Storage, pipeline: str, source: str) -> None:
-        self.table = Table(storage, Layout.files_log(source), pipeline=pipeline)
+        self.table = Table(storage, FILES.path(source), pipeline=pipeline)
         self._files: dict[int, LoggedFile] = {}
         self._events = 0
 

@@ -1,0 +1,57 @@
+"""The kinds of tables, and their paths: no other module builds a path or takes one apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Kind:
+    """``folder`` holds the tables of this kind, each under its name, relative to the pipeline's.
+
+    ``is_built``: its rows are made from bronze's, so it can be reset and built again.
+    ``is_dense``: it has a commit for every step; other kinds skip the batches without rows for
+    them.
+    """
+
+    name: str
+    folder: str
+    is_built: bool = True
+    is_dense: bool = False
+
+    def path(self, table: str) -> str:
+        """The path of a table of this kind."""
+        return f"{self.folder}/{table}"
+
+
+FILES = Kind("files", "_headgate/files", is_built=False)
+"""The log of a source's files."""
+BRONZE = Kind("bronze", "bronze", is_built=False)
+QUARANTINE = Kind("quarantine", "quarantine")
+SILVER = Kind("silver", "silver", is_dense=True)
+LATE = Kind("late", "late")
+GOLD = Kind("gold", "gold", is_dense=True)
+PUBLICATION = Kind("publication", "_headgate/publish", is_built=False)
+"""How far a publication is: commits without rows."""
+
+KINDS = (FILES, BRONZE, QUARANTINE, SILVER, LATE, GOLD, PUBLICATION)
+"""In the order in which a batch moves through them."""
+RECORDS = (BRONZE, QUARANTINE, SILVER, LATE, GOLD)
+"""The kinds that hold what was read."""
+
+_BY_FOLDER = {kind.folder: kind for kind in KINDS}
+
+
+def kind_of(path: str) -> Kind:
+    """The kind of the table at a path. Raises KeyError where no table can lie."""
+    return _BY_FOLDER[path.rpartition("/")[0]]
+
+
+def name_of(path: str) -> str:
+    """The name of the table at a path."""
+    return path.rpartition("/")[2]
+
+
+def transaction_id(pipeline: str, path: str) -> str:
+    """The application id of a table's transactions. It has no folder in it: tables may move."""
+    return f"headgate/{pipeline}/{path}"

@@ -1,0 +1,1 @@
+"""Which tables a pipeline has, and which feeds which."""

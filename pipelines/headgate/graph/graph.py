@@ -1,0 +1,127 @@
+"""The tables of a declaration as a graph: what is fed by what, and which job writes it.
+
+Whatever asks which tables there are, in which order, above or below which, asks here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from headgate.declaration.kinds import (
+    BRONZE,
+    FILES,
+    GOLD,
+    LATE,
+    PUBLICATION,
+    QUARANTINE,
+    SILVER,
+    Kind,
+)
+from headgate.declaration.model import Pipeline, Publication
+
+Layer = Literal["bronze", "silver", "gold"]
+
+_PUBLISHED = {"gold": GOLD, "late": LATE, "quarantine": QUARANTINE}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A table. ``layer`` is the job that writes it; ``upstream`` has the paths of the tables whose
+    commits it follows.
+
+    ``sides`` has the side tables to which this one sends rows, by the key under which its commits
+    count those rows. ``side_of`` is the reverse for a side table: the table with which it is
+    rebuilt.
+    """
+
+    kind: Kind
+    name: str
+    layer: Layer
+    upstream: tuple[str, ...] = ()
+    sides: Mapping[str, str] = field(default_factory=dict)
+    side_of: str | None = None
+
+    @property
+    def path(self) -> str:
+        return self.kind.path(self.name)
+
+
+class Graph:
+    """Every table that a pipeline declares, each after those that feed it, and each side table
+    before the table that counts its rows. Iterating gives the nodes in this order."""
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._nodes = {node.path: node for node in nodes}
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self._nodes.values())
+
+    def __getitem__(self, path: str) -> Node:
+        return self._nodes[path]
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._nodes
+
+    def of(self, *kinds: Kind) -> tuple[Node, ...]:
+        return tuple(node for node in self if node.kind in kinds)
+
+    def written_by(self, layers: Collection[str]) -> tuple[Node, ...]:
+        """The tables that a job of some layers writes."""
+        return tuple(node for node in self if node.layer in layers)
+
+    def read_by(self, layers: Collection[str]) -> tuple[Node, ...]:
+        """The tables of other jobs that a job of some layers follows."""
+        above = {path for node in self.written_by(layers) for path in node.upstream}
+        return tuple(node for node in self if node.path in above and node.layer not in layers)
+
+    def below(self, path: str) -> tuple[Node, ...]:
+        """The tables that follow a table's commits."""
+        return tuple(node for node in self if path in node.upstream)
+
+    def source_of(self, path: str) -> Node:
+        """The bronze table from which a table is built."""
+        node = self[path]
+        return node if node.kind == BRONZE else self.source_of(node.upstream[0])
+
+    def rebuilt_with(self, paths: Iterable[str]) -> frozenset[str]:
+        """Some tables and all that is built on them: a side table goes with the table that it is a
+        side of. Publications are not built."""
+        found = set(paths)
+        for node in self:
+            feeds = (node.side_of,) if node.side_of else node.upstream
+            if node.kind.is_built and found.intersection(feeds):
+                found.add(node.path)
+        # A side table stands before its table.
+        sides = {node.path for node in self if node.side_of in found}
+        return frozenset(found | sides)
+
+
+def graph_of(pipeline: Pipeline) -> Graph:
+    return Graph(_nodes(pipeline))
+
+
+def _nodes(pipeline: Pipeline) -> Iterator[Node]:
+    for name, source in pipeline.sources.items():
+        if source.files is not None:
+            yield Node(FILES, name, "bronze")
+        yield Node(BRONZE, name, "bronze")
+    for name in pipeline.sources:
+        bronze = BRONZE.path(name)
+        yield Node(QUARANTINE, name, "silver", (bronze,), side_of=bronze)
+    for name, silver in pipeline.silver.items():
+        sides = {"quarantined": QUARANTINE.path(silver.source)}
+        yield Node(SILVER, name, "silver", (BRONZE.path(silver.source),), sides)
+    for name, gold in pipeline.gold.items():
+        above, late = (SILVER.path(gold.silver),), LATE.path(name)
+        yield Node(LATE, name, "gold", above, side_of=GOLD.path(name))
+        yield Node(GOLD, name, "gold", above, {"late": late})
+    for name, publication in pipeline.publish.items():
+        layer: Layer = "silver" if publication.layer == "quarantine" else "gold"
+        yield Node(PUBLICATION, name, layer, (published(publication),))
+
+
+def published(publication: Publication) -> str:
+    """The path of the table whose rows a publication sends."""
+    return _PUBLISHED[publication.layer].path(publication.table)
