@@ -21,18 +21,6 @@ PublishedWhen = Literal["final", "update"]
 OnDiffering = Literal["warn", "keep", "quarantine"]
 OnUnknown = Literal["ignore", "rescue", "quarantine"]
 Jobs = Literal["fused", "per_layer"]
-Function = Literal[
-    "count",
-    "sum",
-    "min",
-    "max",
-    "avg",
-    "stddev",
-    "count_distinct",
-    "approx_count_distinct",
-    "first",
-    "last",
-]
 
 
 @dataclass(frozen=True)
@@ -182,11 +170,12 @@ class Window:
 
 @dataclass(frozen=True)
 class Measure:
-    """``function`` over ``argument`` (a Spark SQL expression over silver columns; None for
-    ``count(*)``). ``argument_type`` is the argument's type, ``type`` the measure's."""
+    """``function``, a module of ``headgate.measures``, over ``argument`` (a Spark SQL expression
+    over silver columns; None for ``count(*)``). ``argument_type`` is the argument's type, ``type``
+    the measure's."""
 
     name: str
-    function: Function
+    function: str
     argument: str | None
     argument_type: str | None
     type: str

@@ -12,6 +12,7 @@ from headgate.declaration.kafka.plan import (
     source_lines,
 )
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, SILVER
+from headgate.declaration.measures import MEASURES
 from headgate.declaration.model import (
     Derived,
     FilesSource,
@@ -30,20 +31,6 @@ from headgate.declaration.names import (
     WINDOW_COLUMNS,
 )
 from headgate.declaration.quantities import format_duration, format_size
-
-# What an open window keeps for one measure.
-STATES = {
-    "count": "a count",
-    "sum": "a sum, exact for integers and decimals",
-    "min": "one value",
-    "max": "one value",
-    "avg": "a sum, exact for integers and decimals, and a count",
-    "stddev": "a count, a mean and a sum of squared differences",
-    "count_distinct": "every distinct value: grows with them",
-    "approx_count_distinct": "a HyperLogLog sketch of bounded size, standard error 1.6 %",
-    "first": "one value and its position",
-    "last": "one value and its position",
-}
 
 
 def plan(pipeline: Pipeline) -> dict[str, Any]:
@@ -192,7 +179,7 @@ def _measure(measure: Measure) -> dict[str, Any]:
         "function": measure.function,
         "argument": measure.argument,
         "type": measure.type,
-        "state": STATES[measure.function],
+        "state": MEASURES[measure.function].keeps,
     }
 
 

@@ -11,8 +11,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headgate.declaration.model import GoldTable, Measure
-from headgate.gold.measures import fold, merged, state_type, value
 from headgate.gold.schema import gold_type
+from headgate.gold.states import fold, merged, state_type, value
 from headgate.tables.data_file import STATE
 from headgate.tables.projection import Projection
 

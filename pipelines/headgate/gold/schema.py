@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql.types import StructField, StructType
 
 from headgate.declaration.model import GoldTable
-from headgate.gold.measures import state_type
+from headgate.gold.states import state_type
 from headgate.tables.data_file import FINAL, STATE
 from headgate.tables.frames import struct_type
 

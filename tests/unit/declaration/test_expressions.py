@@ -8,13 +8,13 @@ import pytest
 
 from headgate.declaration.errors import Unfit
 from headgate.declaration.expressions.expression import (
-    measure_type,
     parse_condition,
     parse_expression,
     parse_measure,
 )
 from headgate.declaration.expressions.functions import functions
 from headgate.declaration.expressions.inference import Unresolved
+from headgate.declaration.measures import MEASURES
 from tests.unit.declaration.expression_examples import EXAMPLES, SCOPE
 
 REFUSED = {
@@ -215,4 +215,4 @@ def test_sums_take_numbers(text: str) -> None:
 
 
 def test_the_sum_of_a_decimal_gains_ten_digits() -> None:
-    assert measure_type("sum", "decimal(20,3)") == "decimal(30,3)"
+    assert MEASURES["sum"].type_of("decimal(20,3)") == "decimal(30,3)"

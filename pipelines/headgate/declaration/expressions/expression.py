@@ -8,7 +8,7 @@ only the columns it names, and cannot fail a query, whatever a producer sends.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast, get_args
+from typing import Any, ClassVar
 
 import sqlglot
 from sqlglot import exp
@@ -23,10 +23,8 @@ from headgate.declaration.expressions.inference import Scope, Unresolved, infer
 from headgate.declaration.expressions.tokens import Token, closing, tokenize
 from headgate.declaration.expressions.typed import Reach
 from headgate.declaration.expressions.words import check_words, quoted
-from headgate.declaration.model import Function
+from headgate.declaration.measures import MEASURES
 from headgate.declaration.nearest import nearest
-
-MEASURES: tuple[str, ...] = get_args(Function)
 
 
 class _Dialect(Spark):
@@ -58,7 +56,7 @@ class Expression:
 class MeasureCall:
     """``argument`` and ``argument_type`` are None for ``count(*)``."""
 
-    function: Function
+    function: str
     argument: str | None
     argument_type: str | None
     type: str
@@ -113,50 +111,35 @@ def parse_measure(text: str, scope: Scope) -> MeasureCall:
     if end != len(tokens) - 1:
         raise Unfit("must be one measure and nothing around it; compute with measures in columns")
     inner = tokens[2:-1]
-    if function == "count" and [token.text for token in inner] == ["*"]:
-        return MeasureCall("count", None, None, "bigint")
+    kind = MEASURES[function]
+    if kind.takes_rows and [token.text for token in inner] == ["*"]:
+        return MeasureCall(function, None, None, kind.type_of(""))
     if inner and inner[0].lower == "distinct":
-        if function != "count":
+        if kind.distinct is None:
             raise Unfit(f"{function}(distinct ...) is not supported; only count(distinct ...) is")
-        function, inner = "count_distinct", inner[1:]
+        function, inner = kind.distinct, inner[1:]
     if not inner:
         raise Unfit(f"{function}() needs an argument")
     if _top_level_comma(inner):
         raise Unfit(f"{function}() takes one argument")
     expression = parse_expression(text[inner[0].start : inner[-1].end], scope)
-    type_ = measure_type(function, expression.type)
-    return MeasureCall(cast(Function, function), expression.text, expression.type, type_)
-
-
-def measure_type(function: str, argument: str) -> str:
-    """The type of a measure over an argument of this type. Raises Unfit where there is none."""
-    if function in ("count", "count_distinct", "approx_count_distinct"):
-        return "bigint"
-    if function in ("min", "max", "first", "last"):
-        return argument
-    if not datatypes.is_number(argument):
-        raise Unfit(f"{function}() takes a number, not a {argument}")
-    precision, scale = datatypes.digits(argument) or (0, 0)
-    if function == "sum" and datatypes.is_decimal(argument):
-        return datatypes.decimal(min(38, precision + 10), scale)
-    if function == "avg" and datatypes.is_decimal(argument):
-        return datatypes.decimal(min(38, precision + 4), min(38, scale + 4))
-    if function == "sum" and argument in datatypes.INTEGRALS:
-        return "bigint"
-    return "double"
+    type_ = MEASURES[function].type_of(expression.type)
+    return MeasureCall(function, expression.text, expression.type, type_)
 
 
 def _measure_name(tokens: tuple[Token, ...]) -> str:
     first = tokens[0].lower
     called = len(tokens) > 1 and tokens[1].text == "(" and tokens[0].kind == "word"
-    if called and first in MEASURES:
+    kind = MEASURES.get(first)
+    if called and kind is not None:
         return first
+    names = MEASURES.names()
     if called:
-        likely = {"mean": "avg", "stddev_samp": "stddev", "std": "stddev", "average": "avg"}
-        raise Unfit(f"{first}() is not a measure", likely.get(first) or nearest(first, MEASURES))
-    if first in MEASURES:
-        raise Unfit("a measure is a call", f"{first}(*)" if first == "count" else f"{first}(...)")
-    raise Unfit(f"must be one of {', '.join(MEASURES)} over an expression, such as sum(price)")
+        likely = (name for name in names if first in MEASURES[name].also_called)
+        raise Unfit(f"{first}() is not a measure", next(likely, None) or nearest(first, names))
+    if kind is not None:
+        raise Unfit("a measure is a call", f"{first}(*)" if kind.takes_rows else f"{first}(...)")
+    raise Unfit(f"must be one of {', '.join(names)} over an expression, such as sum(price)")
 
 
 def _top_level_comma(tokens: tuple[Token, ...]) -> bool:

@@ -15,8 +15,8 @@ from headgate.declaration.expressions.datatypes import SCALARS
 from headgate.declaration.expressions.functions import REFUSED_FOR, Argument, functions
 from headgate.declaration.keys.key import Key
 from headgate.declaration.keys.pipeline import PIPELINE
+from headgate.declaration.measures import MEASURES
 from headgate.declaration.names import COLUMN_PATTERN, NAME_PATTERN
-from headgate.declaration.plan import STATES
 from headgate.declaration.quantities import format_duration, format_size
 from headgate.declaration.reference.schema import json_text
 from headgate.declaration.reference.text import AFTER_FUNCTIONS, ERRORS, EXPRESSIONS, INTRODUCTION
@@ -45,19 +45,6 @@ _VALUES = {
     "start": "`earliest`, `latest`, a time or offsets",
     "options": "a map of client properties",
 }
-_RESULTS = {
-    "count": "bigint",
-    "sum": "bigint for integers; decimal(p + 10, s) for decimal(p, s); double for others",
-    "min": "the argument's type",
-    "max": "the argument's type",
-    "avg": "decimal(p + 4, s + 4) for decimal(p, s); double for others",
-    "stddev": "double (of a sample; null for fewer than two values)",
-    "count_distinct": "bigint",
-    "approx_count_distinct": "bigint",
-    "first": "the argument's type; the value with the earliest event time",
-    "last": "the argument's type; the value with the latest event time",
-}
-
 
 _FUNCTION_RESULTS = {
     "=1": "type of the first argument",
@@ -187,9 +174,10 @@ def _argument(argument: Argument) -> str:
 
 def _measures() -> Iterator[str]:
     yield "| Measure | Type | State of an open window |\n| --- | --- | --- |"
-    for name, state in STATES.items():
-        call = "count(*)`, `count(x)" if name == "count" else f"{name}(x)"
-        yield f"| `{call}` | {_RESULTS[name]} | {state} |"
+    for name in MEASURES.names():
+        kind = MEASURES[name]
+        call = f"{name}(*)`, `{name}(x)" if kind.takes_rows else f"{name}(x)"
+        yield f"| `{call}` | {kind.result} | {kind.keeps} |"
     yield ""
 
 

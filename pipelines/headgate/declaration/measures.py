@@ -1,0 +1,65 @@
+"""What a measure is, and which there are.
+
+A batch becomes a partial state, two states merge, a state has a value. A merge is commutative and
+associative, and a missing state is its neutral element. So a window's value depends neither on the
+order of its rows nor on how they were cut into batches.
+
+A member is a module of ``headgate.measures`` (``headgate.registry``).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from headgate.declaration.model import Measure
+from headgate.registry import Registry
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a measure's state. ``partial`` is the Spark SQL aggregate that makes it from
+    rows. ``merge`` is the Spark SQL expression that makes one of two: ``{old}`` and ``{new}`` stand
+    for this field of the two states, ``{old.name}`` for another one."""
+
+    type: str
+    partial: str
+    merge: str
+
+
+@dataclass(frozen=True)
+class Fold:
+    """The state's fields by name, and the value over them, in which ``{name}`` stands for a
+    field."""
+
+    fields: Mapping[str, Field]
+    value: str
+
+
+class MeasureKind(ABC):
+    """A measure that declarations can name.
+
+    ``result`` says in words which type its value has, ``keeps`` what an open window keeps for it.
+    ``also_called`` are names by which other systems know it, to be proposed in errors.
+    ``takes_rows`` allows ``name(*)``. ``distinct`` is the measure that ``name(distinct x)`` stands
+    for.
+    """
+
+    result: ClassVar[str]
+    keeps: ClassVar[str]
+    also_called: ClassVar[tuple[str, ...]] = ()
+    takes_rows: ClassVar[bool] = False
+    distinct: ClassVar[str | None] = None
+
+    @abstractmethod
+    def type_of(self, argument: str) -> str:
+        """The type of the value over an argument of a type. Raises Unfit where there is none."""
+
+    @abstractmethod
+    def fold(self, measure: Measure) -> Fold:
+        """How a measure of this kind is folded."""
+
+
+MEASURES: Registry[MeasureKind] = Registry("headgate.measures", MeasureKind)

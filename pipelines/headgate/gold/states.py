@@ -1,0 +1,36 @@
+"""The states of measures as Spark SQL."""
+
+from __future__ import annotations
+
+import re
+
+from headgate.declaration.measures import MEASURES, Fold
+from headgate.declaration.model import Measure
+
+_PLACE = re.compile(r"\{(old|new)(?:\.(\w+))?\}")
+
+
+def fold(measure: Measure) -> Fold:
+    """How ``measure`` is folded."""
+    return MEASURES[measure.function].fold(measure)
+
+
+def merged(measure: Measure, name: str, old: str, new: str) -> str:
+    """The SQL that merges field ``name`` of two states addressed by ``old`` and ``new``."""
+
+    def place(match: re.Match[str]) -> str:
+        side = old if match[1] == "old" else new
+        return f"{side}.`{match[2] or name}`"
+
+    return _PLACE.sub(place, fold(measure).fields[name].merge)
+
+
+def value(measure: Measure, state: str) -> str:
+    """The SQL of the measure's value over the state addressed by ``state``."""
+    sql = re.sub(r"\{(\w+)\}", lambda m: f"{state}.`{m[1]}`", fold(measure).value)
+    return f"cast({sql} as {measure.type})"
+
+
+def state_type(measure: Measure) -> str:
+    fields = ", ".join(f"`{n}`: {f.type}" for n, f in fold(measure).fields.items())
+    return f"struct<{fields}>"

@@ -1,0 +1,23 @@
+"""``count(*)`` and ``count(x)``."""
+
+from __future__ import annotations
+
+from headgate.declaration.measures import Fold, MeasureKind
+from headgate.declaration.model import Measure
+from headgate.measures.adding import counted
+
+
+class Count(MeasureKind):
+    result = "bigint"
+    keeps = "a count"
+    takes_rows = True
+    distinct = "count_distinct"
+
+    def type_of(self, argument: str) -> str:
+        return "bigint"
+
+    def fold(self, measure: Measure) -> Fold:
+        return Fold({"n": counted(measure)}, "{n}")
+
+
+MEMBER = Count()

@@ -1,0 +1,48 @@
+"""The smaller or greater of two: of values, or of rows by event time."""
+
+from __future__ import annotations
+
+from headgate.declaration.measures import Field, Fold, MeasureKind
+from headgate.declaration.model import Measure
+
+
+class Extreme(MeasureKind):
+    """``function`` finds one among rows, ``merge`` among two values."""
+
+    result = "the argument's type"
+    keeps = "one value"
+
+    def __init__(self, function: str, merge: str) -> None:
+        self._function, self._merge = function, merge
+
+    def type_of(self, argument: str) -> str:
+        return argument
+
+    def fold(self, measure: Measure) -> Fold:
+        partial = f"{self._function}({measure.argument})"
+        field = Field(measure.type, partial, f"{self._merge}({{old}}, {{new}})")
+        return Fold({"value": field}, "{value}")
+
+
+class Edge(MeasureKind):
+    """The value of the row that is first or last by event time. The position in the source breaks
+    ties. Rows whose argument is null are left out."""
+
+    keeps = "one value and its position"
+
+    def __init__(self, function: str, merge: str) -> None:
+        self._function, self._merge = function, merge
+
+    def type_of(self, argument: str) -> str:
+        return argument
+
+    def fold(self, measure: Measure) -> Fold:
+        type_ = f"struct<at: timestamp, partition: int, offset: bigint, value: {measure.type}>"
+        argument = f"({measure.argument})"
+        row = (
+            "named_struct('at', _event_time, 'partition', _partition, 'offset', _offset, "
+            f"'value', {argument})"
+        )
+        partial = f"{self._function}({row}) filter (where {argument} is not null)"
+        field = Field(type_, partial, f"{self._merge}({{old}}, {{new}})")
+        return Fold({"row": field}, "{row}.value")

@@ -1,0 +1,12 @@
+"""``first(x)`` by event time."""
+
+from __future__ import annotations
+
+from headgate.measures.extremes import Edge
+
+
+class First(Edge):
+    result = "the argument's type; the value with the earliest event time"
+
+
+MEMBER = First("min", "least")

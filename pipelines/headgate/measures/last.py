@@ -1,0 +1,12 @@
+"""``last(x)`` by event time."""
+
+from __future__ import annotations
+
+from headgate.measures.extremes import Edge
+
+
+class Last(Edge):
+    result = "the argument's type; the value with the latest event time"
+
+
+MEMBER = Last("max", "greatest")

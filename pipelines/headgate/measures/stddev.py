@@ -1,0 +1,54 @@
+"""``stddev(x)`` of the sample."""
+
+from __future__ import annotations
+
+from headgate.declaration.measures import Field, Fold, MeasureKind
+from headgate.declaration.model import Measure
+from headgate.measures.adding import counted, require_number
+
+
+class StandardDeviation(MeasureKind):
+    """By count, mean and sum of squared differences.
+
+    Merged as in Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for
+    Computing Sample Variances" (1979). Never as sums of squares, which cancel.
+    """
+
+    result = "double (of a sample; null for fewer than two values)"
+    keeps = "a count, a mean and a sum of squared differences"
+    also_called = ("stddev_samp", "std")
+
+    def type_of(self, argument: str) -> str:
+        require_number("stddev", argument)
+        return "double"
+
+    def fold(self, measure: Measure) -> Fold:
+        value = f"cast(({measure.argument}) as double)"
+        joint = "{old.n} * {new.n} / cast({old.n} + {new.n} as double)"
+        mean = "{old.mean} + ({new.mean} - {old.mean}) * {new.n} / ({old.n} + {new.n})"
+        squares = (
+            f"{{old.squares}} + {{new.squares}} + ({{new.mean}} - {{old.mean}}) "
+            f"* ({{new.mean}} - {{old.mean}}) * ({joint})"
+        )
+        return Fold(
+            {
+                "n": counted(measure),
+                "mean": Field("double", f"avg({value})", _unless_empty("mean", mean)),
+                "squares": Field(
+                    "double",
+                    f"var_pop({value}) * count({value})",
+                    _unless_empty("squares", squares),
+                ),
+            },
+            "case when {n} > 1 then sqrt({squares} / ({n} - 1)) end",
+        )
+
+
+def _unless_empty(field: str, both: str) -> str:
+    return (
+        f"case when coalesce({{old.n}}, 0) = 0 then {{new.{field}}} "
+        f"when coalesce({{new.n}}, 0) = 0 then {{old.{field}}} else {both} end"
+    )
+
+
+MEMBER = StandardDeviation()

@@ -1,0 +1,123 @@
+"""What every measure keeps, and that one of another package needs no change here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headgate import registry
+from headgate.declaration.errors import Unfit
+from headgate.declaration.expressions.datatypes import parse_type
+from headgate.declaration.expressions.expression import parse_measure
+from headgate.declaration.load import load_text
+from headgate.declaration.measures import MEASURES
+from headgate.declaration.model import Measure
+from headgate.declaration.plan import plan
+from headgate.gold.states import merged, state_type, value
+
+ARGUMENTS = ("int", "bigint", "decimal(18,2)", "double", "string", "timestamp", "boolean")
+
+TOY = """
+from headgate.declaration.measures import Field, Fold, MeasureKind
+
+
+class Product(MeasureKind):
+    result, keeps = "double", "a product"
+    also_called = ("prod",)
+
+    def type_of(self, argument):
+        return "double"
+
+    def fold(self, measure):
+        merge = "coalesce({old}, 1) * coalesce({new}, 1)"
+        return Fold({"p": Field("double", f"product({measure.argument})", merge)}, "{p}")
+
+
+MEMBER = Product()
+"""
+DECLARATION = """
+pipeline: shop
+sources:
+  orders:
+    files: {path: landing, format: json}
+    record: {event_id: [id], event_time: {column: at}, schema: {id: string, at: timestamp, x: int}}
+silver: {clean: {from: orders}}
+gold:
+  per_hour:
+    from: clean
+    window: {tumbling: 1 hour}
+    measures: {all: product(x)}
+    allowed_lateness: 0 seconds
+"""
+
+
+@pytest.mark.parametrize("name", MEASURES.names())
+def test_it_says_its_type_and_what_it_keeps(name: str) -> None:
+    kind = MEASURES[name]
+    assert kind.result
+    assert kind.keeps
+    assert kind.distinct is None or MEASURES.get(kind.distinct) is not None
+    assert not set(kind.also_called) & set(MEASURES.names())
+
+
+@pytest.mark.parametrize("name", MEASURES.names())
+@pytest.mark.parametrize("argument", ARGUMENTS)
+def test_its_state_has_only_fields_that_are_there(name: str, argument: str) -> None:
+    try:
+        call = parse_measure(f"{name}(x)", {"x": argument})
+    except Unfit:
+        assert argument in ("string", "timestamp", "boolean")
+        return
+    assert parse_type(call.type) == call.type
+    measure = Measure("m", name, "x", argument, call.type)
+    fold = MEASURES[name].fold(measure)
+    fields = set(fold.fields)
+    assert set(re.findall(r"\{(\w+)\}", fold.value)) <= fields
+    for field in fields:
+        sql = merged(measure, field, "o", "n")
+        assert "{" not in sql
+        assert set(re.findall(r"[on]\.`(\w+)`", sql)) <= fields
+    assert "{" not in value(measure, "s")
+    assert all(f"`{field}`" in state_type(measure) for field in fields)
+
+
+def test_rows_are_counted_without_an_argument() -> None:
+    assert parse_measure("count(*)", {}).type == "bigint"
+    with pytest.raises(Unfit):
+        parse_measure("sum(*)", {})
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A package as pip installs it, with an entry point."""
+    (tmp_path / "toy_measures.py").write_text(TOY)
+    about = tmp_path / "toy_measures-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-measures\nVersion: 1\n")
+    entry = "[headgate.measures]\nproduct = toy_measures:MEMBER\nwrong = toy_measures:Product\n"
+    (about / "entry_points.txt").write_text(entry)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry._plugged_in.cache_clear()
+    yield
+    registry._plugged_in.cache_clear()
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_measure_of_another_package_is_declared_like_any(tmp_path: Path) -> None:
+    pipeline = load_text(DECLARATION, tmp_path / "shop.yml")
+    said = plan(pipeline)["gold"]["per_hour"]["measures"]["all"]
+    assert (said["type"], said["state"]) == ("double", "a product")
+    (measure,) = pipeline.gold["per_hour"].measures
+    assert merged(measure, "p", "o", "n") == "coalesce(o.`p`, 1) * coalesce(n.`p`, 1)"
+    with pytest.raises(TypeError, match=r"headgate.measures: wrong is no MeasureKind"):
+        MEASURES.get("wrong")
+
+
+def test_without_the_package_it_is_refused_by_name() -> None:
+    with pytest.raises(Unfit, match=r"product\(\) is not a measure"):
+        parse_measure("product(x)", {"x": "int"})
+    assert MEASURES.get("adding") is None
+    assert MEASURES.get("../count") is None
