@@ -35,9 +35,9 @@ def trigger(place: Place, told: datetime | None, table: str = "per_minute") -> F
 
 def test_an_hour_is_news_when_its_lateness_has_passed(place: Place) -> None:
     assert trigger(place, None).news() == {}
-    place.absorb(closing=commit_time(NOON + timedelta(minutes=4)))
+    place.absorb(watermark=commit_time(NOON + timedelta(minutes=4)))
     assert trigger(place, NOON - timedelta(hours=1)).news() == {}
-    place.absorb(closing=commit_time(NOON + timedelta(minutes=5)))
+    place.absorb(watermark=commit_time(NOON + timedelta(minutes=5)))
     assert trigger(place, NOON - timedelta(hours=1)).news() == {"per_minute": NOON.isoformat()}
     assert trigger(place, None).news() == {"per_minute": NOON.isoformat()}
     assert trigger(place, NOON).news() == {}
@@ -49,7 +49,7 @@ def test_it_fires_when_there_is_news(place: Place) -> None:
         waiting = asyncio.ensure_future(anext(events))
         await asyncio.sleep(0.05)
         assert not waiting.done()
-        place.absorb(closing=commit_time(NOON + timedelta(hours=1, minutes=5)))
+        place.absorb(watermark=commit_time(NOON + timedelta(hours=1, minutes=5)))
         return (await asyncio.wait_for(waiting, 10)).payload
 
     assert asyncio.run(fired()) == {"per_minute": (NOON + timedelta(hours=1)).isoformat()}

@@ -89,7 +89,7 @@ def test_gold_is_as_old_as_its_commits(cards: Cards) -> None:
     cards.show(NOW, stream("shop", began, TablesReport(ACCOUNT, freshness=fresh)))
     shown = dict(zip(cards.text(".figure dt"), cards.text(".figure dd"), strict=True))
     assert shown["Gold changed"].split("\n") == ["4 h ago", "last record 30 min ago"]
-    assert shown["Event clock"].split("\n")[1] == "19 h behind"
+    assert shown["Watermark"].split("\n")[1] == "19 h behind"
     cards.page.run("document.querySelector('summary').click()")
     assert "4 h ago" in "".join(cards.text("tbody"))
     cards.show(NOW, stream("bare", began, TablesReport(ACCOUNT)))

@@ -21,7 +21,7 @@ from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.stopping import request_stop, stop_asked
 from headgate.supervision.claim import Claim, claim, claimed
 from headgate.supervision.job_state import JobState, State
-from headgate.supervision.keeping import Budget
+from headgate.supervision.keeping import RestartPolicy
 from headgate.supervision.launcher import LogOf, Stream
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -72,7 +72,7 @@ def operator(root: Path) -> StreamOperator:
         name="shop",
         root=str(root),
         launcher=f"{__name__}:Told",
-        budget=Budget(crashes=3),
+        budget=RestartPolicy(crashes=3),
     )
 
 

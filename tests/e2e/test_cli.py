@@ -15,7 +15,7 @@ import pytest
 pytestmark = pytest.mark.e2e
 
 Headgate = Callable[..., "subprocess.CompletedProcess[str]"]
-RUN = ("run", "shop", "--once", "--close-windows", "--json")
+RUN = ("run", "shop", "--once", "--drain", "--json")
 
 
 def headgate_in(folder: Path) -> Headgate:

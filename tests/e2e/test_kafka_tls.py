@@ -130,7 +130,7 @@ def test_in_and_out_over_tls(tmp_path: Path, broker: BrokerWithLogin, certificat
     file = declare(tmp_path, certificate / "trusted.pem")
     times = [f"2026-03-01T12:{minute:02d}:00Z" for minute in range(5)]
     produce(broker, "readings", [json.dumps({"id": at, "at": at}).encode() for at in times])
-    done = run(file, broker, "--close-windows", "--json")
+    done = run(file, broker, "--drain", "--json")
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     assert (summary["read"], summary["balanced"]) == (5, True)

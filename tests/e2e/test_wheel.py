@@ -160,7 +160,7 @@ def test_a_new_project_runs_outside_the_clone(installed: Path, tmp_path: Path) -
     add_a_field(tmp_path / "shop")
     plan = headgate("plan", "pipelines/shop.yml")
     assert "giftNote" in json.dumps(plan)
-    done = headgate("run", "pipelines/shop.yml", "--once", "--close-windows")
+    done = headgate("run", "pipelines/shop.yml", "--once", "--drain")
     assert (done["read"], done["duplicate"], done["quarantined"], done["filtered"]) == (61, 1, 1, 1)
     assert done["gold"]["sales_per_hour"]["folded"] == 57
     assert done["balanced"] is True

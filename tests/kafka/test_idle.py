@@ -1,4 +1,4 @@
-"""Partitions that fall silent, come back or are added: the closing clock goes on without them,
+"""Partitions that fall silent, come back or are added: the watermark goes on without them,
 and nothing of theirs ever changes a final window."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.broker.running import Broker
-from headgate.jobs.medallion import Medallion
+from headgate.jobs.runtime import PipelineRuntime
 from headgate.ledger.by_id import by_id
 from headgate.storage.layout import Layout
 from tests.oracle import judge
@@ -66,7 +66,7 @@ def engine_of(
 
 def closing(engine: KafkaEngine) -> float | None:
     """C in minutes since NOON."""
-    clock = state(engine.root, "bronze/raw")["closing"]
+    clock = state(engine.root, "bronze/raw")["watermark"]
     if clock is None:
         return None
     since = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=clock) - NOON
@@ -105,7 +105,7 @@ def test_a_partition_falls_silent_and_comes_back(
 ) -> None:
     engine = engine_of(spark, tmp_path, sensors)
     sensors.send(*((p, minute / 2) for minute in range(8) for p in (0, 1)))
-    engine.drain()
+    engine.read_all()
     assert closing(engine) == 3.5
     minute, clocks = 4.0, {}
     for tick in range(IDLE // TICK + 2):  # only partition 0
@@ -129,7 +129,7 @@ def test_a_partition_falls_silent_and_comes_back(
     add_partitions(sensors.broker, sensors.topic, 3)
     sensors.send((2, 3.9), (2, gone_on - 0.1), (0, gone_on + 1))
     engine.wait(TICK)
-    engine.drain()
+    engine.read_all()
     assert closing(engine) == gone_on  # the new one's clock is behind, and held from now on
     at_least = NOON + timedelta(minutes=gone_on)
     came = [row for row in read(engine.root, "bronze/raw") if row["partition"] in (1, 2)]
@@ -144,7 +144,7 @@ def test_a_partition_falls_silent_and_comes_back(
     # Both are waited for again: C follows the slowest.
     sensors.send((0, gone_on + 30), (1, gone_on + 3), (2, gone_on + 4))
     engine.wait(TICK)
-    engine.drain()
+    engine.read_all()
     assert closing(engine) == gone_on + 3
     holds(before, engine.root)
     assert by_id(engine.layout, engine.pipeline).findings == ()
@@ -157,7 +157,7 @@ def built_again(spark: SparkSession, folder: Path, engine: KafkaEngine) -> None:
     other = folder / "readings"
     shutil.copytree(engine.root / "readings/bronze", other / "bronze")
     layout = Layout.of(str(folder), engine.pipeline.name)
-    again = Medallion(spark, engine.pipeline, layout, ("silver", "gold"))
+    again = PipelineRuntime(spark, engine.pipeline, layout, ("silver", "gold"))
     again.open(engine.epoch + 1, engine.clock())
     again.catch_up(engine.clock())
     assert everything(folder) == everything(engine.root)
@@ -169,7 +169,7 @@ def test_a_backlog_after_an_outage_is_folded(
     """While partition 1 is being read, other records keep coming: it is slow, not silent."""
     engine = engine_of(spark, tmp_path, sensors, max_per_batch=8)
     sensors.send(*((p, k / 10) for k in range(5) for p in (0, 1)))
-    engine.drain()
+    engine.read_all()
     engine.wait(3600)
     sensors.send(*((1, 1 + k / 10) for k in range(100)), *((0, 1 + k) for k in range(10)))
     minute = 11.0
@@ -181,7 +181,7 @@ def test_a_backlog_after_an_outage_is_folded(
             engine.absorb()
         if tick == IDLE // TICK:
             engine.start()
-    engine.drain()
+    engine.read_all()
     expected = judge(
         records_of(sensors.broker, sensors.topic), rules(gold=GOLD), partitions=range(2)
     )

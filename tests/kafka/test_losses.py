@@ -57,7 +57,7 @@ class Reader:
         send(self.broker, self.topic, "first", 10, 2)
         pipeline = declare_kafka(self.folder, self.broker.servers, topic=self.topic, gold=GOLD)
         self.engine = KafkaEngine(self.spark, pipeline, self.folder / "root", now=ARRIVED)
-        self.engine.drain()
+        self.engine.read_all()
 
     def versions(self) -> dict[str, int]:
         logs = self.engine.root.rglob("_delta_log")
@@ -67,7 +67,7 @@ class Reader:
         """What the stream does: list, read, commit. Nothing may come of it."""
         before = self.versions()
         with pytest.raises(OffsetsLostError) as error:
-            self.engine.drain()
+            self.engine.read_all()
         assert self.versions() == before
         self.told = str(error.value)
 
@@ -82,7 +82,7 @@ class Reader:
     def accept(self) -> list[dict[str, object]]:
         """Go on behind the gap, check the account, and return the gaps that bronze tells."""
         self.engine.accept_gap = True
-        self.engine.start().drain()
+        self.engine.start().read_all()
         self.engine.close()
         proof = by_id(self.engine.layout, self.engine.pipeline)
         assert (proof.findings, proof.rows) == ((), len(self.offsets()))
@@ -135,7 +135,7 @@ def test_everything_unread_expired(reader: Reader) -> None:
 def test_what_was_read_may_expire(reader: Reader) -> None:
     expire(reader.broker, reader.topic, {0: 10, 1: 7})
     send(reader.broker, reader.topic, "second", 5, 2)
-    reader.engine.start().drain()
+    reader.engine.start().read_all()
     assert reader.offsets() == both(0, 15)
     reader.engine.close()
 
@@ -214,7 +214,7 @@ def test_a_log_that_was_cut_off(spark: SparkSession, tmp_path: Path) -> None:
         assert "--root" in reader.told
         shutil.rmtree(reader.engine.root)
         fresh = KafkaEngine(spark, reader.engine.pipeline, reader.engine.root, now=ARRIVED)
-        fresh.drain()
+        fresh.read_all()
         found = records_of(broker, reader.topic, read_at=ARRIVED)
         assert differences(fresh.root, judge(found, rules(gold=GOLD))) == {}
         fresh.close()

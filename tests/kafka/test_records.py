@@ -44,7 +44,7 @@ def test_keys_headers_and_bytes_are_kept(
     produce(broker, topic, [Sent(**vars(one) | {"at": ARRIVED}) for one in ODD])
     pipeline = declare_kafka(tmp_path, broker.servers, topic=topic, gold=("bands",))
     engine = KafkaEngine(spark, pipeline, tmp_path / "root", now=ARRIVED)
-    engine.drain()
+    engine.read_all()
     rows = sorted(read(engine.root, "bronze/raw"), key=lambda row: row["offset"])
     kept = [
         (
@@ -83,7 +83,7 @@ def test_when_a_record_was_seen(spark: SparkSession, tmp_path: Path, broker: Bro
     )
     pipeline = declare_kafka(tmp_path, broker.servers, topic=topic, gold=("bands",))
     engine = KafkaEngine(spark, pipeline, tmp_path / "root", now=read_at)
-    engine.drain()
+    engine.read_all()
     seen = {row["event_id"]: row for row in read(engine.root, "bronze/raw")}
     first_read = min(row["seen_at"] for row in seen.values() if row["event_id"] == "far ahead")
     assert read_at <= first_read < read_at + timedelta(seconds=1)
@@ -104,7 +104,7 @@ def test_the_brokers_clock_counts_as_it_is(
     produce(broker, topic, [Sent(GOOD, at=datetime(1999, 1, 1, tzinfo=UTC))])
     pipeline = declare_kafka(tmp_path, broker.servers, topic=topic, gold=("bands",))
     engine = KafkaEngine(spark, pipeline, tmp_path / "root", now=datetime(2001, 1, 1, tzinfo=UTC))
-    engine.drain()
+    engine.read_all()
     row = read(engine.root, "bronze/raw")[0]
     assert row["ingested_at"] == row["seen_at"] == records_of(broker, topic)[0].ingested_at
     assert row["seen_at"].year > 2001
@@ -112,7 +112,7 @@ def test_the_brokers_clock_counts_as_it_is(
 
 
 def test_a_topic_of_many_partitions(spark: SparkSession, tmp_path: Path, broker: Broker) -> None:
-    """Most of them are empty: those hold the closing clock until they are idle."""
+    """Most of them are empty: those hold the watermark until they are idle."""
     topic = create_topic(broker, 100)
     records = [
         Sent(reading(f"r{k}", NOON + timedelta(seconds=k), value=1), partition=k % 40, at=ARRIVED)
@@ -123,7 +123,7 @@ def test_a_topic_of_many_partitions(spark: SparkSession, tmp_path: Path, broker:
         tmp_path, broker.servers, topic=topic, max_per_batch=150, gold=("bands",)
     )
     engine = KafkaEngine(spark, pipeline, tmp_path / "root", now=ARRIVED)
-    engine.drain(catch_up_every=5)
+    engine.read_all(catch_up_every=5)
     found = records_of(broker, topic, read_at=ARRIVED)
     expected = judge(found, rules(gold=("bands",)), partitions=range(100))
     assert expected.clock is None
@@ -156,7 +156,7 @@ def test_times_that_no_calendar_has(spark: SparkSession, tmp_path: Path, broker:
     expire(broker, topic, {1: 2})
     engine.close()
     engine.accept_gap = True
-    engine.start().drain()
+    engine.start().read_all()
     assert {row["event_id"] for row in read(engine.root, "bronze/raw")} == {
         "micros",
         "before",

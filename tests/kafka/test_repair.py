@@ -17,8 +17,8 @@ from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.jobs.rereading import gone_from
 from headgate.ledger.by_id import by_id
+from headgate.repair.apply import highest_epoch, mend
 from headgate.repair.examine import examine
-from headgate.repair.mending import highest_epoch, mend
 from headgate.repair.plan import Plan
 from headgate.sources.kafka.cluster import Cluster
 from headgate.storage.layout import Layout
@@ -55,7 +55,7 @@ def prepared(
     produce(broker, topic, list(sent))
     pipeline = declare_kafka(folder, broker.servers, topic=topic, gold=GOLD, max_per_batch=45)
     engine = KafkaEngine(spark, pipeline, folder / "root")
-    assert engine.drain() >= 4
+    assert engine.read_all() >= 4
     engine.close()
     return Prepared(folder, broker, topic)
 
@@ -109,7 +109,7 @@ def test_mended(
     assert not looked(spark, pipeline, layout, tmp_path / "again").is_needed
 
     engine = KafkaEngine(spark, pipeline, root)
-    engine.drain()
+    engine.read_all()
     engine.close()
     expected = judge(records_of(prepared.broker, prepared.topic), rules(gold=GOLD))
     assert differences(root, expected) == {}

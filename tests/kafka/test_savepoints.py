@@ -60,16 +60,16 @@ def test_back_and_on_while_the_topic_forgets(
     pipeline = declare_kafka(tmp_path, broker.servers, topic=topic, gold=GOLD, max_per_batch=60)
     engine = KafkaEngine(spark, pipeline, tmp_path / "root", now=ARRIVED)
     send(broker, topic, values[:120])
-    engine.drain()
+    engine.read_all()
     savepoint = engine.savepoint()
     send(broker, topic, values[120:240])
-    engine.drain()
+    engine.read_all()
     # Everything is still there: bronze goes back, and the topic is read again.
     ended = verify_source(engine)
     assert ended.returncode == 0, ended.stderr
     engine.restore(savepoint, reread=True)
     engine.start()
-    engine.drain()
+    engine.read_all()
     expected = judge(records_of(broker, topic), rules(gold=GOLD))
     assert differences(engine.root, expected) == {}
     # Now the topic has forgotten what it had then: bronze has not.
@@ -89,8 +89,8 @@ def test_back_and_on_while_the_topic_forgets(
     send(broker, topic, values[240:])
     clone(engine.layout, later, Layout.of(str(tmp_path / "copy"), pipeline.name))
     copy = KafkaEngine(spark, pipeline, tmp_path / "copy", now=ARRIVED)
-    engine.drain()
-    copy.drain()
+    engine.read_all()
+    copy.read_all()
     expected = judge([*records, *records_of(broker, topic)], rules(gold=GOLD))
     for root in (engine.root, copy.root):
         assert differences(root, expected) == {}

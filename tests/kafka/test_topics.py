@@ -45,14 +45,14 @@ def test_topics_of_a_pattern(spark: SparkSession, tmp_path: Path, broker: Broker
     pattern = f'"{prefix}\\\\.[a-z]"'
     pipeline = declare_kafka(tmp_path, broker.servers, pattern=pattern, max_per_batch=60, gold=GOLD)
     engine = KafkaEngine(spark, pipeline, tmp_path / "root", now=ARRIVED)
-    engine.drain()
+    engine.read_all()
     # One that comes later goes behind them, whatever its name; and a restart keeps its place.
-    # Its events are of later on: behind the closing clock it would be late.
+    # Its events are of later on: behind the watermark it would be late.
     later = [reading(f"a{k}", NOON + timedelta(minutes=50, seconds=k), value=1) for k in range(40)]
     make(broker, f"{prefix}.a", later, partitions=1)
     assert engine.list_new()
     engine.absorb()
-    engine.start().drain()
+    engine.start().read_all()
     places = {f"{prefix}.b": 0, f"{prefix}.c": 1 << 16, f"{prefix}.a": 2 << 16}
     told = [label.partition("@")[0] for label in state(engine.root, "bronze/raw")["topics"]]
     assert told == list(places)
@@ -85,7 +85,7 @@ def test_an_empty_topic_is_waited_for(spark: SparkSession, tmp_path: Path, broke
     assert not engine.list_new()
     assert not engine.start().list_new()
     produce(broker, name, [Sent(v, at=ARRIVED) for v in readings(10, seed=4)])
-    engine.drain()
+    engine.read_all()
     records = records_of(broker, name, read_at=ARRIVED)
     assert differences(engine.root, judge(records, rules(gold=GOLD))) == {}
     engine.close()

@@ -58,7 +58,7 @@ def test_aborted_records_never_appear(spark: SparkSession, tmp_path: Path, broke
     # The logs end with markers and with records that nobody will ever see.
     produce(broker, topic, some("last", 20), "abort")
     engine = KafkaEngine(spark, pipeline, tmp_path / "root")
-    engine.drain()
+    engine.read_all()
     assert ids(engine) == {"plain", "kept0", "kept1", "kept2", "committed"}
     is_right(engine, broker, topic, 2)
     # Everything was read, the end included: a new driver finds nothing.
@@ -76,12 +76,12 @@ def test_an_open_transaction_holds_back_what_is_behind_it(
     still_open.send(*some("open", minute=1))
     produce(broker, topic, some("behind", minute=2))
     engine = KafkaEngine(spark, pipeline, tmp_path / "root")
-    engine.drain()
+    engine.read_all()
     assert ids(engine) == {"before"}
     assert state(engine.root, "bronze/raw")["offsets"] == {"0": 5}
     assert engine.feed.backlog(0).count == 0
     still_open.commit()
-    engine.drain()
+    engine.read_all()
     assert ids(engine) == {"before", "open", "behind"}
     is_right(engine, broker, topic, 1)
     engine.close()
@@ -98,7 +98,7 @@ def test_uncommitted_reading_takes_everything(
     still_open = Transaction(broker, topic)
     still_open.send(*some("open", minute=1))
     engine = KafkaEngine(spark, pipeline, tmp_path / "root")
-    engine.drain()
+    engine.read_all()
     assert ids(engine) == {"aborted", "open"}
     still_open.abort()
     engine.close()

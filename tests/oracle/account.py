@@ -31,13 +31,13 @@ def judge(
     rules: Rules,
     closed_through: Mapping[str, datetime] | None = None,
     *,
-    closings: Sequence[Closing] = (),
+    drains: Sequence[Closing] = (),
     partitions: Iterable[int] = (),
     floors: Sequence[Floor] = (),
 ) -> Tables:
     """The tables that ``rules`` prescribe for ``records``, in whatever batches they came.
 
-    ``closed_through`` closes windows after the last record; ``closings`` say it for closings in
+    ``closed_through`` closes windows after the last record; ``drains`` say it for drains in
     between, in their order. ``partitions`` names those the source lists but sent nothing from.
     ``floors`` are the closing clocks that bronze recorded, where partitions idled or joined.
     """
@@ -45,7 +45,7 @@ def judge(
     clock = floors[-1].clock if floors else closing_clock(stamped, partitions)
     if closed_through is not None:
         everything = {one.source.partition: one.source.offset for one in stamped}
-        closings = [*closings, Closing(everything, closed_through)]
+        drains = [*drains, Closing(everything, closed_through)]
     conformed = [one for one in stamped if not one.duplicate and not one.reason]
     offered = {
         name: [conform(one, table) for one in conformed] for name, table in rules.silver.items()
@@ -53,7 +53,7 @@ def judge(
     silver = {name: [row for row in rows if row is not None] for name, rows in offered.items()}
     gold = {name: GoldTable(name, table) for name, table in rules.gold.items()}
     for table in gold.values():
-        table.judge(silver[table.rules.silver], closings)
+        table.judge(silver[table.rules.silver], drains)
     rows = {name: table.rows(clock) for name, table in gold.items()}
     return Tables(
         bronze=[bronze_row(one) for one in stamped],

@@ -24,9 +24,9 @@ class GoldTable:
         self.late: list[Row] = []
         self.groups: dict[tuple[Window, tuple[Any, ...]], list[Row]] = defaultdict(list)
 
-    def judge(self, rows: list[Row], closings: Sequence[Closing]) -> None:
+    def judge(self, rows: list[Row], drains: Sequence[Closing]) -> None:
         """Folds what each closing saw before it closes, and the rest after the last."""
-        for closing in closings:
+        for closing in drains:
             pending = []
             for row in rows:
                 if closing.saw(row["_partition"], row["_offset"]):

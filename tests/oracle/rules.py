@@ -76,7 +76,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Closing:
-    """One ``--close-windows``: it saw offsets up to ``after[partition]`` (none of a partition
+    """One ``--drain``: it saw offsets up to ``after[partition]`` (none of a partition
     that is left out) and closed each gold table through ``through[table]``, by default the
     greatest window end that the table held at that moment."""
 
@@ -89,7 +89,7 @@ class Closing:
 
 @dataclass(frozen=True)
 class Floor:
-    """The closing clock as bronze recorded it, once offsets before ``ends[partition]`` were read.
+    """The watermark as bronze recorded it, once offsets before ``ends[partition]`` were read.
 
     Where partitions idle, C follows from when they were seen to: the one thing that cannot be told
     from the records. No clock of a record behind ``ends`` is less than it."""

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headgate.bronze.seen import SEEN, Seen, Span
-from headgate.bronze.sequencing import FIT, sequence
+from headgate.bronze.dedup_index import SEEN, DedupIndex, Span
+from headgate.bronze.sequencing import SEQUENCER_INPUT, sequence
 from headgate.declaration.model import OnDiffering
 from tests.oracle import Rules, SourceRecord
 from tests.oracle.stamps import Stamped, closing_clock, stamp
@@ -71,9 +71,9 @@ class Log:
         self._differing = differing
         self._rows_in_memory = rows_in_memory
         self._kept: list[pa.Table] = []
-        self._seen: Seen | None = None
+        self._seen: DedupIndex | None = None
         self.clocks: dict[str, int] = {}
-        self.closing: int | None = None
+        self.watermark: int | None = None
         self.corrected = 0
         self.stamps: dict[tuple[int, int], tuple[Micros, bool, bool]] = {}
 
@@ -84,13 +84,15 @@ class Log:
         if self._seen is None:
             newest = max(self.clocks.values(), default=None)
             within = WITHIN * 1_000_000
-            self._seen = Seen(within, self._differing, self._load, newest, self._rows_in_memory)
+            self._seen = DedupIndex(
+                within, self._differing, self._load, newest, self._rows_in_memory
+            )
         in_order = sorted(stamped, key=lambda s: (s.source.partition, s.source.offset))
-        thin = pa.Table.from_pylist([_thin(s) for s in in_order], FIT)
-        result = sequence(thin, self.clocks, self.closing, range(PARTITIONS), self._seen)
+        thin = pa.Table.from_pylist([_thin(s) for s in in_order], SEQUENCER_INPUT)
+        result = sequence(thin, self.clocks, self.watermark, range(PARTITIONS), self._seen)
         self._kept.append(thin)
         self._seen.add(thin)
-        self.clocks, self.closing = dict(result.clocks), result.closing
+        self.clocks, self.watermark = dict(result.clocks), result.watermark
         self.corrected += result.corrected
         marked = result.stamps.set_column(2, "clock", result.stamps["clock"].cast(pa.int64()))
         for row in marked.to_pylist():
@@ -171,7 +173,7 @@ def test_stamps_equal_the_oracle(
         if differing == "quarantine":
             assert differs == (one.reason == "differing_duplicate") or own_reason(one), one
     assert log.corrected == sum(one.corrected for one in wanted.values())
-    assert log.closing == _micros(closing_clock(wanted.values(), range(PARTITIONS)))
+    assert log.watermark == _micros(closing_clock(wanted.values(), range(PARTITIONS)))
 
 
 def own_reason(one: Stamped) -> bool:

@@ -93,21 +93,21 @@ class Station:
         self.send_to(NEW, 15, seed=12)
 
     def wait_for_idling(self, driver: Running) -> None:
-        """Until the closing clock has gone on without the silent one."""
+        """Until the watermark has gone on without the silent one."""
         wait_until(lambda: self.has_idled, driver)
 
     def let_the_silent_one_return(self, driver: Running) -> None:
-        """The closing clock waits for it again, until it has been silent for long enough."""
+        """The watermark waits for it again, until it has been silent for long enough."""
         end = self.bronze["offsets"][str(QUIET)] + self.send_to(QUIET, 15, seed=14)
         wait_until(lambda: self.bronze["offsets"][str(QUIET)] == end, driver)
-        stands = self.bronze["closing"]
-        wait_until(lambda: self.bronze["closing"] > stands, driver)
+        stands = self.bronze["watermark"]
+        wait_until(lambda: self.bronze["watermark"] > stands, driver)
 
     @property
     def has_idled(self) -> bool:
         now = self.bronze
         clock = now["clocks"].get(str(QUIET))
-        return bool(clock and now["closing"] and now["closing"] > clock)
+        return bool(clock and now["watermark"] and now["watermark"] > clock)
 
     @property
     def bronze(self) -> dict[str, Any]:
@@ -138,15 +138,15 @@ class Station:
         assert (proof.findings, proof.rows) == ((), len(records))
 
     def waited_for_what_came(self, records: list[SourceRecord]) -> None:
-        """The closing clock has passed no partition, but where nothing had come for as long as
+        """The watermark has passed no partition, but where nothing had come for as long as
         declared."""
         known = states(self.root, "bronze/raw")
         for before, now in pairwise(known):
-            if now["closing"] == before["closing"]:
+            if now["watermark"] == before["watermark"]:
                 continue
             at = datetime.fromtimestamp(now["at"] / 1_000_000, UTC)
             for partition, clock in now["clocks"].items():
-                if clock < now["closing"]:
+                if clock < now["watermark"]:
                     end = now["offsets"][partition]
                     came = [
                         record.ingested_at

@@ -78,7 +78,7 @@ def test_a_full_disk(
 
         monkeypatch.setattr(Table, "commit", full)
     with pytest.raises(Exception, match="(?i)no space left") as error:
-        engine.drain()
+        engine.read_all()
     monkeypatch.undo()
     # What the command line makes of it.
     fault = machine_fault(error.value)
@@ -88,7 +88,7 @@ def test_a_full_disk(
     ballast.unlink()
     now = state(engine.root, "bronze/raw")
     assert (now["n"], now["offsets"]) == (before["n"], before["offsets"])
-    engine.start().drain()
+    engine.start().read_all()
     records = records_of(broker, topic, read_at=ARRIVED)
     assert differences(engine.root, judge(records, rules(gold=GOLD))) == {}
     engine.close()

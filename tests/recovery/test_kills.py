@@ -86,11 +86,11 @@ class Shop:
         ended = run(self.declaration, self.root, *options)
         assert ended.code == 0, ended.output
 
-    def expected(self, closings: Sequence[int] = ()) -> Tables:
-        """``closings``: windows were closed when so many files were absorbed."""
+    def expected(self, drains: Sequence[int] = ()) -> Tables:
+        """``drains``: windows were closed when so many files were absorbed."""
         records = self.landing.records()
-        last = [max(r.offset for r in records if r.offset >> 36 < files) for files in closings]
-        return judge(records, rules(gold=GOLD), closings=[Closing({0: offset}) for offset in last])
+        last = [max(r.offset for r in records if r.offset >> 36 < files) for files in drains]
+        return judge(records, rules(gold=GOLD), drains=[Closing({0: offset}) for offset in last])
 
 
 def test_killed_at_every_step_of_a_batch(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_killed_at_every_step_of_an_operation(tmp_path: Path) -> None:
     """The intent of the first driver is carried out before any later file is read."""
     shop = Shop(tmp_path, split(readings(120, seed=6), 2 + len(IN_OPERATIONS)))
     shop.deliver(1)
-    options: tuple[str, ...] = ("--close-windows",)
+    options: tuple[str, ...] = ("--drain",)
     for failpoint in IN_OPERATIONS:
         ended = run(shop.declaration, shop.root, *options, failpoint=failpoint)
         assert ended.was_killed, f"{failpoint}: {ended.output}"

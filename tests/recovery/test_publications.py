@@ -80,7 +80,7 @@ def test_no_final_window_is_missing_and_no_late_row(tmp_path: Path, broker: Brok
         landing.write_all(files[2 * number : 2 * number + 2], first=2 * number + 1)
         assert run(declared.file, root, failpoint=failpoint) == -signal.SIGKILL, failpoint
     landing.write_all(files[-1:], first=len(files))
-    assert run(declared.file, root, "--close-windows") == 0
+    assert run(declared.file, root, "--drain") == 0
     messages = consume_all(broker, finals)
     found = {(w["window_start"], w["ok"]): w for w in once(messages).values()}
     assert len(found) == len(once(messages)) < len(messages)

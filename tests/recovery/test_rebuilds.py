@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate import failpoints
-from headgate.jobs.anew import Anew
+from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger import balance
 from tests.oracle import judge
 from tests.recovery.test_failures import fail_at
@@ -70,13 +70,13 @@ def test_readers_see_the_old_rows_until_the_new_ones_are_complete(
     gold, path = root / "readings/gold/sliding", "gold/sliding"
     with polled_by_spark(gold, "events", tmp_path) as by_spark, polled(gold, LOOKS) as sums:
         seen = {**sums, "spark": by_spark}
-        anew = Anew(("silver/clean", "silver/strong"))
+        anew = RebuildRequest(("silver/clean", "silver/strong"))
         for number, place in enumerate(PLACES, 4):
             landing.write_all(FILES[number - 1 : number], first=number)
             fail_at(monkeypatch, place)
             with pytest.raises(failpoints.FailpointError):
                 Engine(spark, pipeline, root, anew=anew).run_all()
-            anew = Anew()  # what was begun is gone on with
+            anew = RebuildRequest()  # what was begun is gone on with
             looked_again(seen)
         assert state(root, path)["generation"] == 0
         landing.write_all(FILES[-1:], first=len(FILES))

@@ -20,7 +20,7 @@ from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import create, find, savepoints
 from headgate.savepoints.verify import verify
 from headgate.storage.layout import Layout
-from headgate.tables.cut import tables_of
+from headgate.tables.snapshot import tables_of
 from headgate.tables.state import State
 from headgate.tables.table import Table
 from tests.recovery.test_kills import GOLD, Shop

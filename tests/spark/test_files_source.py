@@ -206,7 +206,7 @@ def test_a_cut_gzip_is_set_aside_and_the_stream_goes_on(
     engine.catch_up()
     late_at, unchanged = freshness_of(engine)
     assert (late_at > final, unchanged) == (True, final), "a batch of late rows"
-    engine.close_windows()
+    engine.drain()
     assert freshness_of(engine)[1] > late_at, "rows become final"
 
 

@@ -145,14 +145,14 @@ def test_windows_closed_in_the_middle(
     engine.list_new()
     engine.absorb(2)
     engine.catch_up()
-    engine.close_windows()
+    engine.drain()
     engine.start()
     engine.absorb(6)
     engine.catch_up()
-    engine.close_windows()
+    engine.drain()
     records = landing.records()
     # The oracle counts files from 0.
     seen = [max(r.offset for r in records if r.offset >> 36 < files) for files in (2, 6)]
-    judged = judge(records, rules(), closings=[Closing({0: last}) for last in seen])
+    judged = judge(records, rules(), drains=[Closing({0: last}) for last in seen])
     assert {row["reason"] for rows in judged.late.values() for row in rows} == {"late", "closed"}
     assert differences(engine.root, judged) == {}

@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from headgate.jobs.anew import Anew
+from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger import balance
 from headgate.ledger.by_id import by_id
 from headgate.maintenance import retention
@@ -55,7 +55,7 @@ def begin(spark: SparkSession, folder: Path, landing: Landing) -> Engine:
 
 
 def compacted(engine: Engine) -> dict[str, Compacted]:
-    tables, limits = engine.medallion.owned(), Limits(least=2)
+    tables, limits = engine.runtime.owned(), Limits(least=2)
     steps = compact(engine.layout, engine.pipeline, tables, nullcontext, engine.clock, limits)
     return {step.table: step for step in steps if step is not None}
 
@@ -65,7 +65,7 @@ def vacuumed(engine: Engine) -> dict[str, Vacuumed]:
     done = vacuum_tables(
         engine.layout,
         engine.pipeline,
-        engine.medallion.owned(),
+        engine.runtime.owned(),
         timedelta(),
         nullcontext,
         engine.clock,
@@ -77,7 +77,7 @@ def trimmed(engine: Engine) -> None:
     """Whatever can go goes: there is a checkpoint behind the one that logs begin with."""
     compacted(engine)
     vacuumed(engine)
-    for table in engine.medallion.owned():
+    for table in engine.runtime.owned():
         table.fence(engine.epoch)
         DeltaTable(table.storage.uri()).create_checkpoint()
     vacuumed(engine)
@@ -126,16 +126,18 @@ def test_a_table_is_built_anew_from_merged_files_and_trimmed_logs(
         engine.absorb(end)
         engine.catch_up()
         if end == 4:
-            engine.close_windows()
+            engine.drain()
     trimmed(engine)
     for table in ("bronze/raw", "silver/clean"):
         assert log_folder(engine.layout.storage.at(table)).oldest > 0
-    engine = Engine(spark, engine.pipeline, engine.root, now=engine.now, anew=Anew((path,)))
+    engine = Engine(
+        spark, engine.pipeline, engine.root, now=engine.now, anew=RebuildRequest((path,))
+    )
     engine.catch_up()
     records = landing.records()
     # The oracle counts files from 0.
     closed = max(record.offset for record in records if record.offset >> 36 < 4)
-    judged = judge(records, rules(), closings=[Closing({0: closed})])
+    judged = judge(records, rules(), drains=[Closing({0: closed})])
     assert differences(engine.root, judged) == {}
     assert balance(engine.layout, engine.pipeline).balanced
 
@@ -177,8 +179,8 @@ def test_quarantine_gets_no_row_twice_when_all_of_silver_is_built_anew(
         engine.absorb(end)
         engine.catch_up()
     trimmed(engine)
-    assert engine.medallion.stages.silver.quarantine.refresh().n == 2
-    anew = Anew(("silver/clean", "silver/strong"))
+    assert engine.runtime.stages.silver.quarantine.refresh().n == 2
+    anew = RebuildRequest(("silver/clean", "silver/strong"))
     engine = Engine(spark, engine.pipeline, engine.root, now=engine.now, anew=anew)
     engine.catch_up()
     assert differences(engine.root, expected) == {}

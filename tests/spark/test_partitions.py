@@ -62,9 +62,11 @@ def test_each_partition_has_its_clock_and_its_ids(spark: SparkSession, tmp_path:
         reached = Reached({"0": number}, range(PARTITIONS))
         bronze.absorb(frame, reached, datetime.now(UTC))
         known = judge(records[: start + 50], rules(), partitions=range(PARTITIONS))
-        closing = state(tmp_path / "root", "bronze/raw")["closing"]
+        watermark = state(tmp_path / "root", "bronze/raw")["watermark"]
         since = None if known.clock is None else (known.clock - NOON) // timedelta(microseconds=1)
-        assert since == (None if closing is None else closing - int(NOON.timestamp()) * 1_000_000)
-        assert (closing is None) == (number == 1)
+        assert since == (
+            None if watermark is None else watermark - int(NOON.timestamp()) * 1_000_000
+        )
+        assert (watermark is None) == (number == 1)
     expected = judge(records, rules())
     assert compare_bronze(tmp_path / "root", expected) == []

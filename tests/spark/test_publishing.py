@@ -65,7 +65,7 @@ class Shop:
 
 
 def publish(engine: Engine) -> None:
-    for stage in engine.medallion.publications:
+    for stage in engine.runtime.publications:
         stage.catch_up(engine.clock())
 
 
@@ -127,7 +127,7 @@ def test_each_final_window_is_sent_once(
     engine = shop.engine()
     run(engine)
     before = len(shop.messages("finals"))
-    engine.close_windows()
+    engine.drain()
     publish(engine)
     publish(engine)
     messages = shop.messages("finals")
@@ -151,7 +151,7 @@ def test_what_is_sent_again_after_a_crash_has_the_same_ids(
     engine.list_new()
     engine.absorb()
     engine.catch_up()
-    for stage in engine.medallion.publications:
+    for stage in engine.runtime.publications:
         failpoints._passages = 0
         with pytest.raises(failpoints.FailpointError):
             stage.catch_up(engine.clock())
@@ -219,7 +219,7 @@ def test_tables_go_on_while_brokers_are_away(
     shop.publish("away", "gold.sliding", servers="127.0.0.1:1").publish("lates", "late.sliding")
     engine = shop.engine()
     now = [0.0]
-    publications = Publications(engine.medallion.publications, lambda: now[0])
+    publications = Publications(engine.runtime.publications, lambda: now[0])
     engine.list_new()
     engine.absorb()
     engine.catch_up()
@@ -252,7 +252,7 @@ def test_a_position_moves_past_what_there_is_nothing_to_send_of(
     for _ in range(3):
         engine.start()  # each fences the table: a commit without rows
     publish(engine)
-    (stage,) = engine.medallion.publications
+    (stage,) = engine.runtime.publications
     assert isinstance(stage, PublishStage)
     assert stage.table.refresh().offsets == {"version": stage.source.handle.version()}
     assert shop.messages("lates") == []

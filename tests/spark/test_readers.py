@@ -105,12 +105,12 @@ def test_batches_go_on_after_an_optimize_by_another_tool(
     for end in (1, 2, 3):
         engine.absorb(end)
         engine.catch_up()
-        for stage in engine.medallion.stages.gold.values():
+        for stage in engine.runtime.stages.gold.values():
             DeltaTable(stage.gold.storage.uri()).optimize.compact()
         if end == 2:
             engine.start()
-    engine.close_windows()
+    engine.drain()
     records = landing.records()
     closed = max(record.offset for record in records)
-    judged = judge(records, rules(), closings=[Closing({0: closed})])
+    judged = judge(records, rules(), drains=[Closing({0: closed})])
     assert differences(engine.root, judged) == {}

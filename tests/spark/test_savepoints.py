@@ -81,7 +81,7 @@ def test_a_savepoint_between_any_two_commits(
     engine.catch_up()
     engine.absorb(4)
     bronze_ahead = engine.savepoint()
-    engine.medallion.stages.silver.catch_up([2], engine.clock())
+    engine.runtime.stages.silver.catch_up([2], engine.clock())
     silver_ahead = engine.savepoint()
     engine.absorb(6)
     engine.catch_up()
@@ -103,16 +103,16 @@ def test_windows_that_were_closed_by_hand_are_closed_again_where_they_were(
     savepoint = engine.savepoint()
     engine.absorb(2)
     engine.catch_up()
-    engine.close_windows()
+    engine.drain()
     engine.absorb(6)
     engine.catch_up()
-    engine.close_windows()
+    engine.drain()
     engine.restore(savepoint)
     engine.start()
     engine.catch_up()
     records = landing.records()
     seen = [max(r.offset for r in records if r.offset >> 36 < files) for files in (2, 6)]
-    judged = judge(records, rules(), closings=[Closing({0: last}) for last in seen])
+    judged = judge(records, rules(), drains=[Closing({0: last}) for last in seen])
     assert differences(engine.root, judged) == {}
 
 
@@ -124,7 +124,7 @@ def test_a_zombie_that_wakes_within_a_restore_gets_nothing_in(
     engine.catch_up()
     savepoint = engine.savepoint()
     engine.absorb(4)
-    zombie = engine.medallion
+    zombie = engine.runtime
     engine.restore(savepoint)
     with pytest.raises((FencedError, CommitRefusedError)):
         zombie.catch_up(engine.clock())

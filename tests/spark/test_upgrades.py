@@ -16,8 +16,8 @@ from headgate.bronze import stage as bronze_stage
 from headgate.declaration.digest import meaning_of, table_digests
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline, Source
-from headgate.jobs.anew import Anew
 from headgate.jobs.errors import DefinitionChangedError
+from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger import balance
 from headgate.savepoints.rebuilds import begun
 from headgate.savepoints.restore import restore
@@ -84,7 +84,7 @@ def change(pipeline: Pipeline, old: str, new: str) -> Pipeline:
 
 
 def upgraded(engine: Engine, pipeline: Pipeline) -> Engine:
-    return Engine(engine.spark, pipeline, engine.root, anew=Anew(changed=True))
+    return Engine(engine.spark, pipeline, engine.root, anew=RebuildRequest(changed=True))
 
 
 def go_on(engine: Engine) -> None:
@@ -147,13 +147,13 @@ def test_one_table_is_built_anew_beside_the_others(
     """Its rebuild takes one step a batch. The living tables go on, this one too, and the rebuild
     takes its place in one commit."""
     engine = prepared(tmp_path)
-    engine = Engine(spark, engine.pipeline, engine.root, anew=Anew(("gold/bands",)))
-    medallion = engine.medallion
-    living = {name: medallion.table(f"gold/{name}") for name in ("bands", "per_minute")}
+    engine = Engine(spark, engine.pipeline, engine.root, anew=RebuildRequest(("gold/bands",)))
+    runtime = engine.runtime
+    living = {name: runtime.table(f"gold/{name}") for name in ("bands", "per_minute")}
     engine.list_new()
     engine.absorb()
     monkeypatch.setattr(catching_up, "ROWS_PER_STEP", 1)
-    assert not medallion.catch_up(engine.clock(), beside=True)
+    assert not runtime.catch_up(engine.clock(), beside=True)
     assert [table.refresh().n for table in living.values()] == [4, 4]
     rebuild = begun(engine.layout, generation=0)
     assert rebuild is not None
@@ -174,17 +174,17 @@ def test_a_table_that_is_built_anew_stops_at_operations(
     for end in (1, 2, 3):
         engine.absorb(end)
         engine.catch_up()
-    engine.close_windows()
+    engine.drain()
     engine.absorb(4)
     engine.catch_up()
-    engine = Engine(spark, engine.pipeline, engine.root, anew=Anew(("silver/clean",)))
-    sizes = [sum(f.rows for f in b.files) for b in batches(engine.medallion.bronze.table, 0, 4)]
+    engine = Engine(spark, engine.pipeline, engine.root, anew=RebuildRequest(("silver/clean",)))
+    sizes = [sum(f.rows for f in b.files) for b in batches(engine.runtime.bronze.table, 0, 4)]
     monkeypatch.setattr(catching_up, "ROWS_PER_STEP", max(map(sum, pairwise(sizes))))
-    while not engine.medallion.catch_up(engine.clock(), beside=True):
+    while not engine.runtime.catch_up(engine.clock(), beside=True):
         pass
     records = landing.records()
     last = max(r.offset for r in records if r.offset >> 36 < 3)
-    judged = judge(records, rules(), closings=[Closing({0: last})])
+    judged = judge(records, rules(), drains=[Closing({0: last})])
     assert differences(engine.root, judged) == {}
 
 
@@ -207,7 +207,7 @@ def test_gold_that_shows_states_is_built_anew_without_them(
     """As an earlier version had it: nothing is folded on from there."""
     engine = prepared(tmp_path)
     pipeline, storage = engine.pipeline, engine.layout.storage
-    for name, stage in engine.medallion.stages.gold.items():
+    for name, stage in engine.runtime.stages.gold.items():
         shutil.rmtree(storage.uri(stage.gold.name))
         named = pa.schema(stage.gold.handle.schema().to_arrow())
         made = table_digests(meaning_of(pipeline), gold_layout=1)[f"gold/{name}"]
@@ -256,7 +256,7 @@ def test_tables_of_a_version_without_details_go_on_and_have_them_once_built_anew
     go_on(engine)
     assert differences(engine.root, expected) == {}
     assert "detail" not in read(engine.root, "quarantine/raw")[0]
-    engine = Engine(spark, pipeline, engine.root, anew=Anew(("bronze/raw",)))
+    engine = Engine(spark, pipeline, engine.root, anew=RebuildRequest(("bronze/raw",)))
     go_on(engine)
     assert differences(engine.root, expected) == {}
     told = {row["reason"] for row in read(engine.root, "quarantine/raw") if row["detail"]}

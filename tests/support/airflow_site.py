@@ -118,7 +118,7 @@ class Site:
         return final_up_to(self.layout, load(self.declared.file), "per_minute")
 
     def pass_by(self, hours: int) -> datetime:
-        """The event clock goes on for so long; returns the end of the last hour that is over."""
+        """The watermark goes on for so long; returns the end of the last hour that is over."""
         start = whole(self.final() or NOON) + timedelta(hours=hours, minutes=30)
         event = reading(f"after-{start:%F-%H}", start, site="North", value=1)
         self.deliver(event, arrived=start)

@@ -11,12 +11,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from headgate.declaration.model import Pipeline
-from headgate.jobs.anew import NOTHING, Anew
 from headgate.jobs.feeds.files import FilesFeed
 from headgate.jobs.lease import highest_epoch
-from headgate.jobs.medallion import Medallion
 from headgate.jobs.opening import open_tables
 from headgate.jobs.operations import intend_closing
+from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
+from headgate.jobs.runtime import PipelineRuntime
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import create
@@ -34,7 +34,7 @@ class Engine:
     pipeline: Pipeline
     root: Path
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
-    anew: Anew = NOTHING
+    anew: RebuildRequest = NOTHING
     epoch: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -46,11 +46,11 @@ class Engine:
     def start(self, layers: Sequence[str] = LAYERS) -> Engine:
         """A new driver: nothing in memory, a fence over every table."""
         self.epoch += 1
-        self.medallion = Medallion(self.spark, self.pipeline, self.layout, layers)
-        open_tables(self.medallion, self.layout, self.epoch, self.clock(), self.anew)
+        self.runtime = PipelineRuntime(self.spark, self.pipeline, self.layout, layers)
+        open_tables(self.runtime, self.layout, self.epoch, self.clock(), self.anew)
         self.files_log.load()
         files = FilesIntake(self.pipeline.source, self.files_log)
-        self.intake = FilesFeed(self.spark, files, self.medallion.bronze, self.clock)
+        self.intake = FilesFeed(self.spark, files, self.runtime.bronze, self.clock)
         return self
 
     def clock(self) -> datetime:
@@ -63,7 +63,7 @@ class Engine:
 
     @property
     def files_log(self) -> FilesLog:
-        log = self.medallion.files_log
+        log = self.runtime.files_log
         assert log is not None, "the pipeline does not read files"
         return log
 
@@ -77,16 +77,16 @@ class Engine:
         self.intake.absorb(self.intake.position, upto)
 
     def catch_up(self) -> None:
-        self.medallion.catch_up(self.clock())
+        self.runtime.catch_up(self.clock())
 
     def catch_up_per_layer(self) -> None:
         """As two jobs of their own would: after this the fused driver is fenced off silver and
         gold, but not off bronze."""
         for layer in ("silver", "gold"):
             self.epoch += 1
-            medallion = Medallion(self.spark, self.pipeline, self.layout, (layer,))
-            open_tables(medallion, self.layout, self.epoch, self.clock(), NOTHING)
-            medallion.catch_up(self.clock())
+            runtime = PipelineRuntime(self.spark, self.pipeline, self.layout, (layer,))
+            open_tables(runtime, self.layout, self.epoch, self.clock(), NOTHING)
+            runtime.catch_up(self.clock())
 
     def run_all(self) -> Engine:
         """List, absorb and catch up with everything there is, in one batch."""
@@ -103,6 +103,6 @@ class Engine:
         self.epoch += 1
         restore(self.layout, self.pipeline, savepoint, self.epoch, self.clock(), reread=reread)
 
-    def close_windows(self) -> None:
-        intend_closing(self.medallion, self.clock)
+    def drain(self) -> None:
+        intend_closing(self.runtime, self.clock)
         self.catch_up()

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 from headgate.broker.running import Broker
 from headgate.jobs.feeds.kafka import KafkaFeed, Surroundings
-from headgate.jobs.medallion import Medallion
 from headgate.jobs.opening import open_tables
+from headgate.jobs.runtime import PipelineRuntime
 from headgate.storage.ownership import LAYERS
 from tests.oracle import SourceRecord
 from tests.support.broker import consume_all
@@ -28,15 +28,15 @@ class KafkaEngine(Engine):
         """A new driver: nothing in memory, a fence over every table, the brokers listed."""
         self.close()
         self.epoch += 1
-        self.medallion = Medallion(self.spark, self.pipeline, self.layout, layers)
-        open_tables(self.medallion, self.layout, self.epoch, self.clock(), self.anew)
+        self.runtime = PipelineRuntime(self.spark, self.pipeline, self.layout, layers)
+        open_tables(self.runtime, self.layout, self.epoch, self.clock(), self.anew)
         around = Surroundings(
             waits=lambda _: None,
             clock=self.clock,
             accept_gap=self.accept_gap,
             monotonic=lambda: self.moment,
         )
-        self.feed = KafkaFeed(self.spark, self.pipeline, self.medallion.bronze, around)
+        self.feed = KafkaFeed(self.spark, self.pipeline, self.runtime.bronze, around)
         return self
 
     def close(self) -> None:
@@ -56,7 +56,7 @@ class KafkaEngine(Engine):
         assert end is None, "a batch of Kafka is bounded by the declaration"
         assert self.feed.absorb(0, 1), "nothing was listed that is not read"
 
-    def drain(self, catch_up_every: int = 1) -> int:
+    def read_all(self, catch_up_every: int = 1) -> int:
         """All there is now, batch by batch; silver and gold follow after every so many. Returns
         the number of batches."""
         batches = 0

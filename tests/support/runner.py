@@ -1,6 +1,6 @@
 """A driver as a process of its own: ``python -m tests.support.runner DECLARATION ROOT [OPTION…]``.
 
-Options: --close-windows, --take-over, --accept-gap, --layers bronze,silver, and --on, with which it
+Options: --drain, --take-over, --accept-gap, --layers bronze,silver, and --on, with which it
 runs until it is stopped. What ended it is the last line of its output: ``done``, or the name of the
 error. SIGTERM stops it.
 """
@@ -30,7 +30,7 @@ def main(declaration: str, root: str, *options: str) -> int:
         root,
         layers=layers,
         once="--on" not in options,
-        close_windows="--close-windows" in options,
+        drain="--drain" in options,
         take_over="--take-over" in options,
         accept_gap="--accept-gap" in options,
         jars=cached_jars() if pipeline.source.kafka else (),

@@ -78,12 +78,14 @@ def states(root: Path, table: str, pipeline: str = "readings") -> list[dict[str,
 
 
 def floors(root: Path) -> list[Floor]:
-    """The closing clock as bronze's commits recorded it."""
+    """The watermark as bronze's commits recorded it."""
     since = datetime(1970, 1, 1, tzinfo=UTC)
     return [
         Floor(
             {int(partition): end for partition, end in said["offsets"].items()},
-            None if said["closing"] is None else since + timedelta(microseconds=said["closing"]),
+            None
+            if said["watermark"] is None
+            else since + timedelta(microseconds=said["watermark"]),
         )
         for said in states(root, f"bronze/{SOURCE}")
     ]

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.bronze.reasons import BEFORE_FUTURE, UNREADABLE, Reason
-from headgate.bronze.sequencing import FIT
+from headgate.bronze.sequencing import SEQUENCER_INPUT
 
-THIN = pa.schema(
+KEY_COLUMNS = pa.schema(
     [
         ("partition", pa.int32()),
         ("offset", pa.int64()),
@@ -28,7 +28,7 @@ THIN = pa.schema(
 
 
 def in_log_order(thin: pa.Table, verdicts: pa.Table, future_after: int) -> pa.Table:
-    """``FIT`` of a batch, sorted by partition and offset.
+    """``SEQUENCER_INPUT`` of a batch, sorted by partition and offset.
 
     A future record keeps its place but loses its time: a broken clock must not move anyone's.
     """
@@ -64,7 +64,7 @@ def in_log_order(thin: pa.Table, verdicts: pa.Table, future_after: int) -> pa.Ta
         "reason_detail": pc.if_else(is_future, nobody, reason_detail),
         "rescued": rescued,
     }
-    return pa.table([columns[f.name] for f in FIT], schema=FIT)
+    return pa.table([columns[f.name] for f in SEQUENCER_INPUT], schema=SEQUENCER_INPUT)
 
 
 def _sorted(rows: pa.Table) -> pa.Table:

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headgate.bronze.seen import Found, Seen
+from headgate.bronze.dedup_index import DedupIndex, Found
 
 Micros = npt.NDArray[np.int64]
 NEVER = np.iinfo(np.int64).min
 
-FIT = pa.schema(
+SEQUENCER_INPUT = pa.schema(
     [
         ("partition", pa.int32()),
         ("offset", pa.int64()),
@@ -53,12 +53,12 @@ STAMPS = pa.schema(
 @dataclass(frozen=True)
 class Sequenced:
     """``stamps`` has a row for each record that is not plain: behind its clock, a duplicate, or
-    with a reason; ``clocks`` are the partitions' clocks and ``closing`` the closing clock after
+    with a reason; ``clocks`` are the partitions' clocks and ``watermark`` the watermark after
     the batch."""
 
     stamps: pa.Table
     clocks: Mapping[str, int]
-    closing: int | None
+    watermark: int | None
     duplicates: int
     differing: int
     corrected: int
@@ -67,19 +67,19 @@ class Sequenced:
 def sequence(
     ordered: pa.Table,
     clocks: Mapping[str, int],
-    closing: int | None,
+    watermark: int | None,
     partitions: Collection[int],
-    seen: Seen | None,
+    seen: DedupIndex | None,
 ) -> Sequenced:
-    """Stamp a batch (``FIT``, in log order).
+    """Stamp a batch (``SEQUENCER_INPUT``, in log order).
 
-    ``clocks`` and ``closing`` are those of the previous bronze commit. ``partitions`` are those
-    that the closing clock waits for: the smallest of their clocks is the new one, and one that
+    ``clocks`` and ``watermark`` are those of the previous bronze commit. ``partitions`` are those
+    that the watermark waits for: the smallest of their clocks is the new one, and one that
     has none yet holds it.
     """
     partition = ordered.column("partition").to_numpy()
     time = ordered.column("time").fill_null(NEVER).to_numpy()
-    before, after = _clocks(partition, time, clocks, closing)
+    before, after = _clocks(partition, time, clocks, watermark)
     found = seen.find(ordered) if seen else _none(len(time))
     duplicate, differing = found.duplicate, found.differing
     # Stored only where it is ahead of the record's own time: most records are in order.
@@ -105,7 +105,7 @@ def sequence(
     return Sequenced(
         stamps,
         after,
-        _later(closing, lowest),
+        _later(watermark, lowest),
         int(duplicate.sum()),
         int(differing.sum()),
         found.corrected,
@@ -113,7 +113,7 @@ def sequence(
 
 
 def _clocks(
-    partition: npt.NDArray[np.int32], time: Micros, clocks: Mapping[str, int], closing: int | None
+    partition: npt.NDArray[np.int32], time: Micros, clocks: Mapping[str, int], watermark: int | None
 ) -> tuple[Micros, dict[str, int]]:
     """Each record's clock before it (running maximum per partition) and the clocks afterwards."""
     before = np.full(len(time), NEVER, np.int64)
@@ -122,15 +122,15 @@ def _clocks(
         here = np.flatnonzero(partition == number)
         start = clocks.get(str(number), NEVER)
         running = np.maximum.accumulate(np.concatenate([[start], time[here]]))
-        before[here] = running[:-1] if closing is None else np.maximum(running[:-1], closing)
+        before[here] = running[:-1] if watermark is None else np.maximum(running[:-1], watermark)
         if running[-1] != NEVER:
             after[str(number)] = int(running[-1])
     return before, after
 
 
-def _later(closing: int | None, lowest: int | None) -> int | None:
-    """The closing clock never falls."""
-    known = [c for c in (closing, lowest) if c is not None]
+def _later(watermark: int | None, lowest: int | None) -> int | None:
+    """The watermark never falls."""
+    known = [c for c in (watermark, lowest) if c is not None]
     return max(known, default=None)
 
 

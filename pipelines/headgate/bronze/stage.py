@@ -13,24 +13,24 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.bronze.fitness import THIN, in_log_order
+from headgate.bronze.dedup_index import SEEN, DedupIndex, Span
+from headgate.bronze.fitness import KEY_COLUMNS, in_log_order
 from headgate.bronze.hashes import HASHES, hashes
-from headgate.bronze.judging import VERDICTS, VERDICTS_DDL, judge_batches
 from headgate.bronze.reasons import UNREADABLE, Reason
 from headgate.bronze.record import RecordParser
 from headgate.bronze.schema import bronze_type
-from headgate.bronze.seen import SEEN, Seen, Span
 from headgate.bronze.sequencing import Sequenced, sequence
+from headgate.bronze.validation import VERDICTS, VERDICTS_DDL, judge_batches
 from headgate.declaration.model import Source
 from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros, row_type
 from headgate.tables.history import Footers
 from headgate.tables.live_files import overlapping_files
 from headgate.tables.projection import Projection
 from headgate.tables.record_shape import record_shape
-from headgate.tables.shape import Shape
 from headgate.tables.staging import stage
 from headgate.tables.state import State
 from headgate.tables.table import Table
+from headgate.tables.table_schema import TableSchema
 
 JUDGED_HERE = 1 << 20
 """Bytes of suspect records that are fetched and judged by the driver itself."""
@@ -39,7 +39,7 @@ JUDGED_HERE = 1 << 20
 @dataclass(frozen=True)
 class Reached:
     """Where a batch ends: ``offsets`` is where the source continues, ``partitions`` those that
-    the closing clock waits for, ``topics`` and new ``gaps`` what ``State`` says."""
+    the watermark waits for, ``topics`` and new ``gaps`` what ``State`` says."""
 
     offsets: Mapping[str, int]
     partitions: Collection[int] = (0,)
@@ -63,8 +63,8 @@ class BronzeStage:
         self._parser = RecordParser(source)
         # Expressions are made once: building them anew for every batch costs more than a small
         # batch's rows.
-        self._thin_columns = Projection(*_thin_columns(self._parser.text))
-        self._seen: Seen | None = None
+        self._key_columns = Projection(*_key_columns(self._parser.text))
+        self._seen: DedupIndex | None = None
         self._footers = Footers(self.table)
 
     def write_to(self, table: Table) -> None:
@@ -72,8 +72,8 @@ class BronzeStage:
         self.table, self._footers = table, Footers(table)
 
     @property
-    def shape(self) -> Shape:
-        return Shape(self.table, arrow_schema(self.type), "event_time")
+    def shape(self) -> TableSchema:
+        return TableSchema(self.table, arrow_schema(self.type), "event_time")
 
     def absorb(
         self,
@@ -93,7 +93,7 @@ class BronzeStage:
             future_after = micros(self._source.record.future_after)
             ordered = in_log_order(thin, self._verdicts(rows, thin), future_after)
             sequenced = sequence(
-                ordered, held.clocks, held.closing, reached.partitions, self._index(held)
+                ordered, held.clocks, held.watermark, reached.partitions, self._index(held)
             )
             state = held.absorbing(
                 held.n + 1,
@@ -102,7 +102,7 @@ class BronzeStage:
                 topics=tuple(reached.topics),
                 gaps=(*held.gaps, *reached.gaps),
                 clocks=dict(sequenced.clocks),
-                closing=sequenced.closing,
+                watermark=sequenced.watermark,
             ).counting(_counts(ordered, sequenced), changed=ordered.num_rows > 0)
             stamped = self._stamped(rows, sequenced)
             files = stage(self.table, state, stamped, time_column="event_time")
@@ -117,7 +117,7 @@ class BronzeStage:
         return self._spark.createDataFrame([], record_shape(self._source.place))
 
     def _thin(self, rows: DataFrame) -> pa.Table:
-        return self._thin_columns.of(rows).toArrow().cast(THIN)
+        return self._key_columns.of(rows).toArrow().cast(KEY_COLUMNS)
 
     def _verdicts(self, rows: DataFrame, thin: pa.Table) -> pa.Table:
         """What is wrong with the suspect records. A few are judged here: Spark's Python workers
@@ -167,13 +167,13 @@ class BronzeStage:
         names = self.type.fieldNames()
         return [computed.get(name, F.col(name)).alias(name) for name in names]
 
-    def _index(self, held: State) -> Seen | None:
+    def _index(self, held: State) -> DedupIndex | None:
         rule = self._source.record.duplicates
         if rule is None or not self._source.record.event_id:
             return None
         if self._seen is None:
             newest = max(held.clocks.values(), default=None)
-            self._seen = Seen(micros(rule.within), rule.differing, self._load_seen, newest)
+            self._seen = DedupIndex(micros(rule.within), rule.differing, self._load_seen, newest)
         return self._seen
 
     def _load_seen(self, spans: Sequence[Span]) -> pa.Table:
@@ -199,8 +199,8 @@ class BronzeStage:
         return known.select(*columns).toArrow().cast(SEEN)
 
 
-def _thin_columns(text: Column) -> list[Column | str]:
-    """The columns of ``THIN``: all that clocks and duplicates are decided from."""
+def _key_columns(text: Column) -> list[Column | str]:
+    """The columns of ``KEY_COLUMNS``: all that clocks and duplicates are decided from."""
     # A CSV line that cannot be split has no text to be judged by.
     size = F.coalesce(F.octet_length(text), F.lit(0)).alias("size")
     time, seen_at = F.unix_micros("event_time").alias("time"), F.unix_micros("seen_at")

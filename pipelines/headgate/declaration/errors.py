@@ -39,12 +39,12 @@ class DeclarationError(HeadgateError):
         super().__init__("\n".join(map(str, self.problems)), shell_command("plan", str(file)))
 
 
-class Unfit(Exception):
+class Invalid(Exception):
     """A value that does not fit where it stands. Never leaves this package: the loader gives it
     a file, a line and a key, and so makes a :class:`Problem` of it."""
 
     def __init__(
-        self, message: str, nearest: str | None = None, others: tuple[Unfit, ...] = ()
+        self, message: str, nearest: str | None = None, others: tuple[Invalid, ...] = ()
     ) -> None:
         super().__init__(message)
         self.message = message

@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from headgate.declaration.digest import digest, meaning, table_digests
-from headgate.declaration.errors import DeclarationError, Unfit
+from headgate.declaration.errors import DeclarationError, Invalid
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.keys.pipeline import PIPELINE
 from headgate.declaration.model import (
@@ -180,6 +180,6 @@ def _check_tables(root: Section, report: Report) -> None:
         for name, field in root.entries(layer).items():
             try:
                 check_not_taken(name, taken)
-            except Unfit as error:
-                report.unfit(field, error)
+            except Invalid as error:
+                report.invalid(field, error)
         taken |= dict.fromkeys(root.entries(layer), owner)

@@ -55,7 +55,7 @@ class MeasureKind(ABC):
 
     @abstractmethod
     def type_of(self, argument: str) -> str:
-        """The type of the value over an argument of a type. Raises Unfit where there is none."""
+        """The type of the value over an argument of a type. Raises Invalid where there is none."""
 
     @abstractmethod
     def fold(self, measure: Measure) -> Fold:

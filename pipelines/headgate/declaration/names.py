@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 
 NAME_PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
 COLUMN_PATTERN = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"
@@ -36,13 +36,13 @@ RESERVED_TABLES = ("quarantine", "files")
 
 
 def check_name(name: str) -> None:
-    """Raises Unfit unless ``name`` may name a pipeline, a table, a measure or what is computed
+    """Raises Invalid unless ``name`` may name a pipeline, a table, a measure or what is computed
     from measures."""
     _check_not_ours(name)
     if not _NAME.fullmatch(name):
         snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
         snake = re.sub(r"[^a-z0-9]+", "_", snake).strip("_")
-        raise Unfit(
+        raise Invalid(
             f"{name!r} is not a name: lower-case letters, digits and underscores, "
             "a letter first, at most 63",
             snake if _NAME.fullmatch(snake) else None,
@@ -50,11 +50,11 @@ def check_name(name: str) -> None:
 
 
 def check_column(name: str) -> None:
-    """Raises Unfit unless ``name`` may name a record's field or a column made from fields."""
+    """Raises Invalid unless ``name`` may name a record's field or a column made from fields."""
     _check_not_ours(name)
     if not _COLUMN.fullmatch(name):
         guess = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
-        raise Unfit(
+        raise Invalid(
             f"{name!r} is not a name: letters, digits and underscores, a letter first, at most 63",
             guess if _COLUMN.fullmatch(guess) else None,
         )
@@ -62,7 +62,7 @@ def check_column(name: str) -> None:
 
 def _check_not_ours(name: str) -> None:
     if name.startswith("_"):
-        raise Unfit(f"{name!r} starts with an underscore: such names are Headgate's own")
+        raise Invalid(f"{name!r} starts with an underscore: such names are Headgate's own")
 
 
 def in_other_case(name: str, names: Iterable[str]) -> str | None:
@@ -71,10 +71,10 @@ def in_other_case(name: str, names: Iterable[str]) -> str | None:
 
 
 def check_not_taken(name: str, taken: Mapping[str, str]) -> None:
-    """Raises Unfit when ``name`` is, but for case, one of ``taken``, which says whose each is."""
+    """Raises Invalid when ``name`` is, but for case, one of ``taken``, which says whose each is."""
     if name in taken:
-        raise Unfit(f"the name {name!r} is taken by {taken[name]}")
+        raise Invalid(f"the name {name!r} is taken by {taken[name]}")
     if (twin := in_other_case(name, taken)) is not None:
-        raise Unfit(
+        raise Invalid(
             f"the name {name!r} differs only in case from {twin!r}, which is taken by {taken[twin]}"
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 
 _MAX_PATTERN = 200
 _PRINTED = {"y": 4, "u": 4, "M": 4, "L": 4, "d": 2, "D": 3, "E": 4, "a": 1, "H": 2, "k": 2}
@@ -44,20 +44,20 @@ _SYNTAX = re.compile(
 
 
 def check_regex(text: str, looking_ahead: bool = False) -> None:
-    """Raises Unfit unless ``text`` is a regular expression that Java runs on any input, and means
+    """Raises Invalid unless ``text`` is a regular expression that Java runs on any input, and means
     the same to Python. It may look ahead where it is not for Spark."""
     if len(text) > _MAX_PATTERN:
-        raise Unfit(f"a regular expression has at most {_MAX_PATTERN} characters")
+        raise Invalid(f"a regular expression has at most {_MAX_PATTERN} characters")
     plain = _LOOKING_AHEAD.sub("(?:", text) if looking_ahead else text
     if "".join(found.group() for found in _SYNTAX.finditer(plain)) != plain:
-        raise Unfit(f"{text!r} uses a part of regular expressions that is not supported")
+        raise Invalid(f"{text!r} uses a part of regular expressions that is not supported")
     try:
         re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
-        raise Unfit(f"{text!r} is not a regular expression: {error}") from None
+        raise Invalid(f"{text!r} is not a regular expression: {error}") from None
     without_classes = re.sub(r"\\.|\[\^?(?:\\.|[^\]])*\]", "x", text)
     if _UNBOUNDED.search(without_classes):
-        raise Unfit(f"{text!r} repeats a group without bound, which long input could use to fail")
+        raise Invalid(f"{text!r} repeats a group without bound, which long input could use to fail")
 
 
 def group_count(regex: str) -> int:
@@ -66,27 +66,27 @@ def group_count(regex: str) -> int:
 
 
 def check_print_pattern(text: str) -> None:
-    """Raises Unfit unless Spark can print any time with this pattern."""
+    """Raises Invalid unless Spark can print any time with this pattern."""
     for found in _fields(text):
         letters = found["field"]
         if letters and len(letters) > _PRINTED.get(letters[0], 0):
-            raise Unfit(f"{letters!r} is not a part of a date pattern that is supported")
+            raise Invalid(f"{letters!r} is not a part of a date pattern that is supported")
 
 
 def check_read_pattern(text: str) -> None:
-    """Raises Unfit unless text can be read by this pattern: fields of known width, once each."""
+    """Raises Invalid unless text can be read by this pattern: fields of known width, once each."""
     seen: set[str] = set()
     for found in _fields(text):
         letters = found["field"]
         if not letters:
             continue
         if letters not in _READ:
-            raise Unfit(f"{letters!r} is not a part of a date pattern that can be read")
+            raise Invalid(f"{letters!r} is not a part of a date pattern that can be read")
         if letters[0] in seen:
-            raise Unfit(f"{letters[0]!r} stands twice in the pattern {text!r}")
+            raise Invalid(f"{letters[0]!r} stands twice in the pattern {text!r}")
         seen.add(letters[0])
     if not seen & {"y", "u"} or "d" not in seen or "M" not in seen:
-        raise Unfit(f"the pattern {text!r} needs a year, a month and a day")
+        raise Invalid(f"the pattern {text!r} needs a year, a month and a day")
 
 
 def has_offset(pattern: str) -> bool:
@@ -112,8 +112,8 @@ def _escape(literal: str) -> str:
 
 def _fields(pattern: str) -> list[re.Match[str]]:
     if not pattern or len(pattern) > _MAX_PATTERN:
-        raise Unfit(f"a date pattern has 1 to {_MAX_PATTERN} characters")
+        raise Invalid(f"a date pattern has 1 to {_MAX_PATTERN} characters")
     found = list(_FIELD.finditer(pattern))
     if any(match["other"] and match["other"] in "#{}[]'" for match in found):
-        raise Unfit(f"the date pattern {pattern!r} holds one of # {{ }} [ ] or an open quote")
+        raise Invalid(f"the date pattern {pattern!r} holds one of # {{ }} [ ] or an open quote")
     return found

@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 
 _PLACEHOLDER = re.compile(r"\$\{(env|file):([^{}]*)\}")
 
@@ -23,7 +23,7 @@ def resolve(text: str, folder: Path) -> str:
     """``text`` with its placeholders replaced; relative files start at ``folder``."""
     resolved = _PLACEHOLDER.sub(lambda found: _value(found[1], found[2], folder), text)
     if "${" in _PLACEHOLDER.sub("", text):
-        raise Unfit(
+        raise Invalid(
             "holds a ${ that is no placeholder: a placeholder is ${env:NAME} or ${file:PATH}"
         )
     return resolved
@@ -32,9 +32,9 @@ def resolve(text: str, folder: Path) -> str:
 def _value(kind: str, name: str, folder: Path) -> str:
     if kind == "env":
         if name not in os.environ:
-            raise Unfit(f"the environment variable {name} is not set; type: export {name}=...")
+            raise Invalid(f"the environment variable {name} is not set; type: export {name}=...")
         return os.environ[name]
     try:
         return (folder / name).read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, ValueError):
-        raise Unfit(f"the file {name} of ${{file:{name}}} cannot be read") from None
+        raise Invalid(f"the file {name} of ${{file:{name}}} cannot be read") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.nearest import nearest
 
 _UNITS = {
@@ -26,34 +26,34 @@ SIZE_PATTERN = rf"^[0-9]+\s*({'|'.join(_SIZES)})$"
 
 
 def parse_duration(text: str) -> timedelta:
-    """A whole number and a unit. Raises Unfit; bounds are the caller's."""
+    """A whole number and a unit. Raises Invalid; bounds are the caller's."""
     found = _QUANTITY.fullmatch(text.strip())
     if found is None:
-        raise Unfit(f"{text!r} is not a duration; write for example {DURATION_EXAMPLES}")
+        raise Invalid(f"{text!r} is not a duration; write for example {DURATION_EXAMPLES}")
     number, unit = found.groups()
     if not unit:
-        raise Unfit(f"{text} has no unit", f"{number} seconds")
+        raise Invalid(f"{text} has no unit", f"{number} seconds")
     if unit not in _DURATIONS:
         guess = nearest(unit, _DURATIONS)
-        raise Unfit(f"{unit!r} is not a unit of time", f"{number} {guess}" if guess else None)
+        raise Invalid(f"{unit!r} is not a unit of time", f"{number} {guess}" if guess else None)
     if "." in number:
-        raise Unfit(f"{text!r} is not a whole number; use a smaller unit")
+        raise Invalid(f"{text!r} is not a whole number; use a smaller unit")
     if len(number) > 12:
-        raise Unfit(f"{text!r} is too long a time")
+        raise Invalid(f"{text!r} is too long a time")
     try:
         return int(number) * _DURATIONS[unit]
     except OverflowError:
-        raise Unfit(f"{text!r} is too long a time") from None
+        raise Invalid(f"{text!r} is too long a time") from None
 
 
 def parse_size(text: str) -> int:
-    """Bytes: a whole number, alone or with B, KB, MB or GB (1 KB = 1024 B). Raises Unfit."""
+    """Bytes: a whole number, alone or with B, KB, MB or GB (1 KB = 1024 B). Raises Invalid."""
     found = _QUANTITY.fullmatch(text.strip())
     if found is None or "." in found[1] or len(found[1]) > 15:
-        raise Unfit(f'{text!r} is not a size; write for example "64 MB" or a number of bytes')
+        raise Invalid(f'{text!r} is not a size; write for example "64 MB" or a number of bytes')
     unit = found[2] or "B"
     if unit not in _SIZES:
-        raise Unfit(f"{found[2]!r} is not a unit of size", nearest(unit, _SIZES))
+        raise Invalid(f"{found[2]!r} is not a unit of size", nearest(unit, _SIZES))
     return int(found[1]) * _SIZES[unit]
 
 

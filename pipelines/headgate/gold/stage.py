@@ -13,19 +13,19 @@ from pyspark.sql.types import StructType
 
 from headgate.declaration.kinds import GOLD, LATE, SILVER
 from headgate.declaration.model import GoldTable
-from headgate.gold.folding import Folding, moment
 from headgate.gold.schema import gold_type, late_type, state_field
-from headgate.gold.windows import Windowing
+from headgate.gold.window_aggregator import WindowAggregator, moment
+from headgate.gold.window_assigner import WindowAssigner
 from headgate.tables.catching_up import files_of, steps
 from headgate.tables.data_file import DataFile
 from headgate.tables.frames import Rows, arrow_schema, micros, row_type
 from headgate.tables.log import Commit
 from headgate.tables.open_rows import open_rows
 from headgate.tables.projection import Projection
-from headgate.tables.shape import Shape
 from headgate.tables.staging import Prepared, prepare_together, stage
 from headgate.tables.state import State
 from headgate.tables.table import TableOf
+from headgate.tables.table_schema import TableSchema
 
 
 class GoldStage:
@@ -34,8 +34,8 @@ class GoldStage:
     def __init__(self, spark: SparkSession, table: TableOf, declared: GoldTable) -> None:
         self._spark = spark
         self._declared = declared
-        self._windowing = Windowing(declared)
-        self._folding = Folding(declared)
+        self._assigner = WindowAssigner(declared)
+        self._aggregator = WindowAggregator(declared)
         self._counts = _counted()
         self.silver = table(SILVER.path(declared.silver)).reader()
         self.late = table(LATE.path(declared.name))
@@ -43,12 +43,12 @@ class GoldStage:
         self._silver_rows = Rows(spark, self.silver)
         self._gold_rows = Rows(spark, self.gold, state_field(declared))
 
-    def shapes(self, silver: StructType) -> tuple[Shape, ...]:
+    def shapes(self, silver: StructType) -> tuple[TableSchema, ...]:
         """``silver`` is the row type of the silver table."""
         gold, late = gold_type(self._declared), late_type(silver)
         return (
-            Shape(self.late, arrow_schema(late), "_event_time"),
-            Shape(self.gold, arrow_schema(gold), "window_start"),
+            TableSchema(self.late, arrow_schema(late), "_event_time"),
+            TableSchema(self.gold, arrow_schema(gold), "window_start"),
         )
 
     def catch_up(self, upto: int, now: datetime, most_steps: int | None = None) -> None:
@@ -68,14 +68,14 @@ class GoldStage:
 
     def _prepare_gold(self, held: State, group: Sequence[Commit], now: datetime) -> Prepared:
         last = group[-1].state
-        state = held.absorbing(last.n, now, closing=last.closing)
+        state = held.absorbing(last.n, now, watermark=last.watermark)
         opened = open_rows(self.gold)
         observed = Observation()
         pairs = self._pairs(files_of(group), held).observe(observed, *self._counts)
-        rows = self._folding.folded(
-            self._folding.partial_states(pairs.where(F.col("_late").isNull())),
-            self._folding.open_states(self.rows(opened.files)),
-            moment(self._spark, now, self._threshold(last.closing)),
+        rows = self._aggregator.folded(
+            self._aggregator.partial_states(pairs.where(F.col("_late").isNull())),
+            self._aggregator.open_states(self.rows(opened.files)),
+            moment(self._spark, now, self._threshold(last.watermark)),
         )
         staged = stage(self.gold, state, rows, time_column="window_start")
         counts = {k: int(v or 0) for k, v in observed.get.items()}
@@ -104,14 +104,14 @@ class GoldStage:
 
     def _pairs(self, files: Sequence[DataFile], held: State) -> DataFrame:
         """The (row, window) pairs of some silver files, ``_late`` saying why one is late."""
-        return self._windowing.pairs(self._silver_rows.of(files), held.closed_through)
+        return self._assigner.pairs(self._silver_rows.of(files), held.closed_through)
 
-    def _threshold(self, closing: int | None) -> int | None:
-        return None if closing is None else closing - micros(self._declared.allowed_lateness)
+    def _threshold(self, watermark: int | None) -> int | None:
+        return None if watermark is None else watermark - micros(self._declared.allowed_lateness)
 
     @cached_property
     def _late_columns(self) -> Projection:
-        computed = {"late_seconds": self._windowing.late_seconds, "reason": F.col("_late")}
+        computed = {"late_seconds": self._assigner.late_seconds, "reason": F.col("_late")}
         names = row_type(self.late).fieldNames()
         return Projection(*(computed.get(name, F.col(f"`{name}`")).alias(name) for name in names))
 

@@ -14,23 +14,23 @@ from pyspark.sql.streaming.query import StreamingQuery
 from headgate.commands import pipeline_command
 from headgate.failpoints import failpoint
 from headgate.jobs import session
+from headgate.jobs.batch_lock import BatchLock
 from headgate.jobs.errors import StopRequested
 from headgate.jobs.failing import named
 from headgate.jobs.feeds.choosing import feed_of
 from headgate.jobs.feeds.feed import Feed
-from headgate.jobs.gate import Gate
 from headgate.jobs.lease import Lease
 from headgate.jobs.maintaining import Maintaining
-from headgate.jobs.medallion import Medallion
 from headgate.jobs.opening import open_tables
 from headgate.jobs.operations import intend_closing
+from headgate.jobs.pause_latch import PauseLatch
 from headgate.jobs.planning import ends_path, planned_end
 from headgate.jobs.progress import Progress
 from headgate.jobs.publishing import Publications
+from headgate.jobs.runtime import PipelineRuntime
 from headgate.jobs.savepointing import Schedule
 from headgate.jobs.scratch import job_name, remove_left_behind, scratch_folder
 from headgate.jobs.task import Task
-from headgate.jobs.turns import Turns
 from headgate.savepoints.clone import require_whole
 from headgate.sources import reference
 from headgate.storage.documents import write_document
@@ -60,8 +60,8 @@ class Driver:
         self._lease = Lease(self._layout, task.layers, task.pipeline.name)
         self._stop = threading.Event()
         self._finish = threading.Event()
-        self._turns = Turns()
-        self._gate = Gate()
+        self._batch_lock = BatchLock()
+        self._pause_latch = PauseLatch()
         self._failure: BaseException | None = None
         self._position, self._is_level = 0, True
 
@@ -108,53 +108,53 @@ class Driver:
 
     def _work(self, spark: SparkSession, epoch: int) -> None:
         self._say("opening tables")
-        medallion = Medallion(spark, self._task.pipeline, self._layout, self._task.layers)
-        open_tables(medallion, self._layout, epoch, _now(), self._task.anew)
+        runtime = PipelineRuntime(spark, self._task.pipeline, self._layout, self._task.layers)
+        open_tables(runtime, self._layout, epoch, _now(), self._task.anew)
         if self._task.only_open:
             if self._task.once:
-                medallion.catch_up(_now())
+                runtime.catch_up(_now())
             return
         self._schedule = Schedule(self._layout, self._task.pipeline)
         remove_left_behind(self._layout, self._task.layers, epoch)
         if "bronze" in self._task.layers:
-            self._gate.set(paused_since(self._layout))
+            self._pause_latch.set(paused_since(self._layout))
         self._progress = Progress.begin(
             self._task.pipeline,
             self._layout,
             self._name,
             epoch,
-            medallion,
+            runtime,
             cores=self._task.cores,
-            paused=self._gate.at_rest_since,
+            paused=self._pause_latch.at_rest_since,
         )
-        self._go_on(spark, medallion, epoch)
+        self._go_on(spark, runtime, epoch)
 
-    def _go_on(self, spark: SparkSession, medallion: Medallion, epoch: int) -> None:
-        self._publications = Publications(medallion.publications, time.monotonic)
+    def _go_on(self, spark: SparkSession, runtime: PipelineRuntime, epoch: int) -> None:
+        self._publications = Publications(runtime.publications, time.monotonic)
         self._say("bringing the tables level")
-        self._bring_level(medallion, beside=True)
-        self._stream(spark, medallion, epoch)
-        if self._task.close_windows and "bronze" in self._task.layers and not self._stop.is_set():
+        self._bring_level(runtime, beside=True)
+        self._stream(spark, runtime, epoch)
+        if self._task.drain and "bronze" in self._task.layers and not self._stop.is_set():
             self._say("closing windows")
-            intend_closing(medallion, _now)
+            intend_closing(runtime, _now)
         if not self._stop.is_set():
-            self._bring_level(medallion)
+            self._bring_level(runtime)
         finished = self._task.once and not self._stop.is_set()
-        self._progress.finish(medallion, finished=finished)
+        self._progress.finish(runtime, finished=finished)
         self._report(self._progress)
         if finished:
             self._publications.require_done(_now())
 
-    def _bring_level(self, medallion: Medallion, *, beside: bool = False) -> None:
+    def _bring_level(self, runtime: PipelineRuntime, *, beside: bool = False) -> None:
         """Catch up without new data, carry out what operations ask for, publish. ``beside`` as in
-        ``Medallion.catch_up``: the rest follows between batches."""
-        self._is_level = medallion.catch_up(_now(), beside=beside)
+        ``PipelineRuntime.catch_up``: the rest follows between batches."""
+        self._is_level = runtime.catch_up(_now(), beside=beside)
         self._publications.catch_up(_now())
 
-    def _stream(self, spark: SparkSession, medallion: Medallion, epoch: int) -> None:
+    def _stream(self, spark: SparkSession, runtime: PipelineRuntime, epoch: int) -> None:
         self._say("looking for input")
         try:
-            feed = feed_of(self._task, spark, medallion, self._waits, _now)
+            feed = feed_of(self._task, spark, runtime, self._waits, _now)
             self._position = feed.position
             feed.poll(final=self._task.once)
         except StopRequested:
@@ -164,33 +164,33 @@ class Driver:
         else:
             self._report(self._progress)
         self._publish(feed)
-        query = self._start(spark, feed, medallion, epoch)
+        query = self._start(spark, feed, runtime, epoch)
         self._progress.reached(feed.backlog(self._position))
         try:
-            self._supervise(query, feed, medallion)
+            self._supervise(query, feed, runtime)
         finally:
-            self._turns.end(query.stop)
+            self._batch_lock.end(query.stop)
             feed.close()
         self._raise_failure(query)
 
     def _publish(self, feed: Feed) -> None:
         """Tell the stream how far it may go: nowhere while the pipeline is paused."""
         if "bronze" in self._task.layers:
-            self._gate.set(paused_since(self._layout))
-        ends = [] if self._gate.is_closed else feed.ends(self._position)
+            self._pause_latch.set(paused_since(self._layout))
+        ends = [] if self._pause_latch.is_closed else feed.ends(self._position)
         write_document(self._layout.storage, ends_path(self._name), {"ends": ends})
 
     def _start(
-        self, spark: SparkSession, feed: Feed, medallion: Medallion, epoch: int
+        self, spark: SparkSession, feed: Feed, runtime: PipelineRuntime, epoch: int
     ) -> StreamingQuery:
         checkpoint = f"{Layout.checkpoint(self._name, epoch)}/spark"
 
         def batch(_: DataFrame, number: int) -> None:
             try:
-                with self._gate.passage(self._check), self._turns.batch():
+                with self._pause_latch.passage(self._check), self._batch_lock.batch():
                     end = planned_end(self._layout.storage, checkpoint, number)
                     if end > self._position:  # a stream's first batch may be empty
-                        self._micro_batch(feed, medallion, end)
+                        self._micro_batch(feed, runtime, end)
             except BaseException as error:
                 self._failure = error
                 raise
@@ -204,7 +204,7 @@ class Driver:
         writer = writer.option("checkpointLocation", self._layout.storage.uri(checkpoint))
         return writer.trigger(processingTime=TRIGGER).foreachBatch(batch).start()
 
-    def _micro_batch(self, feed: Feed, medallion: Medallion, end: int) -> None:
+    def _micro_batch(self, feed: Feed, runtime: PipelineRuntime, end: int) -> None:
         self._check()
         began, number = time.monotonic(), self._progress.n + 1
         self._say(f"batch {number}: reading")
@@ -214,16 +214,16 @@ class Driver:
             return
         failpoint("bronze.absorbed")
         self._say(f"batch {number}: in bronze, on to silver and gold")
-        self._bring_level(medallion, beside=True)
+        self._bring_level(runtime, beside=True)
         self._position = end
         feed.batch_took(timedelta(seconds=time.monotonic() - began))
-        self._progress.batch_done(medallion, feed.backlog(end))
+        self._progress.batch_done(runtime, feed.backlog(end))
         self._report(self._progress)
 
     def _check(self) -> None:
         if self._lease.is_lost:
             raise self._fenced()
-        if self._stop.is_set() or self._turns.is_ending:
+        if self._stop.is_set() or self._batch_lock.is_ending:
             raise StopRequested
 
     def _fenced(self) -> FencedError:
@@ -238,11 +238,11 @@ class Driver:
             self._report(self._progress)
         self._check()
 
-    def _supervise(self, query: StreamingQuery, feed: Feed, medallion: Medallion) -> None:
+    def _supervise(self, query: StreamingQuery, feed: Feed, runtime: PipelineRuntime) -> None:
         """Until the query ends, a stop is asked for or the lease is lost."""
         maintaining = Maintaining(
-            *(self._layout, self._task.pipeline, self._name, medallion.owned()),
-            *(self._turns, self._progress.since, _now),
+            *(self._layout, self._task.pipeline, self._name, runtime.owned()),
+            *(self._batch_lock, self._progress.since, _now),
         )
         listed = time.monotonic()
         while query.isActive:
@@ -258,17 +258,17 @@ class Driver:
                     feed.poll(final=False)
                 self._publish(feed)
                 if "bronze" not in self._task.layers:
-                    with self._turns.between_batches():
-                        self._bring_level(medallion, beside=True)
-                with self._turns.if_free() as free:
+                    with self._batch_lock.between_batches():
+                        self._bring_level(runtime, beside=True)
+                with self._batch_lock.if_free() as free:
                     # The other jobs have just done so above.
                     if free and "bronze" in self._task.layers:
-                        self._bring_on(medallion)
+                        self._bring_on(runtime)
                     news = self._progress.idle(
                         feed.backlog(self._position),
-                        medallion if free else None,
+                        runtime if free else None,
                         self._trouble(feed),
-                        self._gate.at_rest_since,
+                        self._pause_latch.at_rest_since,
                     )
                 if news:
                     self._report(self._progress)
@@ -277,12 +277,12 @@ class Driver:
             maintaining.step()
             self._stop.wait(POLL)
 
-    def _bring_on(self, medallion: Medallion) -> None:
+    def _bring_on(self, runtime: PipelineRuntime) -> None:
         """What there is to do without new data: rebuilds, publications."""
         if self._is_level:
             self._publications.catch_up(_now())
         else:
-            self._bring_level(medallion, beside=True)
+            self._bring_level(runtime, beside=True)
 
     def _trouble(self, feed: Feed) -> str | None:
         troubles = feed.trouble, self._publications.trouble, self._schedule.trouble

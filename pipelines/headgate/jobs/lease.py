@@ -27,7 +27,7 @@ from headgate.storage.ownership import (
     lease_path,
     owner_of,
 )
-from headgate.tables.cut import tables_of
+from headgate.tables.snapshot import tables_of
 
 RENEW_EVERY = 5.0  # seconds
 LOCKED_FOR = 30.0  # seconds: the lock is held for milliseconds, unless its holder is frozen

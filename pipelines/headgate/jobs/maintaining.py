@@ -12,7 +12,7 @@ from deltalake.exceptions import DeltaError
 from headgate.commands import pipeline_command, shell_command
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
-from headgate.jobs.turns import Turns
+from headgate.jobs.batch_lock import BatchLock
 from headgate.maintenance.report import Report
 from headgate.maintenance.requests import Answer, Request, asked, tell
 from headgate.maintenance.work import compact, vacuum_tables
@@ -34,7 +34,7 @@ class Maintaining:
         pipeline: Pipeline,
         job: str,
         tables: Sequence[Table],
-        turns: Turns,
+        turns: BatchLock,
         since: datetime,
         clock: Callable[[], datetime],
     ) -> None:
@@ -42,7 +42,7 @@ class Maintaining:
         self._pipeline = pipeline
         self._job = job
         self._tables = tables
-        self._turns = turns
+        self._batch_lock = turns
         self._clock = clock
         self._since = since
         self._last = ""
@@ -82,9 +82,9 @@ class Maintaining:
     def _work(self, request: Request) -> Iterator[Report | None]:
         around = self._layout, self._pipeline, self._tables
         if request.what == "compact":
-            return compact(*around, self._turns.between_batches, self._clock)
+            return compact(*around, self._batch_lock.between_batches, self._clock)
         keep_for = max(request.keep_for, LEAST)
-        return vacuum_tables(*around, keep_for, self._turns.between_batches, self._clock)
+        return vacuum_tables(*around, keep_for, self._batch_lock.between_batches, self._clock)
 
     def _tell(self, answer: Answer) -> None:
         self._answer = answer

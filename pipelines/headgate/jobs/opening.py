@@ -7,10 +7,10 @@ from contextlib import suppress
 from datetime import datetime
 
 from headgate.declaration.kinds import BRONZE, kind_of
-from headgate.jobs.anew import Anew
 from headgate.jobs.errors import DefinitionChangedError
-from headgate.jobs.medallion import Medallion
+from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.jobs.rebuilding import rebuild
+from headgate.jobs.runtime import PipelineRuntime
 from headgate.savepoints.declarations import keep
 from headgate.savepoints.errors import ResetOpenError
 from headgate.savepoints.store import create
@@ -22,51 +22,51 @@ from headgate.tables.engine import engine
 
 
 def open_tables(
-    medallion: Medallion, layout: Layout, epoch: int, now: datetime, anew: Anew
+    runtime: PipelineRuntime, layout: Layout, epoch: int, now: datetime, anew: RebuildRequest
 ) -> None:
     """Fence the tables, finish what a crash left open, and see that they are what is declared.
 
     Raises DefinitionChangedError, also where the source had another name, FencedError,
     LogGapError, DamagedFileError.
     """
-    states = states_of(layout, medallion.pipeline)
-    if medallion.bronze.table.name not in states and any(kind_of(p) == BRONZE for p in states):
-        raise DefinitionChangedError(medallion.pipeline, medallion.bronze.table.name)
-    require_agreement(medallion.pipeline, states, _awaits(medallion, states))
-    _look_back(medallion, layout, now)
-    medallion.open(epoch, now)
-    _finish_undeclared(medallion, layout, epoch, now)
-    for table in medallion.owned():
+    states = states_of(layout, runtime.pipeline)
+    if runtime.bronze.table.name not in states and any(kind_of(p) == BRONZE for p in states):
+        raise DefinitionChangedError(runtime.pipeline, runtime.bronze.table.name)
+    require_agreement(runtime.pipeline, states, _awaits(runtime, states))
+    _look_back(runtime, layout, now)
+    runtime.open(epoch, now)
+    _finish_undeclared(runtime, layout, epoch, now)
+    for table in runtime.owned():
         require_present(table)
-    changed = {table.name for table in medallion.changed()} if anew.changed else set()
+    changed = {table.name for table in runtime.changed()} if anew.changed else set()
     why = "the declaration changed" if changed else "asked for by hand"
-    rebuild(medallion, layout, changed | set(anew.tables), epoch, now, why)
-    medallion.require_declared()
-    keep(layout, medallion.pipeline)
+    rebuild(runtime, layout, changed | set(anew.tables), epoch, now, why)
+    runtime.require_declared()
+    keep(layout, runtime.pipeline)
 
 
-def _finish_undeclared(medallion: Medallion, layout: Layout, epoch: int, now: datetime) -> None:
+def _finish_undeclared(runtime: PipelineRuntime, layout: Layout, epoch: int, now: datetime) -> None:
     """What a reset asks of tables that no job owns: otherwise it would be open for ever."""
-    if "bronze" not in medallion.layers:
+    if "bronze" not in runtime.layers:
         return
-    waiting = tuple(t for t in undeclared(layout, medallion.pipeline) if medallion.resets.awaits(t))
+    waiting = tuple(t for t in undeclared(layout, runtime.pipeline) if runtime.resets.awaits(t))
     for table in waiting:
         table.fence(epoch)
-    medallion.resets.carry_out(waiting, now)
+    runtime.resets.carry_out(waiting, now)
 
 
-def _awaits(medallion: Medallion, states: States) -> Callable[[str], bool]:
-    if medallion.bronze.table.name not in states:
+def _awaits(runtime: PipelineRuntime, states: States) -> Callable[[str], bool]:
+    if runtime.bronze.table.name not in states:
         return lambda _: False
-    return lambda path: medallion.resets.awaits_at(path, states[path][1].generation)
+    return lambda path: runtime.resets.awaits_at(path, states[path][1].generation)
 
 
-def _look_back(medallion: Medallion, layout: Layout, now: datetime) -> None:
+def _look_back(runtime: PipelineRuntime, layout: Layout, now: datetime) -> None:
     """Where other versions are about to write these tables: a way back to before that. Tables that
     a reset is open for are on such a way already."""
-    bronze = medallion.bronze.table
-    if "bronze" in medallion.layers and bronze.exists:
+    bronze = runtime.bronze.table
+    if "bronze" in runtime.layers and bronze.exists:
         wrote = bronze.refresh().engine
         if wrote not in ("", engine()):
             with suppress(ResetOpenError):
-                create(layout, medallion.pipeline, now, f"written by {wrote}")
+                create(layout, runtime.pipeline, now, f"written by {wrote}")

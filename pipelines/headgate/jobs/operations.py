@@ -13,23 +13,23 @@ from dataclasses import replace
 from datetime import datetime
 
 from headgate.failpoints import failpoint
-from headgate.jobs.medallion import Medallion
+from headgate.jobs.runtime import PipelineRuntime
 from headgate.tables.state import commit_time
 
 Clock = Callable[[], datetime]
 
 
-def intend_closing(medallion: Medallion, clock: Clock) -> None:
+def intend_closing(runtime: PipelineRuntime, clock: Clock) -> None:
     """Ask for every open gold row to become final. Bronze's job does this, between batches."""
-    if not medallion.pipeline.gold:
+    if not runtime.pipeline.gold:
         return
-    bronze = medallion.bronze.table
+    bronze = runtime.bronze.table
     held = bronze.refresh()
     number = held.operation + 1
     state = replace(
         held.held("operation", bronze.epoch),
         operation=number,
-        closings=(*held.closings, (number, held.n)),
+        drains=(*held.drains, (number, held.n)),
         at=commit_time(clock()),
     )
     bronze.commit(state)

@@ -15,7 +15,7 @@ from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
-from headgate.jobs.medallion import Medallion
+from headgate.jobs.runtime import PipelineRuntime
 from headgate.storage.backlog import Backlog
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.lag import Sample, taken
@@ -32,7 +32,7 @@ def _now() -> datetime:
 
 @dataclass
 class Progress:
-    """``closing`` is the event clock C; ``seconds`` and ``rows`` are those of the last batch;
+    """``watermark`` is the watermark C; ``seconds`` and ``rows`` are those of the last batch;
     ``trouble`` is what keeps the source from answering, in words; ``backlog`` is None until the
     source has answered; ``state`` is ``finished`` after a run with ``--once`` that has absorbed all
     there was, ``stopped`` after one that was asked to stop; ``totals`` are cumulative
@@ -54,7 +54,7 @@ class Progress:
     seconds: float = 0.0
     backlog: Backlog | None = None
     trouble: str | None = None
-    closing: datetime | None = None
+    watermark: datetime | None = None
     changed: datetime | None = None
     updated: datetime = field(default_factory=_now)
     totals: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -74,13 +74,13 @@ class Progress:
         layout: Layout,
         job: str,
         epoch: int,
-        medallion: Medallion,
+        runtime: PipelineRuntime,
         **more: Any,
     ) -> Progress:
         """The progress of a job that is about to go on where the tables stand."""
         progress = Progress(pipeline.name, job, epoch, datetime.now(UTC), layout, **more)
         progress.updated = _level_before(layout, job) or progress.since
-        progress._take(medallion)
+        progress._take(runtime)
         progress._read = progress.read
         progress._write()
         return progress
@@ -97,10 +97,10 @@ class Progress:
             self.backlog, self.trouble = backlog, None
             self._write()
 
-    def batch_done(self, medallion: Medallion, backlog: Backlog) -> None:
+    def batch_done(self, runtime: PipelineRuntime, backlog: Backlog) -> None:
         """Take the tables' states in after a batch."""
         with self._lock:
-            self._take(medallion)
+            self._take(runtime)
             read, now = self.read, self.clock()
             self.batches += 1
             self.rows, self._read = read - self._read, read
@@ -113,11 +113,11 @@ class Progress:
     def idle(
         self,
         backlog: Backlog,
-        medallion: Medallion | None,
+        runtime: PipelineRuntime | None,
         trouble: str | None = None,
         paused: datetime | None = None,
     ) -> bool:
-        """What there is between batches, or while one runs: then ``medallion`` is None, because
+        """What there is between batches, or while one runs: then ``runtime`` is None, because
         its tables are the batch's. Cheap, and bounded in writes, however often it is called.
 
         Returns whether trouble or a pause has begun or ended.
@@ -127,12 +127,12 @@ class Progress:
             moved = (trouble is None, paused) != (self.trouble is None, self.paused)
             self.backlog, self.trouble, self.paused = backlog, trouble, paused
             # While a batch runs its records are read already, and not in gold yet.
-            if medallion is not None and not backlog.count and trouble is None:
+            if runtime is not None and not backlog.count and trouble is None:
                 self.updated = self._worked = now
             if now - self._written < IDLE_WRITES and not moved:
                 return False
-            if medallion is not None:
-                self._take(medallion)
+            if runtime is not None:
+                self._take(runtime)
                 self._sample(now)
             self._write()
             return moved
@@ -146,21 +146,21 @@ class Progress:
                 self._write()
             return begins
 
-    def finish(self, medallion: Medallion, *, finished: bool) -> None:
+    def finish(self, runtime: PipelineRuntime, *, finished: bool) -> None:
         """The job ends in good order: all is absorbed, or it was asked to stop."""
         with self._lock:
-            self._take(medallion)
+            self._take(runtime)
             self.state, self.trouble = "finished" if finished else "stopped", None
             self._write()
 
-    def _take(self, medallion: Medallion) -> None:
-        bronze = medallion.bronze.table.refresh()
+    def _take(self, runtime: PipelineRuntime) -> None:
+        bronze = runtime.bronze.table.refresh()
         self.n = bronze.n
-        self.closing = None if bronze.closing is None else time_of(bronze.closing)
-        graph = graph_of(medallion.pipeline)
+        self.watermark = None if bronze.watermark is None else time_of(bronze.watermark)
+        graph = graph_of(runtime.pipeline)
         told = graph.of(BRONZE, SILVER, GOLD)
-        self.totals = {n.path: dict(medallion.table(n.path).refresh().total) for n in told}
-        states = (medallion.table(node.path).state for node in graph.of(GOLD))
+        self.totals = {n.path: dict(runtime.table(n.path).refresh().total) for n in told}
+        states = (runtime.table(node.path).state for node in graph.of(GOLD))
         changes = [state.changed_at for state in states if state.changed_at is not None]
         self.changed = time_of(max(changes)) if changes else None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from headgate.declaration.model import Pipeline
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.savepoint import Savepoint
-from headgate.sources.files.again import gone_files
+from headgate.sources.files.rereadable import gone_files
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.failpoints import failpoint
-from headgate.gold.closing import close_windows
+from headgate.gold.drain import drain
 from headgate.gold.stage import GoldStage
 from headgate.silver.stage import SilverStage
 from headgate.tables.table import Table, TableOf
@@ -48,7 +48,7 @@ class Stages:
         bronze = self.bronze.refresh()
         if "silver" in layers:
             # No step of silver passes an operation: gold stops there.
-            stops = (*(n for _, n in bronze.closings), bronze.n)
+            stops = (*(n for _, n in bronze.drains), bronze.n)
             self.silver.catch_up(stops, now, most_steps)
             level = self.silver.has_absorbed(bronze.n)
         if "gold" in layers:
@@ -62,13 +62,13 @@ class Stages:
     def _catch_up_gold(self, gold: GoldStage, now: datetime, most_steps: int | None) -> bool:
         held, silver = gold.gold.refresh(), gold.silver.refresh()
         # Bronze after silver: an operation that silver has passed is never overlooked.
-        for number, n in self.bronze.refresh().closings:
+        for number, n in self.bronze.refresh().drains:
             if number <= held.operation:
                 continue
             gold.catch_up(min(n, silver.n), now, most_steps)
             if gold.gold.refresh().n < n:
                 return False
-            close_windows(gold, number, now)
+            drain(gold, number, now)
             failpoint("operation.table_done")
         gold.catch_up(silver.n, now, most_steps)
         return gold.gold.refresh().n >= silver.n

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headgate.declaration.model import Pipeline
-from headgate.jobs.anew import NOTHING, Anew
+from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
 from headgate.storage.ownership import LAYERS
 
 
@@ -22,10 +22,10 @@ class Task:
     root: str
     layers: Sequence[str] = LAYERS
     once: bool = False
-    close_windows: bool = False
+    drain: bool = False
     take_over: bool = False
     accept_gap: bool = False
-    anew: Anew = NOTHING
+    anew: RebuildRequest = NOTHING
     only_open: bool = False
     cores: int = 2
     jars: Sequence[Path] = ()

@@ -18,8 +18,8 @@ from headgate.ledger.account import (
 )
 from headgate.ledger.position import Positions, as_of, newest
 from headgate.storage.layout import Layout
-from headgate.tables.cut import Standing
 from headgate.tables.live_files import live_files
+from headgate.tables.snapshot import TablePosition
 from headgate.tables.table import Table
 
 
@@ -97,13 +97,13 @@ class _Laws:
     def __init__(self) -> None:
         self.broken: list[Difference] = []
 
-    def check(self, position: Standing, law: str, expected: int, found: int) -> None:
+    def check(self, position: TablePosition, law: str, expected: int, found: int) -> None:
         if expected != found:
             table, n = position.table.name, position.state.n
             self.broken.append(Difference(table, law, n, expected, found))
 
 
-def _check_silver(silver: Standing, at: Positions, laws: _Laws) -> None:
+def _check_silver(silver: TablePosition, at: Positions, laws: _Laws) -> None:
     above = as_of(at.bronze, silver.state.n)
     side = as_of(at.quarantine, silver.state.n)
     if above.state.n != silver.state.n:
@@ -134,11 +134,11 @@ def _check_gold(declared: GoldTable, at: Positions, laws: _Laws) -> None:
         laws.check(gold, "pairs = silver rows × windows a row", rows * windows, gold.total("pairs"))
 
 
-def _rows(position: Standing) -> int:
+def _rows(position: TablePosition) -> int:
     return sum(f.rows for f in live_files(position.table.handle))
 
 
-def _final_rows(position: Standing) -> int:
+def _final_rows(position: TablePosition) -> int:
     files = live_files(position.table.handle)
     return sum(f.rows for f in files if f.is_final)
 

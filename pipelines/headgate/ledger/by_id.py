@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.ledger.position import Positions, as_of, newest
 from headgate.storage.layout import Layout
-from headgate.tables.cut import Standing
+from headgate.tables.snapshot import TablePosition
 
 if TYPE_CHECKING:
     import duckdb
@@ -105,7 +105,7 @@ class _Prover:
         yield from self._wrong(quarantine, "rows that did not fail in bronze", _WRONGLY_QUARANTINED)
         yield from self._missing(table, silver)
 
-    def _missing(self, table: SilverTable, silver: Standing) -> Iterator[Finding]:
+    def _missing(self, table: SilverTable, silver: TablePosition) -> Iterator[Finding]:
         """Conformed rows that are not in silver: as many as were filtered, none without a where."""
         filtered = silver.total("filtered") if table.where else 0
         count, examples = self._look(_MISSING)
@@ -127,7 +127,7 @@ class _Prover:
                 yield from self._counted(gold, measure.name)
                 break
 
-    def _counted(self, gold: Standing, measure: str) -> Iterator[Finding]:
+    def _counted(self, gold: TablePosition, measure: str) -> Iterator[Finding]:
         self._load("gold_rows", gold, [measure])
         counted = self._number(f'SELECT coalesce(sum("{measure}"), 0) FROM gold_rows')
         folded = gold.total("folded")
@@ -135,7 +135,7 @@ class _Prover:
             problem = f"sum({measure}) is {counted:,}, but {folded:,} pairs were folded: off by"
             yield Finding(gold.table.name, problem, abs(counted - folded))
 
-    def _load(self, name: str, position: Standing, columns: list[str]) -> None:
+    def _load(self, name: str, position: TablePosition, columns: list[str]) -> None:
         """Hold ``columns`` of a table, as of a position; nothing else of it is ever read."""
         from deltalake import DeltaTable
 

@@ -10,25 +10,25 @@ from headgate.declaration.kinds import GOLD, LATE, QUARANTINE, SILVER
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
-from headgate.tables.cut import Standing, cut
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import lineage
+from headgate.tables.snapshot import TablePosition, snapshot
 
 
 @dataclass(frozen=True)
 class Positions:
     """Every table of a pipeline at its newest commit, by name."""
 
-    bronze: Standing
-    quarantine: Standing
-    silver: Mapping[str, Standing]
-    gold: Mapping[str, Standing]
-    late: Mapping[str, Standing]
+    bronze: TablePosition
+    quarantine: TablePosition
+    silver: Mapping[str, TablePosition]
+    gold: Mapping[str, TablePosition]
+    late: Mapping[str, TablePosition]
 
 
 def newest(layout: Layout, pipeline: Pipeline) -> Positions:
     """Read where every table stands. Raises HeadgateError if one has never been run."""
-    found = cut(layout, pipeline)
+    found = snapshot(layout, pipeline)
     for path in pipeline.definitions:
         if path not in found.tables:
             raise HeadgateError(
@@ -44,7 +44,7 @@ def newest(layout: Layout, pipeline: Pipeline) -> Positions:
     )
 
 
-def as_of(position: Standing, n: int) -> Standing:
+def as_of(position: TablePosition, n: int) -> TablePosition:
     """The table when it had absorbed bronze up to ``n`` and no further.
 
     Side tables skip batches without rows, so their position may be below ``n``. Raises
@@ -54,7 +54,7 @@ def as_of(position: Standing, n: int) -> Standing:
         return position
     for commit in lineage(position.table, position.state.data_commit):
         if commit.state.n <= n:
-            return Standing(position.table, commit.version, commit.state)
+            return TablePosition(position.table, commit.version, commit.state)
     raise LogGapError(
         f"{position.table.name}: its log does not reach back to batch {n}",
         remedy=f"see what is damaged: {SEE_DAMAGE}",

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from headgate.declaration.kinds import BRONZE, LATE, QUARANTINE, SILVER, kind_of
 from headgate.maintenance.positions import Batches, Past
 from headgate.maintenance.retention import LogReason, Needs
-from headgate.maintenance.surroundings import Surroundings
+from headgate.maintenance.retention_context import Surroundings
 from headgate.savepoints.savepoint import SavedTable
 from headgate.tables.live_files import live_paths
 from headgate.tables.log import read_commit

@@ -19,13 +19,13 @@ from headgate.failpoints import failpoint
 from headgate.maintenance.needs import gather
 from headgate.maintenance.report import Amount, Vacuumed
 from headgate.maintenance.retention import Reason, Trim, trim
-from headgate.maintenance.surroundings import Surroundings
+from headgate.maintenance.retention_context import Surroundings
 from headgate.storage.files import Stat
+from headgate.tables.checksum import digest_of
 from headgate.tables.errors import LogGapError
 from headgate.tables.live_files import live_files
 from headgate.tables.log import read_commit
 from headgate.tables.log_folder import LogFolder, log_folder
-from headgate.tables.seal import digest_of
 from headgate.tables.table import Table
 
 AT_ONCE = 200

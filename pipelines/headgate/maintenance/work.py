@@ -17,8 +17,8 @@ from headgate.declaration.model import Pipeline
 from headgate.maintenance.compaction import LIMITS, Limits, eligible, groups
 from headgate.maintenance.needs import unpublished
 from headgate.maintenance.report import Amount, Compacted, Vacuumed
+from headgate.maintenance.retention_context import Surroundings, all_savepoints, look_around
 from headgate.maintenance.rewriting import merge, replace_files
-from headgate.maintenance.surroundings import Surroundings, all_savepoints, look_around
 from headgate.maintenance.vacuum import list_files, plan, remove
 from headgate.storage.layout import Layout
 from headgate.tables.history import with_footers
@@ -85,7 +85,7 @@ def _compact(
     # A files log counts landing files, and nobody follows its commits.
     upto = around.n if kind_of(table.name) in RECORDS else state.n
     waiting = unpublished(view, log_folder(view.storage), around)
-    cuts = around.closings if kind_of(table.name) in (BRONZE, SILVER) else ()
+    cuts = around.drains if kind_of(table.name) in (BRONZE, SILVER) else ()
     found = groups(eligible(table.name, live, upto, waiting), cuts, limits)
     every = (file for group in found for file in group)
     described = {f.path: f for f in with_footers(view, view.handle.version(), every)}

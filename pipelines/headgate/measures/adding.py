@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import datatypes
 from headgate.declaration.measures import Field
 from headgate.declaration.model import Measure
@@ -15,9 +15,9 @@ _ADD = "case when {old} is null then {new} when {new} is null then {old} else {o
 
 
 def require_number(name: str, argument: str) -> None:
-    """Raises Unfit."""
+    """Raises Invalid."""
     if not datatypes.is_number(argument):
-        raise Unfit(f"{name}() takes a number, not a {argument}")
+        raise Invalid(f"{name}() takes a number, not a {argument}")
 
 
 def digits(type_: str | None) -> tuple[int, int] | None:

@@ -12,23 +12,23 @@ from headgate.commands import pipeline_command
 from headgate.declaration.kinds import BRONZE, FILES, PUBLICATION, RECORDS, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.graph.graph import graph_of
-from headgate.repair.choosing import Bounds, Pick, Picks, View, choose
+from headgate.repair.describe import tell
 from headgate.repair.documents import UNFINISHED, DamagedDocument, damaged_documents
 from headgate.repair.files_log import Filling, filling
 from headgate.repair.findings import Finding
-from headgate.repair.forgotten import perhaps_asked
 from headgate.repair.logs import Log, examine_log
+from headgate.repair.lost_intent import perhaps_asked
 from headgate.repair.past import Past
 from headgate.repair.plan import Plan
-from headgate.repair.telling import tell
+from headgate.repair.recovery_point import Bounds, Pick, Picks, View, choose
 from headgate.savepoints.resets import Resets, Target, is_built
 from headgate.savepoints.store import savepoints
 from headgate.savepoints.undeclared import left_behind
 from headgate.storage.layout import Layout
 from headgate.tables.agreement import disagreements
-from headgate.tables.cut import tables_of
 from headgate.tables.errors import LogGapError
 from headgate.tables.log import entry_path
+from headgate.tables.snapshot import tables_of
 from headgate.tables.state import State
 
 _BACKUP = "only a backup of bronze brings them back"

@@ -15,6 +15,7 @@ from deltalake.exceptions import DeltaError
 
 from headgate.savepoints.resets import Target
 from headgate.storage.files import Storage
+from headgate.tables.checksum import digest_of
 from headgate.tables.damage import damage_of
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError
@@ -22,13 +23,12 @@ from headgate.tables.history import with_footers
 from headgate.tables.live_files import live_files
 from headgate.tables.log import Commit, read_commit
 from headgate.tables.log_folder import log_folder
-from headgate.tables.seal import digest_of
 from headgate.tables.state import State
 from headgate.tables.table import Table
 
 
 @dataclass(frozen=True)
-class Moment:
+class TableVersion:
     """A version of a table, where it stood then, and the digest of the files that were live."""
 
     version: int
@@ -76,7 +76,7 @@ class Past:
 
     def newest(
         self, accepts: Callable[[State], bool] = lambda _: True, below: int | None = None
-    ) -> Moment | None:
+    ) -> TableVersion | None:
         """The newest version, below a bound, that is accepted and whose every file is sound; None
         if none is."""
         pending = set(self.bad_files)
@@ -86,14 +86,14 @@ class Past:
             in_bounds = below is None or commit.version < below
             if not pending and in_bounds and accepts(commit.state):
                 found = self._moment(commit, version)
-                if isinstance(found, Moment):
+                if isinstance(found, TableVersion):
                     return found
                 pending = found
             # A file cannot be live in a version before the one that added it.
             pending -= {file.path for file in commit.files}
         return None
 
-    def _moment(self, commit: Commit, version: int) -> Moment | set[str]:
+    def _moment(self, commit: Commit, version: int) -> TableVersion | set[str]:
         """The table at a version, whose state ``commit`` says, or which of its files are bad."""
         try:
             files = live_files(self._at(version))
@@ -104,7 +104,7 @@ class Past:
             return set()
         if bad := self._bad(version, files):
             return set(bad)
-        return Moment(version, commit.state, digest)
+        return TableVersion(version, commit.state, digest)
 
     def reaches(self, version: int, n: int) -> Reached:
         """How a version's history can be read back to batch ``n``."""

@@ -15,10 +15,10 @@ from headgate.failpoints import failpoint
 from headgate.repair.logs import HINT, Log
 from headgate.storage.files import Storage
 from headgate.storage.layout import CONTROL
+from headgate.tables.checksum import digest_of
 from headgate.tables.live_files import live_files
 from headgate.tables.log import commit_metadata, entry_path
 from headgate.tables.log_folder import log_folder
-from headgate.tables.seal import digest_of
 from headgate.tables.state import commit_time
 
 

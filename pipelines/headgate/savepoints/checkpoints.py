@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
 from headgate.storage.layout import Layout
-from headgate.tables.cut import Cut, Standing, cut
 from headgate.tables.data_file import STATE
 from headgate.tables.history import lineage
 from headgate.tables.log import entry_path
 from headgate.tables.open_rows import open_rows
+from headgate.tables.snapshot import ConsistentSnapshot, TablePosition, snapshot
 from headgate.tables.state import time_of
 
 
@@ -71,7 +71,7 @@ class Checkpoints:
 
 def checkpoints(layout: Layout, pipeline: Pipeline, most: int = 10) -> Checkpoints:
     """Raises HeadgateError if the pipeline has no tables, LogGapError where a log is damaged."""
-    at = cut(layout, pipeline)
+    at = snapshot(layout, pipeline)
     found = history(at.bronze, most)
     return Checkpoints(
         n=at.bronze.n,
@@ -82,7 +82,7 @@ def checkpoints(layout: Layout, pipeline: Pipeline, most: int = 10) -> Checkpoin
     )
 
 
-def history(bronze: Standing, most: int) -> tuple[Checkpoint, ...]:
+def history(bronze: TablePosition, most: int) -> tuple[Checkpoint, ...]:
     """The last batches of bronze, the newest first. Raises LogGapError where its log is damaged."""
     commits = lineage(bronze.table, bronze.version)
     found = []
@@ -102,7 +102,7 @@ def history(bronze: Standing, most: int) -> tuple[Checkpoint, ...]:
     return tuple(found)
 
 
-def _replay(at: Cut) -> list[Replay]:
+def _replay(at: ConsistentSnapshot) -> list[Replay]:
     """Everything is read by batches: a table that stands at n goes on with n + 1."""
     lowest = at.n
     rows: dict[int, int] = {}
@@ -118,7 +118,7 @@ def _replay(at: Cut) -> list[Replay]:
     ]
 
 
-def _open_windows(at: Cut, path: str) -> list[OpenWindow]:
+def _open_windows(at: ConsistentSnapshot, path: str) -> list[OpenWindow]:
     table = at.tables[path].table
     found: dict[tuple[datetime, datetime], list[int]] = defaultdict(lambda: [0, 0])
     for file in open_rows(table).files:

@@ -23,9 +23,9 @@ from headgate.savepoints.verify import verify
 from headgate.storage.documents import Document, read_document, write_document
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
+from headgate.tables.checksum import digest_of
 from headgate.tables.history import lineage
 from headgate.tables.live_files import live_files
-from headgate.tables.seal import digest_of
 from headgate.tables.table import Table
 
 _UNFINISHED = Layout.document("clone")

@@ -11,10 +11,10 @@ from headgate.declaration.model import Pipeline
 from headgate.savepoints import rebuilds
 from headgate.savepoints.compatibility import Deployed, TablePlan, Verdict, compare, worst
 from headgate.savepoints.declarations import all_kept, declaration_of
-from headgate.sources.files.again import gone_files
+from headgate.sources.files.rereadable import gone_files
 from headgate.storage.layout import Layout
-from headgate.tables.cut import tables_of
 from headgate.tables.engine import engine
+from headgate.tables.snapshot import tables_of
 from headgate.tables.state import State
 
 

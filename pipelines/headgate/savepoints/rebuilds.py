@@ -23,9 +23,9 @@ from headgate.savepoints.resets import Resets, Target, intend
 from headgate.savepoints.undeclared import left_behind, undeclared
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import CONTROL, Layout
-from headgate.tables.cut import tables_of
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import lineage
+from headgate.tables.snapshot import tables_of
 from headgate.tables.state import State
 from headgate.tables.table import Table
 

@@ -20,14 +20,14 @@ from deltalake.exceptions import TableNotFoundError
 from headgate.commands import SEE_DAMAGE
 from headgate.declaration.kinds import kind_of
 from headgate.failpoints import failpoint
-from headgate.tables.cut import Cut
+from headgate.tables.checksum import NO_FILES, digest_of
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import lineage, with_footers
 from headgate.tables.live_files import live_files
 from headgate.tables.log import read_commit
 from headgate.tables.log_folder import log_folder
-from headgate.tables.seal import NO_FILES, digest_of
+from headgate.tables.snapshot import ConsistentSnapshot
 from headgate.tables.state import State, commit_time
 from headgate.tables.table import Table
 
@@ -145,13 +145,13 @@ class Resets:
                 failpoint("reset.table_done")
 
 
-def awaiting(at: Cut) -> tuple[str, ...]:
+def awaiting(at: ConsistentSnapshot) -> tuple[str, ...]:
     """The tables of a cut that await a reset."""
     resets = Resets(at.bronze.table)
     return tuple(p for p, s in at.tables.items() if resets.awaits_at(p, s.state.generation))
 
 
-def why(at: Cut) -> str:
+def why(at: ConsistentSnapshot) -> str:
     """What the last reset of a cut's tables is for."""
     intent = Resets(at.bronze.table).intent
     return intent.why if intent else "it is done meanwhile"

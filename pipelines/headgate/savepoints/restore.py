@@ -18,8 +18,8 @@ from headgate.savepoints.resets import Intent, Resets, Target, intend, is_built
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.verify import passed_over, verify
 from headgate.storage.layout import Layout
-from headgate.tables.cut import tables_of
 from headgate.tables.errors import LogGapError
+from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
 
 

@@ -13,10 +13,10 @@ from deltalake import DeltaTable
 
 from headgate.declaration.kinds import BRONZE, RECORDS, kind_of
 from headgate.savepoints.resets import Target
-from headgate.tables.cut import Cut, Standing
+from headgate.tables.checksum import digest_of
 from headgate.tables.engine import engine
 from headgate.tables.live_files import live_files
-from headgate.tables.seal import digest_of
+from headgate.tables.snapshot import ConsistentSnapshot, TablePosition
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class SavedTable:
     bytes: int
 
     @staticmethod
-    def of(at: Standing) -> SavedTable:
+    def of(at: TablePosition) -> SavedTable:
         # What is live, not what our last commit says: somebody's OPTIMIZE may have come after it.
         handle = at.table.handle
         if handle.version() != at.version:
@@ -55,8 +55,8 @@ class SavedTable:
 
 @dataclass(frozen=True)
 class Savepoint:
-    """``n`` is the batch that every table has absorbed; bronze's own n may be higher. ``closing``
-    (the closing clock) and ``clocks`` are microseconds since 1970 UTC. ``definition`` is the
+    """``n`` is the batch that every table has absorbed; bronze's own n may be higher. ``watermark``
+    (the watermark) and ``clocks`` are microseconds since 1970 UTC. ``definition`` is the
     digest of the declaration, whose text is kept under it (``savepoints.declarations``)."""
 
     id: str
@@ -68,14 +68,14 @@ class Savepoint:
     definition: str
     offsets: Mapping[str, int]
     clocks: Mapping[str, int]
-    closing: int | None
+    watermark: int | None
     topics: tuple[str, ...]
     tables: Mapping[str, SavedTable]
     engine: str = ""
 
     @staticmethod
     def of(
-        cut: Cut,
+        cut: ConsistentSnapshot,
         pipeline: str,
         definition: str,
         now: datetime,
@@ -93,7 +93,7 @@ class Savepoint:
             definition=definition,
             offsets=dict(bronze.offsets),
             clocks=dict(bronze.clocks),
-            closing=bronze.closing,
+            watermark=bronze.watermark,
             topics=tuple(bronze.topics),
             tables={path: SavedTable.of(at) for path, at in cut.tables.items()},
             engine=engine(),

@@ -17,7 +17,7 @@ from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.verify import passed_over, verify
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import Layout
-from headgate.tables.cut import Cut, cut
+from headgate.tables.snapshot import ConsistentSnapshot, snapshot
 from headgate.tables.table import Table
 
 LATEST = "latest"
@@ -47,14 +47,14 @@ def create(layout: Layout, pipeline: Pipeline, now: datetime, note: str = "") ->
     return savepoint
 
 
-def whole_cut(layout: Layout, pipeline: Pipeline) -> Cut:
+def whole_cut(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
     """A cut in which no table awaits a reset: the rest would be ahead of it, or it of them.
 
     Raises as ``create`` does.
     """
     for _ in range(LOOKS):
         before = _newest_reset(layout, pipeline)
-        at = cut(layout, pipeline)
+        at = snapshot(layout, pipeline)
         waiting = awaiting(at)
         if not waiting and at.bronze.state.reset_commit == before:
             return at

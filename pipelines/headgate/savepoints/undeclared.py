@@ -13,7 +13,7 @@ from headgate.declaration.kinds import BRONZE, GOLD, LATE, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.savepoints.resets import Target, is_built
 from headgate.storage.layout import Layout
-from headgate.tables.cut import tables_of
+from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
 
 

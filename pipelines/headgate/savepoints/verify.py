@@ -14,14 +14,14 @@ from headgate.savepoints.resets import is_built
 from headgate.savepoints.savepoint import SavedTable, Savepoint
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
-from headgate.tables.cut import tables_of
+from headgate.tables.checksum import digest_of
 from headgate.tables.damage import damage_of
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import with_footers
 from headgate.tables.live_files import live_files
 from headgate.tables.log import read_commit
-from headgate.tables.seal import digest_of
+from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
 
 

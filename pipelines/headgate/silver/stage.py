@@ -12,15 +12,15 @@ from pyspark.sql.types import StructType
 
 from headgate.declaration.kinds import BRONZE, QUARANTINE, SILVER
 from headgate.declaration.model import SilverTable, Source
-from headgate.silver.conform import Conforming, silver_type
 from headgate.silver.quarantine import Quarantining, quarantine_type
+from headgate.silver.transform import SilverTransform, silver_type
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.catching_up import files_of, steps
 from headgate.tables.frames import Rows, arrow_schema, row_type
 from headgate.tables.log import Commit
-from headgate.tables.shape import Shape
 from headgate.tables.staging import Prepared, prepare_together, stage
 from headgate.tables.table import TableOf
+from headgate.tables.table_schema import TableSchema
 
 
 class SilverStage:
@@ -35,7 +35,7 @@ class SilverStage:
     ) -> None:
         self._source = source
         self._declared = {t.name: t for t in tables}
-        self._conforming = {t.name: Conforming(t, source.record) for t in tables}
+        self._transforms = {t.name: SilverTransform(t, source.record) for t in tables}
         self._quarantining = Quarantining(source)
         self.bronze = table(BRONZE.path(source.name)).reader()
         self.quarantine = table(QUARANTINE.path(source.name))
@@ -47,12 +47,12 @@ class SilverStage:
         return silver_type(self._declared[name], self._source.record)
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
+    def shapes(self) -> tuple[TableSchema, ...]:
         quarantine = arrow_schema(quarantine_type(self._source))
         return (
-            Shape(self.quarantine, quarantine, "ingested_at"),
+            TableSchema(self.quarantine, quarantine, "ingested_at"),
             *(
-                Shape(t, arrow_schema(self.type_of(n)), "_event_time")
+                TableSchema(t, arrow_schema(self.type_of(n)), "_event_time")
                 for n, t in self.silver.items()
             ),
         )
@@ -118,9 +118,9 @@ class SilverStage:
         if held.n >= last.n:
             return None
         files = files_of(group, after=held.n)
-        state = held.absorbing(last.n, now, closing=last.closing)
+        state = held.absorbing(last.n, now, watermark=last.watermark)
         observed = Observation()
-        rows = self._conforming[name].conformed(self._bronze_rows.of(files), observed)
+        rows = self._transforms[name].conformed(self._bronze_rows.of(files), observed)
         staged = stage(table, state, rows, time_column="_event_time")
         counts = {k: int(v or 0) for k, v in observed.get.items()} if files else {}
         return Prepared(table, state.counting(counts), staged)

@@ -12,7 +12,7 @@ Unit = Literal["files", "records", "batches"]
 @dataclass(frozen=True)
 class PartitionBacklog:
     """``records`` are unread; the oldest of them has been there for ``seconds``, as far as this
-    job has seen it. ``clock`` is the partition's event clock (ISO 8601, UTC, microseconds; None: no
+    job has seen it. ``clock`` is the partition's watermark (ISO 8601, UTC, microseconds; None: no
     record has told one); where it is ``idle``, the pipeline's does not wait for it."""
 
     records: int
@@ -38,7 +38,7 @@ class Backlog:
 
     @property
     def holding(self) -> str | None:
-        """The partition that the pipeline's event clock waits for: the one that is furthest back,
+        """The partition that the pipeline's watermark waits for: the one that is furthest back,
         or that has no clock yet."""
         waited_for = {name: p.clock or "" for name, p in self.partitions.items() if not p.idle}
         return min(waited_for, key=waited_for.__getitem__, default=None)

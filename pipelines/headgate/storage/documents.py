@@ -1,5 +1,5 @@
 """Small JSON documents: status, lease, stop requests, intents. Each says its schema version, and
-carries a seal over what it says: a changed byte is noticed when it is read."""
+carries a checksum of what it says: a changed byte is noticed when it is read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headgate.errors import HeadgateError
 from headgate.storage.files import Storage
 
 SCHEMA = 1
-_SEAL = "seal"
+_CHECKSUM = "checksum"
 Document = dict[str, Any]
 
 
@@ -24,7 +24,7 @@ class DamagedDocumentError(HeadgateError, code=exit_codes.LOG_GAP):
 def write_document(storage: Storage, path: str, content: Document) -> None:
     """Replace the document at ``path`` whole."""
     document = {"schema": SCHEMA, **content}
-    text = json.dumps(document | {_SEAL: _seal(document)}, indent=1, sort_keys=True)
+    text = json.dumps(document | {_CHECKSUM: _seal(document)}, indent=1, sort_keys=True)
     storage.write(path, text.encode() + b"\n")
 
 
@@ -41,8 +41,8 @@ def read_document(storage: Storage, path: str) -> Document | None:
     try:
         document = dict(json.loads(raw))
         version = document["schema"]
-        if _seal(document) != document.pop(_SEAL):
-            raise ValueError("it is not what its seal says")
+        if _seal(document) != document.pop(_CHECKSUM):
+            raise ValueError("its checksum does not match")
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedDocumentError(
             f"{storage.uri(path)}: the document is damaged ({error})",
@@ -57,6 +57,6 @@ def read_document(storage: Storage, path: str) -> Document | None:
 
 
 def _seal(document: Document) -> str:
-    said = {key: value for key, value in document.items() if key != _SEAL}
+    said = {key: value for key, value in document.items() if key != _CHECKSUM}
     text = json.dumps(said, sort_keys=True)
     return blake2b(text.encode(), digest_size=8).hexdigest()

@@ -65,7 +65,7 @@ def give_up(layout: Layout, token: str, reported: datetime | None = None) -> Non
         claim(layout, replace(held, is_over=True, reported=reported or held.reported))
 
 
-def was_left(held: Claim | None, by: tuple[str, ...], stop_asked: datetime | None) -> bool:
+def is_orphaned(held: Claim | None, by: tuple[str, ...], stop_asked: datetime | None) -> bool:
     """Whether the claim that ``by`` finds is of another supervisor that neither gave the stream up
     nor stopped it. If that one is over, it was ended before it could."""
     return (

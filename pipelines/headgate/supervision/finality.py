@@ -17,7 +17,7 @@ def final_up_to(layout: Layout, declared: Pipeline, gold: str) -> datetime | Non
     """The time up to which no window changes any more: all that end then or before are final, or
     had no event. None where nothing is final yet.
 
-    That is the closing clock that the table has absorbed, less its allowed lateness
+    That is the watermark that the table has absorbed, less its allowed lateness
     (docs/semantics-of-time.md), or where an operation has closed its windows, if that is later.
     Raises HeadgateError where no such table is declared.
     """
@@ -32,8 +32,8 @@ def final_up_to(layout: Layout, declared: Pipeline, gold: str) -> datetime | Non
         return None
     state, lateness = table.refresh(), declared.gold[gold].allowed_lateness
     ends = []
-    if state.closing is not None:
-        ends.append(time_of(state.closing) - lateness)
+    if state.watermark is not None:
+        ends.append(time_of(state.watermark) - lateness)
     if state.closed_through is not None:
         ends.append(time_of(state.closed_through))
     return max(ends, default=None)

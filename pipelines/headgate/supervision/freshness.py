@@ -17,7 +17,7 @@ from headgate.tables.state import State, time_of
 @dataclass(frozen=True)
 class Freshness:
     """``gold`` is when each gold table last changed: folded a row or made one final. ``clock`` is
-    the event clock, ``arrived`` when bronze last read a record. A moment is that at which its batch
+    the watermark, ``arrived`` when bronze last read a record. A moment is that at which its batch
     began. None: there was none, or nobody knows.
     """
 
@@ -34,7 +34,7 @@ class Freshness:
         """Plain values: each moment in ISO 8601, with the seconds from then to ``now``."""
         return {
             "gold_changed": _since(self.changed, now),
-            "event_clock": _since(self.clock, now),
+            "watermark": _since(self.clock, now),
             "last_record": _since(self.arrived, now),
             "gold": {table: _since(at, now) for table, at in self.gold.items()},
         }
@@ -48,7 +48,7 @@ def freshness(layout: Layout, declared: Pipeline) -> Freshness:
     bronze = _state(layout, BRONZE.path(declared.source.name))
     return Freshness(
         gold={name: _moment(_state(layout, GOLD.path(name)).changed_at) for name in declared.gold},
-        clock=_moment(bronze.closing),
+        clock=_moment(bronze.watermark),
         arrived=_moment(bronze.changed_at),
     )
 

@@ -25,7 +25,7 @@ from headgate.tables.table import Table
 
 
 @dataclass(frozen=True)
-class Patient:
+class HealthContext:
     """A pipeline, and what was seen of its jobs at a moment."""
 
     declared: Pipeline
@@ -68,39 +68,40 @@ class Patient:
         return total
 
 
-def ailments(check: Check, patient: Patient, limits: Limits) -> tuple[str, ...]:
+def violations(check: Check, context: HealthContext, limits: Limits) -> tuple[str, ...]:
     """What is wrong, in words; none where it is well, or at rest. Raises HeadgateError where that
     cannot be told."""
-    return tuple(_CHECKS[check](patient, limits))
+    return tuple(_CHECKS[check](context, limits))
 
 
 def results(
-    checks: Sequence[Check], patient: Patient, limits: Limits
+    checks: Sequence[Check], context: HealthContext, limits: Limits
 ) -> Mapping[Check, tuple[str, ...]]:
-    """The ailments by check. One that cannot be made is one: it keeps no other from being made."""
+    """The violations by check. A check that cannot be made is one, and keeps no other from being
+    made."""
     found: dict[Check, tuple[str, ...]] = {}
     for check in checks:
         try:
-            found[check] = ailments(check, patient, limits)
+            found[check] = violations(check, context, limits)
         except (HeadgateError, OSError) as error:
             found[check] = (f"cannot be told: {error}",)
     return found
 
 
-def _freshness(patient: Patient, limits: Limits) -> Iterator[str]:
-    if not patient.is_meant_to_run:
+def _freshness(context: HealthContext, limits: Limits) -> Iterator[str]:
+    if not context.is_meant_to_run:
         return
-    if patient.is_down:
-        why = f": {patient.failure.reason}" if patient.failure else ""
+    if context.is_down:
+        why = f": {context.failure.reason}" if context.failure else ""
         yield f"no driver runs{why}"
-    for job in patient.jobs:
-        age = patient.now - (job.updated or job.since)
+    for job in context.jobs:
+        age = context.now - (job.updated or job.since)
         if age > limits.freshness:
             yield f"{job.job}: not level with what there is for {_span(age)}"
 
 
-def _backlog(patient: Patient, limits: Limits) -> Iterator[str]:
-    for job in patient.jobs:
+def _backlog(context: HealthContext, limits: Limits) -> Iterator[str]:
+    for job in context.jobs:
         if job.backlog is None:
             continue
         age = timedelta(seconds=job.backlog.seconds)
@@ -110,43 +111,43 @@ def _backlog(patient: Patient, limits: Limits) -> Iterator[str]:
             yield f"{job.job}: {job.backlog}, the oldest for {_span(age)}"
 
 
-def _input(patient: Patient, limits: Limits) -> Iterator[str]:
+def _input(context: HealthContext, limits: Limits) -> Iterator[str]:
     """What is unread is input, and the source keeps what comes while no driver runs: so silence is
     told apart from a rest, a pause and a crash."""
-    expected = patient.declared.source.expect_input_every
-    reader = next((job for job in patient.jobs if "bronze" in job.layers), None)
-    if expected is None or reader is None or not patient.is_running:
+    expected = context.declared.source.expect_input_every
+    reader = next((job for job in context.jobs if "bronze" in job.layers), None)
+    if expected is None or reader is None or not context.is_running:
         return
     if reader.backlog is None or reader.backlog.count:
         return
-    arrived = freshness(patient.layout, patient.declared).arrived
-    silence = patient.now - (arrived or reader.since)
+    arrived = freshness(context.layout, context.declared).arrived
+    silence = context.now - (arrived or reader.since)
     if silence > expected:
         last = f"the last came at {arrived:%F %T}Z" if arrived else "none since the driver began"
         yield f"no record for {_span(silence)}, expected every {_span(expected)}: {last}"
 
 
-def _event_time(patient: Patient, limits: Limits) -> Iterator[str]:
-    expected = patient.declared.source.expect_event_time_within
-    if expected is None or not patient.is_running:
+def _event_time(context: HealthContext, limits: Limits) -> Iterator[str]:
+    expected = context.declared.source.expect_event_time_within
+    if expected is None or not context.is_running:
         return
-    clock = freshness(patient.layout, patient.declared).clock
-    if clock is not None and patient.now - clock > expected:
-        behind = f"{_span(patient.now - clock)} behind, expected within {_span(expected)}"
-        unread = sum(job.backlog.count for job in patient.jobs if job.backlog)
-        yield f"the event clock is {behind}" + ("; input is unread" if unread else "")
+    clock = freshness(context.layout, context.declared).clock
+    if clock is not None and context.now - clock > expected:
+        behind = f"{_span(context.now - clock)} behind, expected within {_span(expected)}"
+        unread = sum(job.backlog.count for job in context.jobs if job.backlog)
+        yield f"the watermark is {behind}" + ("; input is unread" if unread else "")
 
 
-def _late(patient: Patient, limits: Limits) -> Iterator[str]:
-    for name in patient.declared.gold:
-        counted = patient.recently(GOLD.path(name), limits.recent)
+def _late(context: HealthContext, limits: Limits) -> Iterator[str]:
+    for name in context.declared.gold:
+        counted = context.recently(GOLD.path(name), limits.recent)
         yield from _share(name, counted, "late", ("late", "folded"), limits.late)
 
 
-def _quarantine(patient: Patient, limits: Limits) -> Iterator[str]:
+def _quarantine(context: HealthContext, limits: Limits) -> Iterator[str]:
     outcomes = ("duplicate", "quarantined", "silver", "filtered")
-    for name in patient.declared.silver:
-        counted = patient.recently(SILVER.path(name), limits.recent)
+    for name in context.declared.silver:
+        counted = context.recently(SILVER.path(name), limits.recent)
         yield from _share(name, counted, "quarantined", outcomes, limits.quarantined)
 
 
@@ -158,12 +159,12 @@ def _share(
         yield f"{table}: {found:,} of {total:,} are {what} ({found / total:.1%}, limit {limit:.1%})"
 
 
-def _ledger(patient: Patient, limits: Limits) -> Iterator[str]:
-    if patient.jobs:
-        yield from map(str, balance(patient.layout, patient.declared).differences)
+def _ledger(context: HealthContext, limits: Limits) -> Iterator[str]:
+    if context.jobs:
+        yield from map(str, balance(context.layout, context.declared).differences)
 
 
-_CHECKS: Mapping[Check, Callable[[Patient, Limits], Iterator[str]]] = {
+_CHECKS: Mapping[Check, Callable[[HealthContext, Limits], Iterator[str]]] = {
     "freshness": _freshness,
     "backlog": _backlog,
     "input": _input,

@@ -48,7 +48,7 @@ class JobState:
     backlog: Backlog | None = None
     trouble: str | None = None
     finished: bool = False
-    closing: datetime | None = None
+    watermark: datetime | None = None
     changed: datetime | None = None
     updated: datetime | None = None
     totals: dict[str, dict[str, int]] | None = None
@@ -112,7 +112,7 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
         backlog = status["backlog"]
         reported["backlog"] = None if backlog is None else Backlog.from_document(backlog)
         reported["trouble"] = status["trouble"]
-        reported["closing"] = _time(status["closing"])
+        reported["watermark"] = _time(status["watermark"])
         # Not in what a Headgate of before wrote, and a stopped job's document may be old.
         reported["paused"] = _time(status.get("paused"))
         reported["cores"] = status.get("cores")

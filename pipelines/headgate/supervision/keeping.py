@@ -109,7 +109,7 @@ def _needs_a_person(
 
 
 @dataclass(frozen=True)
-class Budget:
+class RestartPolicy:
     """So many crashes are borne with within a time, each after a longer pause than the one before:
     ``first``, doubled up to ``longest``."""
 

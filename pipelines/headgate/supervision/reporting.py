@@ -32,7 +32,7 @@ from headgate.supervision.report import (
     SavepointsReport,
     TablesReport,
 )
-from headgate.tables.cut import Standing
+from headgate.tables.snapshot import TablePosition
 from headgate.tables.table import Table
 
 BATCHES = 60
@@ -62,7 +62,7 @@ def life_of(layout: Layout, jobs: Sequence[JobState], now: datetime) -> Life:
         rows=bronze.rows if bronze else None,
         seconds=bronze.seconds if bronze else None,
         backlog=bronze.backlog if bronze else None,
-        clock=bronze.closing if bronze else None,
+        clock=bronze.watermark if bronze else None,
         level=min((job.updated for job in jobs if job.updated), default=None),
         trouble=next((job.trouble for job in jobs if job.trouble and job.is_alive), None),
         paused=paused,
@@ -162,5 +162,5 @@ def _savepoints(layout: Layout) -> SavepointsReport:
 
 def _history(bronze: Table) -> tuple[BatchReport, ...]:
     state = bronze.refresh()
-    newest = history(Standing(bronze, bronze.handle.version(), state), BATCHES)
+    newest = history(TablePosition(bronze, bronze.handle.version(), state), BATCHES)
     return tuple(BatchReport(c.n, c.committed, c.took, c.rows) for c in reversed(newest))

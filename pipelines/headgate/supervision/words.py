@@ -30,7 +30,7 @@ class Reported(Protocol):
     @property
     def trouble(self) -> str | None: ...
     @property
-    def closing(self) -> datetime | None: ...
+    def watermark(self) -> datetime | None: ...
     @property
     def changed(self) -> datetime | None: ...
     @property
@@ -44,10 +44,10 @@ def line(job: Reported, now: datetime) -> str:
 
 
 def words(job: Reported, now: datetime) -> tuple[str, ...]:
-    """Batch, speed, backlog, event clock, late, quarantined, when gold last changed, and whatever
+    """Batch, speed, backlog, watermark, late, quarantined, when gold last changed, and whatever
     keeps it from going on."""
     speed = (job.rows or 0) / job.seconds if job.seconds else 0.0
-    clock = f"{job.closing:%F %T}" if job.closing else "-"
+    clock = f"{job.watermark:%F %T}" if job.watermark else "-"
     changed = f"changed {span(now - job.changed)} ago" if job.changed else "-"
     told = (job.trouble,) if job.trouble else ()
     if job.paused:
@@ -58,7 +58,7 @@ def words(job: Reported, now: datetime) -> tuple[str, ...]:
         f"read {_total(job, BRONZE, 'read'):,}",
         f"{speed:,.0f} rows/s",
         f"backlog {'-' if job.backlog is None else job.backlog}",
-        f"clock {clock}",
+        f"watermark {clock}",
         f"late {_total(job, GOLD, 'late'):,}",
         f"quarantined {_total(job, SILVER, 'quarantined'):,}",
         f"gold {changed}",

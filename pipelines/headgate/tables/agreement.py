@@ -15,8 +15,8 @@ from headgate.declaration.kinds import BRONZE, FILES, GOLD, PUBLICATION, SILVER
 from headgate.declaration.model import Pipeline
 from headgate.graph.graph import Node, graph_of
 from headgate.storage.layout import Layout
-from headgate.tables.cut import tables_of
 from headgate.tables.errors import LogGapError
+from headgate.tables.snapshot import tables_of
 from headgate.tables.state import State
 
 

@@ -105,9 +105,9 @@ def _from_live_files(
         return later
     files = tuple(file for file in live if after < file.n <= base)
     at_base = next((c.state for c in walked if c.state.n == base), None)
-    # Without the closing clock of that batch: windows become final with the next one.
-    closing = at_base.closing if at_base else None
-    state = State(kind="data", from_n=after, n=base, closing=closing)
+    # Without the watermark of that batch: windows become final with the next one.
+    watermark = at_base.watermark if at_base else None
+    state = State(kind="data", from_n=after, n=base, watermark=watermark)
     version = table.handle.version()
     return (Commit(version, state, with_footers(table, version, files)), *later)
 

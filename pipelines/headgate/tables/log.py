@@ -10,14 +10,14 @@ from urllib.parse import unquote
 
 from headgate.commands import SEE_DAMAGE
 from headgate.storage.files import Storage
+from headgate.tables.checksum import checksum_of
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError
 from headgate.tables.log_folder import last_checkpoint
-from headgate.tables.seal import seal_of
 from headgate.tables.state import State
 
 STATE_KEY = "headgate"
-SEAL_KEY = "headgateSeal"
+CHECKSUM_KEY = "headgateChecksum"
 FOREIGN_COMMITS = 9
 """At a log's end: somebody's OPTIMIZE is overlooked, a second writer is not."""
 
@@ -38,9 +38,12 @@ class Commit:
 def commit_metadata(
     state: State, added: Sequence[DataFile] = (), removed: Sequence[DataFile] = ()
 ) -> dict[str, Any]:
-    """What a commit says about itself, and the seal over that and its files."""
+    """What a commit says about itself, and the checksum of that and its files."""
     content = state.encode()
-    return {STATE_KEY: content, SEAL_KEY: seal_of(content, added, [f.path for f in removed])}
+    return {
+        STATE_KEY: content,
+        CHECKSUM_KEY: checksum_of(content, added, [f.path for f in removed]),
+    }
 
 
 def has_entry(storage: Storage, version: int) -> bool:
@@ -82,14 +85,14 @@ def read_commit(storage: Storage, version: int) -> Commit | None:
 
 def _commit(version: int, actions: Sequence[Action]) -> Commit | None:
     info: Mapping[str, Any] = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
-    if STATE_KEY not in info and SEAL_KEY not in info and not _has_our_mark(version, actions):
+    if STATE_KEY not in info and CHECKSUM_KEY not in info and not _has_our_mark(version, actions):
         return None
     content = info[STATE_KEY]
     footers = content["footers"]
     added = tuple(_data_file(a["add"], footers) for a in actions if "add" in a)
     removed = tuple(unquote(a["remove"]["path"]) for a in actions if "remove" in a)
-    if seal_of(content, added, removed) != info[SEAL_KEY]:
-        raise ValueError("it is not what its seal says")
+    if checksum_of(content, added, removed) != info[CHECKSUM_KEY]:
+        raise ValueError("its checksum does not match")
     return Commit(version, State(**content), added, removed)
 
 

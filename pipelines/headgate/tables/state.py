@@ -19,8 +19,8 @@ class State:
     """A table's position after a commit.
 
     ``n`` is the bronze batch up to which the table has absorbed bronze; a data commit absorbs
-    ``(from_n, n]``. ``offsets`` is where the source continues, ``clocks`` the event clock of each
-    partition and ``closing`` the closing clock, all in microseconds since 1970 UTC (bronze only).
+    ``(from_n, n]``. ``offsets`` is where the source continues, ``clocks`` the watermark of each
+    partition and ``watermark`` the watermark, all in microseconds since 1970 UTC (bronze only).
     ``topics`` are the Kafka topics ever read, as ``name@id`` in the order they were met; ``gaps``
     what was lost of them and accepted by a person (bronze only, as the offsets are).
     ``batch`` counts this commit (empty unless data), ``total`` everything since the table began.
@@ -28,13 +28,14 @@ class State:
     to gold a pair that was folded or a row that became final (of these tables only). None where
     there was none, or where it came before commits said so.
     ``closed_through`` is the window end up to which an operation has closed a gold table,
-    ``closings`` (bronze) which operations closed windows, as pairs of their number and their n.
+    ``drains`` (bronze) which operations closed windows, as pairs of their number and their n.
     ``definition`` is the digest of the table's part of the declaration, ``engine`` the versions
-    that write it since the last fence. ``files`` is the digest of the live files (``tables.seal``),
-    ``shape`` that of the columns, ``footers`` the checksums of the footers of those that the commit
-    added, by path. ``origin`` is, after a reset, the log version whose files the table was given
-    back; None where it was emptied. ``reset_commit`` (bronze) is the log version of the last commit
-    that asked tables to be reset, and that commit alone says in ``reset`` what.
+    that write it since the last fence. ``files`` is the digest of the live files
+    (``tables.checksum``), ``shape`` that of the columns, ``footers`` the checksums of the footers
+    of those that the commit added, by path. ``origin`` is, after a reset, the log version whose
+    files the table was given back; None where it was emptied. ``reset_commit`` (bronze) is the log
+    version of the last commit that asked tables to be reset, and that commit alone says in
+    ``reset`` what.
     """
 
     kind: Kind = "create"
@@ -47,14 +48,14 @@ class State:
     engine: str = ""
     offsets: Mapping[str, int] = field(default_factory=dict)
     clocks: Mapping[str, int] = field(default_factory=dict)
-    closing: int | None = None
+    watermark: int | None = None
     topics: Sequence[str] = ()
     gaps: Sequence[Mapping[str, Any]] = ()
     batch: Counts = field(default_factory=dict)
     total: Counts = field(default_factory=dict)
     changed_at: int | None = None
     closed_through: int | None = None
-    closings: Sequence[tuple[int, int]] = ()
+    drains: Sequence[tuple[int, int]] = ()
     operation: int = 0
     files: str = ""
     shape: str = ""

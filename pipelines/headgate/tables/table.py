@@ -20,13 +20,13 @@ from headgate.commands import SEE_DAMAGE
 from headgate.declaration.kinds import GOLD, kind_of, transaction_id
 from headgate.failpoints import failpoint
 from headgate.storage.files import Storage
+from headgate.tables.checksum import NO_FILES, digest_after, digest_of, schema_digest
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.engine import engine
 from headgate.tables.errors import CommitRefusedError, FencedError, LogGapError
 from headgate.tables.live_files import live_files
 from headgate.tables.log import FOREIGN_COMMITS, commit_metadata, has_entry, read_commit
 from headgate.tables.log_folder import last_checkpoint, log_folder
-from headgate.tables.seal import NO_FILES, digest_after, digest_of, shape_of
 from headgate.tables.state import State
 
 # Reader version 1, writer version 2: deltalake, DuckDB, polars, Trino and Power BI read it as it
@@ -83,7 +83,7 @@ class Table:
         if self.exists:
             return
         columns = Schema.from_arrow(schema)
-        shape = shape_of(columns.to_json(), self.partition_by)
+        shape = schema_digest(columns.to_json(), self.partition_by)
         state = State(generation=generation, definition=definition, files=NO_FILES, shape=shape)
         try:
             DeltaTable.create(
@@ -208,7 +208,7 @@ class Table:
 
     def _shape(self) -> str:
         partition_by = self.handle.metadata().partition_columns
-        return shape_of(self.handle.schema().to_json(), partition_by)
+        return schema_digest(self.handle.schema().to_json(), partition_by)
 
     def _live_digest(self) -> str:
         return digest_of(live_files(self.handle))
@@ -231,7 +231,9 @@ class Table:
             state,
             epoch=self.epoch,
             files=digest_after(held, add, remove),
-            shape=shape_of(schema.to_json(), self.partition_by) if schema else self.state.shape,
+            shape=schema_digest(schema.to_json(), self.partition_by)
+            if schema
+            else self.state.shape,
             footers={f.path: f.footer for f in add if f.footer is not None},
         )
         if state.kind == "data":

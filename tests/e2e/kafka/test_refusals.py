@@ -110,8 +110,8 @@ def test_brokers_that_never_answer_are_seen_and_a_stop_is_heard(tmp_path: Path) 
     said = Said(tmp_path)
     file = tmp_path / "watched.yml"
     declare(tmp_path, "127.0.0.1:1", "nothing")
-    patient = file.read_text().replace("unreachable_after: 2 s", "unreachable_after: 10 minutes")
-    file.write_text(patient)
+    context = file.read_text().replace("unreachable_after: 2 s", "unreachable_after: 10 minutes")
+    file.write_text(context)
     with ThreadPoolExecutor(1) as pool:
         starting = pool.submit(said, "start", "watched")
         wait_until(

@@ -33,7 +33,7 @@ class Commit(NamedTuple):
     definition: int = 0  # bronze: which declaration its last batch belongs to
     closed: int = -1  # gold: windows up to this one were closed by an operation
     operation: int = 0  # bronze: the last intent o; gold: the last one it carried out
-    closings: Closings = ()  # bronze: every intent o to close windows, with its n
+    drains: Closings = ()  # bronze: every intent o to close windows, with its n
     origin: int = EMPTIED  # reset: the version that the table was given back
     asked: int = -1  # bronze: the version of the last commit that asked for resets
     wanted: Versions = ()  # that commit alone: which tables are to go back, and to what

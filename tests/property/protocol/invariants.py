@@ -70,7 +70,7 @@ def operation_faults(world: World) -> Iterator[Violation]:
     """Each operation is carried out once, in the place that its intent has in bronze's order."""
     past = reversed([commit for _, commit in lineage(world.log("gold"))])
     done = tuple((c.operation, c.n) for c in past if c.kind == "operation")
-    intents = world.head("bronze").closings
+    intents = world.head("bronze").drains
     if done != intents[: len(done)]:
         yield Violation("damage", f"operations (o, n) {[*done]}, intents {[*intents]}")
 
@@ -94,11 +94,11 @@ def prescribed(scenario: Scenario, world: World) -> Iterator[tuple[int, Commit, 
     """Each event, the batch that it came with, and the tables that it belongs into: a function of
     what bronze's log says now, and of nothing that was ever done beside it."""
     closed, folded = -1, -1
-    closings = list(world.head("bronze").closings)
+    drains = list(world.head("bronze").drains)
     for row, batch in batches(world):
-        while closings and closings[0][1] < batch.n:
+        while drains and drains[0][1] < batch.n:
             closed = folded
-            closings.pop(0)
+            drains.pop(0)
         event = scenario.events[row]
         outcome = event.outcome(batch.definition)
         if outcome == "bad":
@@ -150,7 +150,7 @@ def completion_faults(scenario: Scenario, state: State) -> Iterator[Violation]:
         yield Violation("stuck", "stages are left behind")
     if "gold" in tables and gold.n != silver.n and not awaits(world, "silver"):
         yield Violation("stuck", "stages are left behind")
-    if "gold" in tables and any(o > gold.operation for o, n in bronze.closings if n <= gold.n):
+    if "gold" in tables and any(o > gold.operation for o, n in bronze.drains if n <= gold.n):
         yield Violation("stuck", "an intent is left open")
 
 

@@ -25,17 +25,17 @@ def intend(scenario: Scenario, world: World, driver: Driver) -> Iterator[Success
 def intend_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """Intent o takes a place in bronze's order: behind batch n, before batch n + 1."""
     state = world.log("bronze")[driver.handle]
-    number, carried = state.operation + 1, state.closings
+    number, carried = state.operation + 1, state.drains
     if not scenario.keeps(Rule.CLOSINGS_CARRIED):
         carried = ()
     entry = state.without_data("intent", driver.epoch)
-    entry = entry._replace(operation=number, closings=(*carried, (number, state.n)))
+    entry = entry._replace(operation=number, drains=(*carried, (number, state.n)))
     entry = entry._replace(app=scenario.keeps(Rule.INTENT_FENCED))
     after = world.commit("bronze", driver.handle, entry)
     if after is None:
         yield world, driver.end("refused")
     else:
-        driver = driver._replace(upto=entry.n, closings=entry.closings)
+        driver = driver._replace(upto=entry.n, drains=entry.drains)
         yield after, onward(scenario, after, driver)
 
 

@@ -108,7 +108,7 @@ def back(scenario: Scenario, log: Log, version: int, epoch: int) -> Commit:
             counts=held.counts,
             operation=held.operation,
             closed=held.closed,
-            closings=held.closings,
+            drains=held.drains,
         )
     now, then = live_files(log), files_at(log, version)
     return state.without_data("reset", epoch)._replace(

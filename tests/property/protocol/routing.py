@@ -27,7 +27,7 @@ def onward(
 def silver_next(scenario: Scenario, world: World, driver: Driver) -> Driver:
     """To bronze's n, and no further in one step than to where gold has to stop."""
     n = world.head("silver").n
-    stops = [stop for _, stop in driver.closings if n < stop < driver.upto]
+    stops = [stop for _, stop in driver.drains if n < stop < driver.upto]
     if not scenario.keeps(Rule.SILVER_STOPS):
         stops = []
     return stage_of(scenario, driver, "silver", min([*stops, driver.upto]))
@@ -36,7 +36,7 @@ def silver_next(scenario: Scenario, world: World, driver: Driver) -> Driver:
 def gold_next(scenario: Scenario, world: World, driver: Driver) -> Driver:
     """To silver's n, with every operation in its place."""
     gold = world.head("gold")
-    for number, n in driver.closings:
+    for number, n in driver.drains:
         if number <= carried_out(scenario, gold):
             continue
         stop = min(n, driver.upto) if scenario.keeps(Rule.GOLD_STOPS) else driver.upto

@@ -49,7 +49,7 @@ class Scenario:
     savepoint; a batch then is one event. ``roles``: one process each; a later one may start at any
     moment, whatever the earlier ones are doing. ``finish``: who runs undisturbed after all of them
     died, in this order; every one of these crews is tried. ``recorded``: the files log holds all
-    files from the start. ``closings``, ``compactions``: how many of them the drivers may do.
+    files from the start. ``drains``, ``compactions``: how many of them the drivers may do.
     ``copies``: a copy of every savepoint is made and runs as well."""
 
     events: tuple[Event, ...]
@@ -59,7 +59,7 @@ class Scenario:
     history: tuple[str, ...] = ()
     before: str = "fused"
     recorded: bool = True
-    closings: int = 0
+    drains: int = 0
     compactions: int = 0
     copies: bool = False
     without: frozenset[Rule] = frozenset()
@@ -101,7 +101,7 @@ class Driver(NamedTuple):
     tables: tuple[str, ...] = ()  # still to do, in this phase
     handle: int = 0
     upto: int = 0  # n of the table above its stages, as it was read
-    closings: Closings = ()  # as they were read
+    drains: Closings = ()  # as they were read
     target: int = 0  # n that its stages go to in this step
     lower: int = 0
     closed: int = -1

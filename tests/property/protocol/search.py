@@ -142,7 +142,7 @@ def violations(space: Space, state: Numbers, *, at_rest: bool) -> list[Violation
 
 def finish(scenario: Scenario, world: World) -> Iterator[Violation]:
     """All drivers die here and new ones run undisturbed: what goes wrong then, if anything."""
-    quiet = replace(scenario, closings=0, compactions=0)
+    quiet = replace(scenario, drains=0, compactions=0)
     for crew in scenario.finish:
         yield from finish_with(quiet, world, crew)
     for savepoint in world.savepoints if scenario.copies else ():

@@ -20,10 +20,10 @@ def plan(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor
     bronze = world.head("bronze")
     if "bronze" in driver.layer:
         yield from plan_source(scenario, world, driver)
-        if sum(c.kind == "intent" for c in world.log("bronze")) < scenario.closings:
+        if sum(c.kind == "intent" for c in world.log("bronze")) < scenario.drains:
             yield world, driver._replace(at="intend")
     elif driver.role == "silver" and bronze.n > world.head("silver").n:
-        driver = driver._replace(upto=bronze.n, closings=bronze.closings)
+        driver = driver._replace(upto=bronze.n, drains=bronze.drains)
         yield world, onward(scenario, world, driver)
     elif driver.role == "gold" and has_work(scenario, world):
         first = "survey" if scenario.keeps(Rule.CLOSINGS_READ_LAST) else "survey operations"
@@ -36,10 +36,10 @@ def plan(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor
 
 def has_work(scenario: Scenario, world: World) -> bool:
     """Whether gold has batches or an operation in front of it."""
-    gold, closings = world.head("gold"), world.head("bronze").closings
+    gold, drains = world.head("gold"), world.head("bronze").drains
     if awaits(world, "silver") and scenario.keeps(Rule.GOLD_WAITS):
         return False
-    due = any(n <= gold.n for number, n in closings if number > carried_out(scenario, gold))
+    due = any(n <= gold.n for number, n in drains if number > carried_out(scenario, gold))
     return due or world.head("silver").n > gold.n
 
 
@@ -55,7 +55,7 @@ def survey(scenario: Scenario, world: World, driver: Driver) -> Iterator[Success
 
 def survey_operations(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """Then: which operations are on the way there?"""
-    driver = driver._replace(closings=world.head("bronze").closings)
+    driver = driver._replace(drains=world.head("bronze").drains)
     last = scenario.keeps(Rule.CLOSINGS_READ_LAST)
     yield world, onward(scenario, world, driver) if last else driver._replace(at="survey")
 

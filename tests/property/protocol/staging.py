@@ -77,7 +77,7 @@ def commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Success
     if after is not None:
         if table == "bronze":
             after = after._replace(checkpoint=driver.batch[0])  # Spark's own lags one behind
-            driver = driver._replace(upto=entry.n, closings=entry.closings)
+            driver = driver._replace(upto=entry.n, drains=entry.drains)
         yield after, onward(scenario, after, driver, driver.tables[1:])
     elif scenario.keeps(Rule.REFUSED_ENDS):
         yield world, driver.end("refused")

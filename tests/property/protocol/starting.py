@@ -95,6 +95,6 @@ def resume(scenario: Scenario, world: World, driver: Driver) -> Driver:
     return driver._replace(
         batch=(end, end),
         upto=bronze.n,
-        closings=bronze.closings,
+        drains=bronze.drains,
         using=bronze.definition if pinned else driver.definition,
     )

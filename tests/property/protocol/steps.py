@@ -53,7 +53,7 @@ def beginning(scenario: Scenario) -> State:
     """Where a search begins: the history is done, by a driver that nobody disturbed."""
     world = scenario.world()
     if scenario.history:
-        busy = replace(scenario, closings=len(scenario.history))
+        busy = replace(scenario, drains=len(scenario.history))
         world, driver = to_rest(busy, world, scenario.process(scenario.before, BEFORE))
         for word in scenario.history:
             world, driver = played(busy, word, world, driver)

@@ -27,7 +27,7 @@ class Mutant(NamedTuple):
 
 
 TWO = Scenario((GOOD, LATE))
-CLOSE = Scenario((GOOD, GOOD), closings=1)
+CLOSE = Scenario((GOOD, GOOD), drains=1)
 PER_LAYER = Scenario((GOOD, LATE), roles=LAYERS, finish=(LAYERS,))
 CLOSE_PER_LAYER = SCENARIOS["per layer, close windows"]
 COMPACT_PER_LAYER = SCENARIOS["per layer, compact"]

@@ -28,15 +28,15 @@ RUNNING = {
     "take over twice": Scenario((LATE,), roles=FUSED * 3),
     "list files": Scenario((GOOD, GOOD), recorded=False),
     # Windows are closed between batches: later rows for them are late.
-    "close windows": Scenario((Event(0), Event(5, ("late",)), Event(0)), closings=1),
-    "close twice": Scenario((Event(0), Event(0)), closings=2),
+    "close windows": Scenario((Event(0), Event(5, ("late",)), Event(0)), drains=1),
+    "close twice": Scenario((Event(0), Event(0)), drains=2),
     # The second driver has another declaration, under which rows turn out otherwise.
     "change the declaration": Scenario(
         (Event(0, ("good", "bad")), Event(0, ("late", "good"))), definitions=(0, 1)
     ),
     "compact": Scenario((GOOD, LATE), compactions=1),
     "per layer": Scenario((GOOD, LATE), roles=LAYERS, finish=ANY_ORDER),
-    "per layer, close windows": Scenario((GOOD, GOOD), roles=LAYERS, finish=ANY_ORDER, closings=1),
+    "per layer, close windows": Scenario((GOOD, GOOD), roles=LAYERS, finish=ANY_ORDER, drains=1),
     "per layer, compact": Scenario((GOOD, BAD), roles=LAYERS, finish=(LAYERS,), compactions=1),
     "take over bronze": Scenario((GOOD, GOOD), roles=("bronze", "silver", "bronze")),
     "take over silver": replace(AHEAD, roles=("silver", "gold", "silver")),
@@ -55,10 +55,10 @@ SAVEPOINTS = {
         (BAD, LATE), roles=("fused", "savepoint", "reread"), finish=(FUSED, GOLD_FIRST)
     ),
     "around a closing": Scenario(
-        CLOSED, roles=("fused", "savepoint"), history=("batch",), closings=1, finish=RESTORED
+        CLOSED, roles=("fused", "savepoint"), history=("batch",), drains=1, finish=RESTORED
     ),
     "around a closing, reread": Scenario(
-        CLOSED, roles=("fused", "savepoint"), history=("batch",), closings=1, finish=REREAD
+        CLOSED, roles=("fused", "savepoint"), history=("batch",), drains=1, finish=REREAD
     ),
     "of jobs per layer": Scenario(
         (GOOD, BAD, LATE),

@@ -1,4 +1,4 @@
-"""Bigger scenarios, walked at random: more files, processes, closings; compactions or resets."""
+"""Bigger scenarios, walked at random: more files, processes, drains; compactions or resets."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Processes(RuleBasedStateMachine):
             else (FUSED, LAYERS),
             history=history,
             recorded=bool(history),
-            closings=3,
+            drains=3,
             compactions=0 if history else 2,
             copies=True,
         )

@@ -28,7 +28,7 @@ def test_plan_of_a_wrong_declaration_names_file_and_line(ask: Ask) -> None:
 def test_init_then_list_and_plan(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, _ = ask("init", "shop")
     assert code == 0
-    assert "headgate run pipelines/shop.yml --once --close-windows" in out
+    assert "headgate run pipelines/shop.yml --once --drain" in out
     monkeypatch.chdir("shop")
     Path("pipelines/broken.yml").write_text("pipeline: 7\n")
     listed = {p["name"]: p for p in last_object(ask("list", "--json")[1])["pipelines"]}
@@ -56,7 +56,7 @@ def test_status_of_what_never_ran(ask: Ask, of_lake: OfLake) -> None:
         "elsewhere": [],
         "freshness": {
             "gold_changed": None,
-            "event_clock": None,
+            "watermark": None,
             "last_record": None,
             "gold": {"per_minute": None},
         },
@@ -72,11 +72,11 @@ def test_status_says_how_fresh_gold_is(ask: Ask, empty_lake: Lake, of_lake: OfLa
     for path, hours in layers.items():
         table = Table(empty_lake.layout.storage, path, pipeline="tiny")
         at = datetime.now(UTC) - timedelta(hours=hours)
-        state = table.refresh().absorbing(1, at, closing=commit_time(at - timedelta(days=2)))
+        state = table.refresh().absorbing(1, at, watermark=commit_time(at - timedelta(days=2)))
         table.commit(state.counting({}, changed=True))
         table.fence(2)
     out = ask("status", *of_lake)[1]
-    assert "gold changed 4 h ago; event clock 2 d behind; last record 5 h ago\n" in out
+    assert "gold changed 4 h ago; watermark 2 d behind; last record 5 h ago\n" in out
     told = last_object(ask("status", *of_lake, "--json")[1])["freshness"]
     assert told["gold"]["per_minute"] == told["gold_changed"]
     assert 14_400 <= told["gold_changed"]["seconds"] < 14_460

@@ -165,7 +165,7 @@ def test_a_line_of_progress() -> None:
 
     progress = Progress("tiny", "fused", 1, NOW, Layout.of("/lake", "tiny"))
     progress.n, progress.rows, progress.seconds = 3, 5000, 2.0
-    progress.backlog, progress.closing = Backlog("files", 2, 1_500_000), NOW
+    progress.backlog, progress.watermark = Backlog("files", 2, 1_500_000), NOW
     progress.changed = NOW - timedelta(seconds=4)
     progress.totals = {
         "bronze/orders": {"read": 9000},
@@ -176,13 +176,19 @@ def test_a_line_of_progress() -> None:
     }
     assert line(progress, NOW) == (
         "12:00:00  batch 3  read 9,000  2,500 rows/s  backlog 2 files 1.5 MB  "
-        "clock 2026-05-04 12:00:00  late 5  quarantined 7  gold changed 4 s ago"
+        "watermark 2026-05-04 12:00:00  late 5  quarantined 7  gold changed 4 s ago"
     )
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 120])
 def test_a_narrow_terminal_breaks_between_words(width: int) -> None:
-    words = ("12:00:00", "batch 3", "backlog 2 files 1.5 MB", "clock 2026-05-04 12:00:00", "late 5")
+    words = (
+        "12:00:00",
+        "batch 3",
+        "backlog 2 files 1.5 MB",
+        "watermark 2026-05-04 12:00:00",
+        "late 5",
+    )
     lines = folded(words, width).splitlines()
     assert [word for line in lines for word in line.split("  ")] == list(words)
     assert all(len(line) <= width or line in words for line in lines)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import (
     parse_condition,
     parse_expression,
@@ -156,13 +156,13 @@ def test_every_allowed_function_has_an_example() -> None:
 
 @pytest.mark.parametrize(("text", "says"), REFUSED.items())
 def test_what_is_not_safe_or_not_typed_is_refused(text: str, says: str) -> None:
-    with pytest.raises(Unfit) as caught:
+    with pytest.raises(Invalid) as caught:
         parse_expression(text, SCOPE)
     assert says in caught.value.message
 
 
 def test_an_unknown_column_names_the_nearest() -> None:
-    with pytest.raises(Unfit) as caught:
+    with pytest.raises(Invalid) as caught:
         parse_expression("ordr + 1", SCOPE)
     assert caught.value.nearest == "order"
 
@@ -174,7 +174,7 @@ def test_a_column_whose_type_is_not_known_is_unresolved() -> None:
 
 def test_a_condition_is_boolean() -> None:
     assert parse_condition("i > 1", SCOPE).type == "boolean"
-    with pytest.raises(Unfit, match="must be a condition, not a int"):
+    with pytest.raises(Invalid, match="must be a condition, not a int"):
         parse_condition("i", SCOPE)
 
 
@@ -210,7 +210,7 @@ def test_a_measure(text: str, function: str, argument: str | None, type_: str) -
 
 @pytest.mark.parametrize("text", ["sum(s)", "avg(ts)", "stddev(ok)"])
 def test_sums_take_numbers(text: str) -> None:
-    with pytest.raises(Unfit, match="takes a number"):
+    with pytest.raises(Invalid, match="takes a number"):
         parse_measure(text, SCOPE)
 
 

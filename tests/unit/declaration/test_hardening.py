@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_expression
 from headgate.declaration.expressions.hardening import harden
 from headgate.declaration.patterns import ISO_REGEX, check_read_pattern, has_offset, reading_regex
@@ -45,7 +45,7 @@ def test_guards_that_outgrow_an_expression_are_refused() -> None:
     text = "s"
     for _ in range(12):
         text = f"cast(to_date({text}, 'yyyy-MM-dd') as string)"
-    with pytest.raises(Unfit, match="longer than"):
+    with pytest.raises(Invalid, match="longer than"):
         parse_expression(text, SCOPE)
 
 
@@ -88,7 +88,7 @@ def test_iso_without_a_date_is_not_read() -> None:
     "pattern", ["", "yyyy", "yyyy-MM-dd yyyy", "yyyyy-MM-dd", "yyyy-MM-dd VV", "[yyyy]-MM-dd", "'"]
 )
 def test_patterns_that_cannot_be_read(pattern: str) -> None:
-    with pytest.raises(Unfit):
+    with pytest.raises(Invalid):
         check_read_pattern(pattern)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.quantities import format_duration, format_size, parse_duration, parse_size
 
 
@@ -32,7 +32,7 @@ def test_durations(text: str, expected: timedelta) -> None:
     "text", ["", "soon", "1", "1.5 h", "1 month", "9" * 30 + " s", "1 hour 5 m"]
 )
 def test_what_is_no_duration(text: str) -> None:
-    with pytest.raises(Unfit):
+    with pytest.raises(Invalid):
         parse_duration(text)
 
 
@@ -45,7 +45,7 @@ def test_sizes(text: str, expected: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "big", "1.5 GB", "64 MiB", "64 mb"])
 def test_what_is_no_size(text: str) -> None:
-    with pytest.raises(Unfit):
+    with pytest.raises(Invalid):
         parse_size(text)
 
 

@@ -193,7 +193,7 @@ EXPRESSIONS = [
     Wrong(SUM, "revenue: sum(price) / 2", 33, "gold.sales.measures.revenue", None, "one measure"),
     Wrong(SUM, "revenue: sum(price, 2)", 33, "gold.sales.measures.revenue", None, "one argument"),
     Wrong(SUM, "revenue: sum(distinct price)", 33, "gold.sales.measures.revenue", None, "distinct"),
-    Wrong(SUM, "revenue: price", 33, "gold.sales.measures.revenue", None, "must be one of approx_count_distinct, avg, count"),
+    Wrong(SUM, "revenue: price", 33, "gold.sales.measures.revenue", None, "must be one of"),
     Wrong("by: [customer]", "by: {k: upper(customer)}", 30, "gold.sales.by.k", None, "a string"),
     Wrong("lower(note)", "${env:HOME}", 23, "silver.clean.columns.note", None, "only in a"),
 ]  # fmt: skip

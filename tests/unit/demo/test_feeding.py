@@ -110,7 +110,7 @@ def test_why_a_bid_was_late() -> None:
     end = START + timedelta(minutes=1)
     row = ("bid-1", START, START, end, end + timedelta(seconds=70), 60.0)
     said = why_late(row, timedelta(seconds=10))
-    assert "clock stood at 2026-05-04 12:02:10Z" in said
+    assert "watermark stood at 2026-05-04 12:02:10Z" in said
     assert "60 s after" in said
     assert "10 s of allowed lateness" in said
 
@@ -157,4 +157,4 @@ def test_the_screen_shows_a_bar_then_a_line_then_gold(tmp_path: Path) -> None:
     narrow = Console(width=40, record=True, file=(tmp_path / "narrow").open("w"))
     narrow.print(shown.render())
     lines = [line.rstrip() for line in narrow.export_text().splitlines() if line.strip()]
-    assert lines[2].startswith("backlog -  clock -")
+    assert lines[2].startswith("backlog -  watermark -")

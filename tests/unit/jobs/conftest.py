@@ -40,11 +40,11 @@ SCHEMA = pa.schema([("time", pa.timestamp("us", "UTC")), ("final", pa.bool_())])
 
 @dataclass
 class Tables:
-    """``medallion`` has the tables of a Medallion and no stages; ``refreshed`` counts how often the
-    paths of its tables were looked at."""
+    """``runtime`` has the tables of a PipelineRuntime and no stages; ``refreshed`` counts how often
+    the paths of its tables were looked at."""
 
     layout: Layout
-    medallion: Any
+    runtime: Any
     refreshed: Counter[str]
 
     def commit(self, path: str, **changes: Any) -> State:
@@ -63,7 +63,7 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tables:
         return made
 
     made = {path: table(path) for path in ("bronze/b", "silver/s", "gold/one", "gold/two")}
-    medallion = SimpleNamespace(
+    runtime = SimpleNamespace(
         pipeline=load_text(DECLARATION, tmp_path / "p.yml"),
         bronze=SimpleNamespace(table=made["bronze/b"]),
         table=made.__getitem__,
@@ -76,4 +76,4 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tables:
         return refresh(table)
 
     monkeypatch.setattr(Table, "refresh", counted)
-    return Tables(layout, medallion, refreshed)
+    return Tables(layout, runtime, refreshed)

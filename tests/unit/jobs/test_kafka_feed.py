@@ -67,7 +67,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return place
 
 
-def drain(feed: KafkaFeed) -> None:
+def read_all(feed: KafkaFeed) -> None:
     while feed.ends(0):
         assert feed.absorb(0, 1)
 
@@ -137,7 +137,7 @@ def test_topics_keep_the_places_they_were_given(place: Place) -> None:
     """One appears, and while its first batch is read another that sorts before it."""
     place.brokers.make("b", 5)
     feed = place.start()
-    drain(feed)
+    read_all(feed)
     place.brokers.make("z", 3)
     feed.poll(final=False)
 
@@ -146,7 +146,7 @@ def test_topics_keep_the_places_they_were_given(place: Place) -> None:
         feed.poll(final=False)
 
     place.reading.meanwhile = meanwhile
-    drain(feed)
+    read_all(feed)
     names = [tuple(label.partition("@")[0] for label in c.topics) for c in place.bronze.commits]
     assert names[-1] == ("b", "z", "m")
     assert all(names[-1][: len(name)] == name for name in names)
@@ -173,7 +173,7 @@ def test_a_topic_removed_while_it_is_read_is_not_committed(place: Place) -> None
 
 def test_a_gap_is_accepted_at_the_start_and_said(place: Place) -> None:
     place.brokers.make("a", 5, 5)
-    drain(place.start())
+    read_all(place.start())
     place.brokers.logs["a"] = [type(log)(9, 7) for log in place.brokers.logs["a"]]
     with pytest.raises(OffsetsLostError) as error:
         place.start()
@@ -188,7 +188,7 @@ def test_a_gap_is_accepted_at_the_start_and_said(place: Place) -> None:
         ("a", 0, 5, 7),
         ("a", 1, 5, 7),
     ]
-    drain(feed)
+    read_all(feed)
     assert place.bronze.state.offsets == {"0": 9, "1": 9}
     place.start()
     assert len(place.bronze.state.gaps) == 2
@@ -196,7 +196,7 @@ def test_a_gap_is_accepted_at_the_start_and_said(place: Place) -> None:
 
 def test_a_log_that_was_cut_off_is_never_passed_over(place: Place) -> None:
     place.brokers.make("a", 5)
-    drain(place.start())
+    read_all(place.start())
     place.brokers.logs["a"][0].end = 3
     with pytest.raises(OffsetsLostError, match="offsets 3 to 4") as error:
         place.start(accept_gap=True)
@@ -205,14 +205,14 @@ def test_a_log_that_was_cut_off_is_never_passed_over(place: Place) -> None:
 
 def test_a_removed_topic_is_a_loss_and_then_nothing_to_go_on_with(place: Place) -> None:
     place.brokers.make("a", 5)
-    drain(place.start(topic="a"))
+    read_all(place.start(topic="a"))
     place.brokers.remove("a")
     with pytest.raises(OffsetsLostError, match="a/0: offsets 5 to the end"):
         place.start(topic="a")
     with pytest.raises(UnknownTopicError):
         place.start(topic="a", accept_gap=True)
     place.brokers.make("a", 2)
-    drain(place.start(topic="a", accept_gap=True))
+    read_all(place.start(topic="a", accept_gap=True))
     assert place.bronze.state.offsets == {str(1 << 16): 2}
 
 
@@ -265,12 +265,12 @@ def test_brokers_are_borne_with_for_as_long_as_declared(place: Place) -> None:
 def test_a_final_poll_waits_for_an_answer(place: Place) -> None:
     place.brokers.make("a", 5)
     feed = place.start()
-    drain(feed)
+    read_all(feed)
     place.brokers.logs["a"][0].end = 6
     place.brokers.silent = 3
     feed.poll(final=True)
     assert not feed.has_absorbed_all(0)
-    drain(feed)
+    read_all(feed)
     assert feed.has_absorbed_all(0)
 
 
@@ -308,7 +308,7 @@ def test_a_topic_that_came_and_went_unread_is_not_waited_for(place: Place) -> No
     # Another one appears: the next commit looks again.
     place.brokers.make("c", 5)
     place.reading.meanwhile = lambda: feed._share(feed._list_raw())
-    drain(feed)
+    read_all(feed)
     assert feed.has_absorbed_all(0)
     assert place.bronze.state.offsets["0"] == 5
 
@@ -316,17 +316,17 @@ def test_a_topic_that_came_and_went_unread_is_not_waited_for(place: Place) -> No
 def test_idle_partitions_are_not_waited_for(place: Place) -> None:
     place.brokers.make("a", 5, 5)
     feed = place.start(idle_after="10 seconds")
-    drain(feed)
+    read_all(feed)
     for _ in range(12):
         place.now += 1
         place.brokers.logs["a"][0].end += 1
         feed.poll(final=False)
-    drain(feed)
+    read_all(feed)
     assert set(place.bronze.commits[-1].partitions) == {0}
     assert {n: p.idle for n, p in feed.backlog(0).partitions.items()} == {"a/0": False, "a/1": True}
     place.brokers.logs["a"][1].end += 1
     feed.poll(final=False)
-    drain(feed)
+    read_all(feed)
     assert set(place.bronze.commits[-1].partitions) == {0, 1}
 
 
@@ -335,7 +335,7 @@ def test_the_clocks_of_partitions_are_those_of_the_last_commit(place: Place) -> 
     place.bronze.clocks = {"0": 1_000_001}
     feed = place.start()
     assert all(part.clock is None for part in feed.backlog(0).partitions.values())
-    drain(feed)
+    read_all(feed)
     clocks = {name: part.clock for name, part in feed.backlog(0).partitions.items()}
     assert clocks == {"a/0": "1970-01-01T00:00:01.000001+00:00", "a/1": None}
     assert feed.backlog(0).holding == "a/1"

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from headgate.jobs.batch_lock import BatchLock
 from headgate.jobs.maintaining import LEAST, Maintaining
-from headgate.jobs.turns import Turns
 from headgate.maintenance.requests import Answer, Request, What, ask, new_request, told
-from headgate.tables.cut import tables_of
 from headgate.tables.errors import FencedError
+from headgate.tables.snapshot import tables_of
 from tests.unit.ledger.conftest import Lake
 from tests.unit.maintenance.conftest import Fill, fill, prepared
 
@@ -27,7 +27,7 @@ def lake(fill: Fill) -> Lake:
     return fill(9)
 
 
-def job(lake: Lake, turns: Turns, clock: Callable[[], datetime] | None = None) -> Maintaining:
+def job(lake: Lake, turns: BatchLock, clock: Callable[[], datetime] | None = None) -> Maintaining:
     tables = [t for t in tables_of(lake.layout, "tiny") if t.name in PATHS]
     for table in tables:
         table.fence(1)
@@ -55,7 +55,7 @@ def files(lake: Lake, path: str) -> int:
 
 
 def test_a_request_is_worked_off_step_by_step(lake: Lake) -> None:
-    maintaining = job(lake, Turns())
+    maintaining = job(lake, BatchLock())
     maintaining.step()
     request = asks(lake, "compact")
     maintaining.step()
@@ -76,7 +76,7 @@ def test_a_request_is_worked_off_step_by_step(lake: Lake) -> None:
 
 
 def test_no_request_is_worked_off_twice(lake: Lake) -> None:
-    maintaining = job(lake, Turns())
+    maintaining = job(lake, BatchLock())
     request = asks(lake, "compact")
     steps(maintaining, 10)
     (table,) = (t for t in tables_of(lake.layout, "tiny") if t.name == "silver/good")
@@ -89,14 +89,14 @@ def test_no_request_is_worked_off_twice(lake: Lake) -> None:
 
 
 def test_what_was_asked_of_the_job_before_is_ignored(lake: Lake) -> None:
-    maintaining = job(lake, Turns())
+    maintaining = job(lake, BatchLock())
     request = asks(lake, "compact", timedelta(seconds=-1))
     steps(maintaining, 5)
     assert answer(lake, request) is None
 
 
 def test_commits_wait_for_the_batch_that_runs(lake: Lake) -> None:
-    turns = Turns()
+    turns = BatchLock()
     maintaining = job(lake, turns)
     asks(lake, "compact")
     maintaining.step()
@@ -119,7 +119,7 @@ def test_commits_wait_for_the_batch_that_runs(lake: Lake) -> None:
 
 def test_readers_of_a_running_pipeline_are_left_with_something(lake: Lake) -> None:
     moment = SINCE
-    maintaining = job(lake, Turns(), lambda: moment)
+    maintaining = job(lake, BatchLock(), lambda: moment)
     asks(lake, "compact")
     steps(maintaining, 10)
     asks(lake, "vacuum", timedelta(seconds=2))
@@ -132,7 +132,7 @@ def test_readers_of_a_running_pipeline_are_left_with_something(lake: Lake) -> No
 
 
 def test_what_goes_wrong_is_told_and_ends_nothing(lake: Lake) -> None:
-    maintaining = job(lake, Turns())
+    maintaining = job(lake, BatchLock())
     stat = next(lake.layout.storage.list("silver/good/data", recursive=True))
     lake.layout.storage.write(stat.path, b"damaged")
     request = asks(lake, "compact")
@@ -146,7 +146,7 @@ def test_what_goes_wrong_is_told_and_ends_nothing(lake: Lake) -> None:
 
 
 def test_a_job_that_was_taken_over_ends(lake: Lake) -> None:
-    maintaining = job(lake, Turns())
+    maintaining = job(lake, BatchLock())
     asks(lake, "compact")
     maintaining.step()
     for table in tables_of(lake.layout, "tiny"):

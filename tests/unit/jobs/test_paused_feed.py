@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.readings import KafkaKeys
-from tests.unit.jobs.test_kafka_feed import Place, drain, place
+from tests.unit.jobs.test_kafka_feed import Place, place, read_all
 
 __all__ = ["place"]  # a fixture
 
@@ -21,7 +21,7 @@ def wait_paused(feed_place: Place, feed: object, seconds: int) -> None:
 def test_a_partition_with_unread_records_is_not_idle_after_a_pause(place: Place) -> None:
     place.brokers.make("a", 5, 5)
     feed = place.start(**A_MINUTE)
-    drain(feed)
+    read_all(feed)
     place.brokers.logs["a"][1].end += 1
     wait_paused(place, feed, 600)
     assert feed.trouble is None
@@ -35,7 +35,7 @@ def test_a_partition_with_unread_records_is_not_idle_after_a_pause(place: Place)
 def test_a_partition_that_was_read_before_the_pause_is_idle_as_without_one(place: Place) -> None:
     place.brokers.make("a", 5, 5)
     feed = place.start(**A_MINUTE)
-    drain(feed)
+    read_all(feed)
     wait_paused(place, feed, 600)
     assert feed.absorb(0, 1)
     assert set(place.bronze.commits[-1].partitions) == {0}

@@ -40,7 +40,7 @@ def clock() -> Clock:
 @pytest.fixture
 def progress(tables: Tables, clock: Clock) -> Progress:
     made = Progress("p", "fused", 1, NOON, tables.layout, updated=NOON, clock=clock)
-    made.batch_done(tables.medallion, Backlog("files", 0, 0))
+    made.batch_done(tables.runtime, Backlog("files", 0, 0))
     return made
 
 
@@ -64,7 +64,7 @@ def test_a_minute_without_events_is_written_as_it_goes(
     monkeypatch.setattr(Storage, "write", counted)
     for _ in range(240):  # four looks a second
         clock.tick(0.25)
-        progress.idle(Backlog("files", 0, 0), tables.medallion)
+        progress.idle(Backlog("files", 0, 0), tables.runtime)
     assert len(writes) == timedelta(minutes=1) / IDLE_WRITES
     assert seen(tables)["updated"] == (NOON + timedelta(minutes=1)).isoformat()
 
@@ -75,7 +75,7 @@ def test_what_other_jobs_and_operations_did_is_seen(
     tables.commit("gold/two", kind="operation", operation=1, total={"final": 7})
     tables.commit("bronze/b", kind="data", n=1, total={"read": 9})
     clock.tick(6)
-    progress.idle(Backlog("files", 0, 0), tables.medallion)
+    progress.idle(Backlog("files", 0, 0), tables.runtime)
     document = seen(tables)
     assert (document["n"], document["totals"]["gold/two"]) == (1, {"final": 7})
 
@@ -96,14 +96,14 @@ def test_a_batch_counts_from_the_one_before_and_lasts_from_when_there_was_work(
     tables: Tables, progress: Progress, clock: Clock
 ) -> None:
     clock.tick(60)
-    progress.idle(Backlog("files", 0, 0), tables.medallion)
+    progress.idle(Backlog("files", 0, 0), tables.runtime)
     clock.tick(1)
     progress.idle(Backlog("files", 1, 10), None)
     tables.commit("bronze/b", kind="data", n=1, total={"read": 9})
     clock.tick(6)
-    progress.idle(Backlog("files", 1, 10), tables.medallion)
+    progress.idle(Backlog("files", 1, 10), tables.runtime)
     clock.tick(1)
-    progress.batch_done(tables.medallion, Backlog("files", 0, 0))
+    progress.batch_done(tables.runtime, Backlog("files", 0, 0))
     assert (progress.rows, progress.seconds) == (9, 8.0)
 
 
@@ -114,7 +114,7 @@ def test_records_that_are_read_are_not_in_gold_before_the_batch_ends(
     progress.idle(Backlog("records", 0), None)
     assert progress.updated == NOON
     clock.tick(1)
-    progress.batch_done(tables.medallion, Backlog("records", 0))
+    progress.batch_done(tables.runtime, Backlog("records", 0))
     assert progress.seconds == 7.0
 
 
@@ -122,15 +122,15 @@ def test_trouble_and_a_pause_are_told_at_once(
     tables: Tables, progress: Progress, clock: Clock
 ) -> None:
     behind = Backlog("records", 5)
-    assert not progress.idle(behind, tables.medallion)
-    assert progress.idle(behind, tables.medallion, "no answer for 1 s")
-    assert not progress.idle(behind, tables.medallion, "no answer for 2 s")
+    assert not progress.idle(behind, tables.runtime)
+    assert progress.idle(behind, tables.runtime, "no answer for 1 s")
+    assert not progress.idle(behind, tables.runtime, "no answer for 2 s")
     assert seen(tables)["trouble"] == "no answer for 1 s"
-    assert progress.idle(behind, tables.medallion)
-    assert progress.idle(behind, tables.medallion, paused=NOON)
-    assert not progress.idle(behind, tables.medallion, paused=NOON)
+    assert progress.idle(behind, tables.runtime)
+    assert progress.idle(behind, tables.runtime, paused=NOON)
+    assert not progress.idle(behind, tables.runtime, paused=NOON)
     assert seen(tables)["paused"] == NOON.isoformat()
-    assert progress.idle(behind, tables.medallion)
+    assert progress.idle(behind, tables.runtime)
     assert seen(tables)["paused"] is None
 
 
@@ -139,12 +139,12 @@ def test_a_backlog_in_records_is_sampled_between_batches_and_after_them(
 ) -> None:
     for count in (10, 20, 30):
         clock.tick(5)
-        progress.idle(Backlog("records", count), tables.medallion)
+        progress.idle(Backlog("records", count), tables.runtime)
     clock.tick(5)
     progress.idle(Backlog("records", 99), None)  # a batch runs: totals are of before it
     tables.commit("bronze/b", kind="data", n=1, total={"read": 9})
     clock.tick(5)
-    progress.batch_done(tables.medallion, Backlog("records", 21))
+    progress.batch_done(tables.runtime, Backlog("records", 21))
     samples = seen(tables)["samples"]
     assert [(s["backlog"], s["read"]) for s in samples] == [(10, 0), (20, 0), (30, 0), (21, 9)]
 
@@ -155,7 +155,7 @@ def test_a_pause_and_an_outage_begin_the_samples_anew(
 ) -> None:
     for more in ({}, apart, {}):
         clock.tick(5)
-        progress.idle(Backlog("records", 1), tables.medallion, **more)
+        progress.idle(Backlog("records", 1), tables.runtime, **more)
     assert len(progress.samples) == 1
 
 
@@ -167,7 +167,7 @@ def test_gold_changed_when_its_commits_say(
         at = commit_time(NOON - timedelta(minutes=minutes))
         tables.commit(f"gold/{name}", kind="data", changed_at=at)
     clock.tick(6)
-    progress.idle(Backlog("files"), tables.medallion)
+    progress.idle(Backlog("files"), tables.runtime)
     assert seen(tables)["changed"] == (NOON - timedelta(minutes=3)).isoformat()
 
 
@@ -177,11 +177,11 @@ def test_drivers_that_crash_again_and_again_are_not_level(tables: Tables, tmp_pa
     file = tmp_path / "tiny.yml"
     file.write_text(DECLARATION)
     for epoch in (2, 3):
-        began = Progress.begin(load(file), tables.layout, "fused", epoch, tables.medallion)
+        began = Progress.begin(load(file), tables.layout, "fused", epoch, tables.runtime)
         assert began.since > NOON
         assert (seen(tables)["epoch"], seen(tables)["updated"]) == (epoch, NOON.isoformat())
-    began.finish(tables.medallion, finished=True)
-    rested = Progress.begin(load(file), tables.layout, "fused", 4, tables.medallion)
+    began.finish(tables.runtime, finished=True)
+    rested = Progress.begin(load(file), tables.layout, "fused", 4, tables.runtime)
     assert rested.updated == rested.since, "after a rest nobody expects it to be level"
 
 
@@ -191,13 +191,13 @@ def test_the_first_batch_of_a_driver_took_no_longer_than_it_runs(
     long_ago = NOON - timedelta(hours=1)
     began = Progress("p", "fused", 2, NOON, tables.layout, updated=long_ago, clock=clock)
     clock.tick(4)
-    began.batch_done(tables.medallion, Backlog("files"))
+    began.batch_done(tables.runtime, Backlog("files"))
     assert (began.seconds, began.updated) == (4.0, clock.now)
 
 
 def test_files_are_not_sampled(tables: Tables, progress: Progress, clock: Clock) -> None:
     clock.tick(5)
-    progress.idle(Backlog("files", 1, 10), tables.medallion)
+    progress.idle(Backlog("files", 1, 10), tables.runtime)
     assert progress.samples == ()
 
 
@@ -218,5 +218,5 @@ def test_an_end_in_good_order_leaves_no_trouble(
     tables: Tables, progress: Progress, finished: bool, state: str
 ) -> None:
     progress.waits("no answer for 3 s")
-    progress.finish(tables.medallion, finished=finished)
+    progress.finish(tables.runtime, finished=finished)
     assert (seen(tables)["state"], seen(tables)["trouble"]) == (state, None)

@@ -19,7 +19,7 @@ from headgate.maintenance.compaction import Limits
 from headgate.maintenance.report import Compacted, Vacuumed
 from headgate.maintenance.work import compact, vacuum_tables
 from headgate.storage.layout import Layout
-from headgate.tables.cut import tables_of
+from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
 from tests.unit.ledger.conftest import DECLARATION, SCHEMAS, Lake
 from tests.unit.savepoints.conftest import add_batch

@@ -9,9 +9,9 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.savepoints.verify import verify
-from headgate.tables.cut import tables_of
 from headgate.tables.history import batches
 from headgate.tables.log_folder import log_folder
+from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
 from tests.unit.ledger.conftest import Lake
 from tests.unit.maintenance.conftest import Fill, all_rows, compacted, files_of, owned, vacuumed

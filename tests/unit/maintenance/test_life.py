@@ -84,8 +84,8 @@ class Life:
                 self.step(SILVER, GOLD, stop)
 
     def stops(self, after: int, upto: int) -> list[int]:
-        closings = {n for _, n in self.state(BRONZE).closings if after < n < upto}
-        return sorted({*closings, upto} if upto > after else set())
+        drains = {n for _, n in self.state(BRONZE).drains if after < n < upto}
+        return sorted({*drains, upto} if upto > after else set())
 
     def step(self, above: str, path: str, upto: int) -> None:
         held = self.state(path)
@@ -111,13 +111,13 @@ class Life:
     def offsets(self, after: int, upto: int) -> list[int]:
         return sorted(o for batch in self.past[after:upto] for o in batch)
 
-    def close_windows(self) -> None:
+    def drain(self) -> None:
         (table,) = owned(self.lake, BRONZE)
         held = table.refresh()
         number = held.operation + 1
-        closings = (*held.closings, (number, held.n))
+        drains = (*held.drains, (number, held.n))
         state = held.held("operation", table.epoch)
-        table.commit(replace(state, operation=number, closings=closings))
+        table.commit(replace(state, operation=number, drains=drains))
 
     def build_anew(self, silver_too: bool) -> None:
         paths = ([SILVER] if silver_too else []) + ["late/per_minute", GOLD]
@@ -206,7 +206,7 @@ WEIGHTS = {
     "take_savepoint": 3,
     "go_back": 2,
     "forget_savepoint": 1,
-    "close_windows": 1,
+    "drain": 1,
     "build_anew": 1,
     "the_ledger_can_prove_it": 1,
 }

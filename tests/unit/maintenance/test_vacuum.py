@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 
 from headgate.ledger import balance
 from headgate.ledger.by_id import by_id
-from headgate.maintenance.surroundings import NotLevelError, look_around
+from headgate.maintenance.retention_context import NotLevelError, look_around
 from headgate.maintenance.vacuum import list_files, plan
 from headgate.maintenance.work import compact, vacuum_tables
 from headgate.savepoints.clone import clone
@@ -29,11 +29,11 @@ from headgate.savepoints.verify import verify
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow
-from headgate.tables.cut import tables_of
 from headgate.tables.errors import FencedError, LogGapError
 from headgate.tables.history import batches
 from headgate.tables.live_files import live_files
 from headgate.tables.log_folder import log_folder
+from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
 from tests.unit.ledger.conftest import NOON, SCHEMAS, Lake, bronze, silver
 from tests.unit.maintenance.conftest import (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headgate import registry
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.datatypes import parse_type
 from headgate.declaration.expressions.expression import parse_measure
 from headgate.declaration.load import load_text
@@ -68,7 +68,7 @@ def test_it_says_its_type_and_what_it_keeps(name: str) -> None:
 def test_its_state_has_only_fields_that_are_there(name: str, argument: str) -> None:
     try:
         call = parse_measure(f"{name}(x)", {"x": argument})
-    except Unfit:
+    except Invalid:
         assert argument in ("string", "timestamp", "boolean")
         return
     assert parse_type(call.type) == call.type
@@ -86,7 +86,7 @@ def test_its_state_has_only_fields_that_are_there(name: str, argument: str) -> N
 
 def test_rows_are_counted_without_an_argument() -> None:
     assert parse_measure("count(*)", {}).type == "bigint"
-    with pytest.raises(Unfit):
+    with pytest.raises(Invalid):
         parse_measure("sum(*)", {})
 
 
@@ -117,7 +117,7 @@ def test_a_measure_of_another_package_is_declared_like_any(tmp_path: Path) -> No
 
 
 def test_without_the_package_it_is_refused_by_name() -> None:
-    with pytest.raises(Unfit, match=r"product\(\) is not a measure"):
+    with pytest.raises(Invalid, match=r"product\(\) is not a measure"):
         parse_measure("product(x)", {"x": "int"})
     assert MEASURES.get("adding") is None
     assert MEASURES.get("../count") is None

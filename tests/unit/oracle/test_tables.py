@@ -1,4 +1,4 @@
-"""Silver, windows, lateness, closing, and every measure."""
+"""Silver, windows, lateness, watermark, and every measure."""
 
 from __future__ import annotations
 
@@ -175,27 +175,27 @@ def test_closing_after_the_last_record_makes_windows_final_and_nothing_late() ->
 
 def test_rows_after_a_closing_are_late_for_closed_windows() -> None:
     values = [order("a", "10:00:05"), order("b", "10:00:30"), order("c", "10:01:00")]
-    tables = judge(arrive(*values), RULES, closings=[Closing(after={0: 0})])
+    tables = judge(arrive(*values), RULES, drains=[Closing(after={0: 0})])
     assert column(tables.late["per_minute"], "id", "late_by", "reason") == [("b", None, "closed")]
     assert column(tables.gold["per_minute"], "orders", "final") == [(1, True), (1, False)]
 
 
 def test_a_row_out_of_order_in_a_window_closed_early_is_late_by_less_than_nothing() -> None:
     values = [order("a", "10:00:30"), order("b", "10:00:10")]
-    tables = judge(arrive(*values), RULES, closings=[Closing(after={0: 0})])
+    tables = judge(arrive(*values), RULES, drains=[Closing(after={0: 0})])
     assert column(tables.late["per_minute"], "late_by", "reason") == [
         (timedelta(seconds=-30), "closed")
     ]
 
 
 def test_a_closing_of_an_empty_table_closes_nothing() -> None:
-    tables = judge(arrive(order("a", "10:00")), RULES, closings=[Closing(after={})])
+    tables = judge(arrive(order("a", "10:00")), RULES, drains=[Closing(after={})])
     assert column(tables.gold["per_minute"], "final") == [False]
 
 
 def test_a_row_late_by_both_rules_is_called_late() -> None:
     values = [order("a", "10:00"), order("b", "10:05"), order("c", "10:00:30")]
-    tables = judge(arrive(*values), RULES, closings=[Closing(after={0: 1})])
+    tables = judge(arrive(*values), RULES, drains=[Closing(after={0: 1})])
     assert column(tables.late["per_minute"], "id", "reason") == [("c", "late")]
 
 

@@ -17,8 +17,8 @@ from deltalake import DeltaTable
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
+from headgate.repair.apply import mend
 from headgate.repair.examine import SourceHolds, examine
-from headgate.repair.mending import mend
 from headgate.repair.plan import Plan
 from headgate.savepoints.resets import Resets
 from headgate.savepoints.savepoint import Savepoint
@@ -27,10 +27,10 @@ from headgate.sources.files.log import FILES_LOG, FilesLog
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow
-from headgate.tables.cut import tables_of
 from headgate.tables.history import batches
 from headgate.tables.live_files import partition_files
 from headgate.tables.record_shape import POSITION_BITS, offset_of
+from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
 from tests.support.declared import files_of
 

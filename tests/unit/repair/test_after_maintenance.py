@@ -14,7 +14,7 @@ import pytest
 from headgate.ledger import balance
 from headgate.maintenance.compaction import Limits
 from headgate.maintenance.work import compact, vacuum_tables
-from headgate.tables.cut import tables_of
+from headgate.tables.snapshot import tables_of
 from tests.support.damage import harm
 from tests.support.rounds import some
 from tests.unit.repair.conftest import ASIDE, BRONZE, FILES, GOLD, LATE, SILVER, Lake

@@ -11,15 +11,15 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.errors import HeadgateError
-from headgate.jobs.medallion import Medallion
+from headgate.jobs.runtime import PipelineRuntime
 from headgate.jobs.stages import Stages
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.rebuilds import publish
 from headgate.savepoints.resets import Resets, intend
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
-from headgate.tables.cut import tables_of
 from headgate.tables.history import batches
+from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
 from tests.unit.ledger.conftest import SCHEMAS, Lake, bronze, silver
 from tests.unit.savepoints.conftest import NOW, add_batch, begin, take
@@ -119,10 +119,10 @@ def test_what_a_savepoint_of_half_a_restore_gives_back_can_go_on(
     assert batches(tables(lake)[SILVER], gold.n, 4)
 
 
-def job_of_silver(lake: Lake) -> Medallion:
+def job_of_silver(lake: Lake) -> PipelineRuntime:
     """Silver's own job as far as its tables go, without Spark."""
     own = tables(lake)
-    job: Any = Medallion.__new__(Medallion)
+    job: Any = PipelineRuntime.__new__(PipelineRuntime)
     stages: Any = Stages.__new__(Stages)
     stages.bronze, stages.gold = own[BRONZE].reader(), {}
     stages.silver = SimpleNamespace(catch_up=lambda *_: None, has_absorbed=lambda _: True)
@@ -131,7 +131,7 @@ def job_of_silver(lake: Lake) -> Medallion:
     job._living, job.stages, job.resets = own, stages, Resets(own[BRONZE])
     job._written = {path: own[path] for path in (QUARANTINE, SILVER)}
     job.create = job.require_declared = lambda: None
-    return cast(Medallion, job)
+    return cast(PipelineRuntime, job)
 
 
 def test_a_job_that_runs_carries_out_what_a_paused_restore_asks_for(lake: Lake) -> None:

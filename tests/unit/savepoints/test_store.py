@@ -24,7 +24,7 @@ from headgate.savepoints.store import (
 from headgate.savepoints.verify import verify
 from headgate.storage.documents import write_document
 from headgate.storage.layout import Layout
-from headgate.tables.cut import cut
+from headgate.tables.snapshot import snapshot
 from tests.unit.ledger.conftest import Lake
 from tests.unit.savepoints.conftest import NOW, add_batch, take
 
@@ -91,7 +91,7 @@ def test_one_that_may_not_be_read_stops_nothing(
 
 def test_what_is_counted_is_what_was_seen(lake: Lake) -> None:
     """The tables have gone on since the cut, and somebody's view of them too."""
-    at = cut(lake.layout, lake.pipeline)
+    at = snapshot(lake.layout, lake.pipeline)
     add_batch(lake, 3)
     for standing in at.tables.values():
         standing.table.refresh()

@@ -9,16 +9,16 @@ import pyarrow as pa
 import pytest
 
 from headgate.declaration.digest import meaning_of
-from headgate.jobs.medallion import Medallion
 from headgate.jobs.opening import _finish_undeclared
+from headgate.jobs.runtime import PipelineRuntime
 from headgate.savepoints.compatibility import Deployed, compare
 from headgate.savepoints.resets import Resets, Target, intend, reset
 from headgate.savepoints.restore import restore
 from headgate.savepoints.store import create
 from headgate.savepoints.undeclared import left_behind, undeclared
 from headgate.tables.arrow import stage_arrow
-from headgate.tables.cut import tables_of
 from headgate.tables.live_files import live_files
+from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
 from tests.unit.ledger.conftest import Lake, silver
 from tests.unit.savepoints.conftest import NOW, add_batch, take
@@ -101,7 +101,7 @@ def test_a_restore_that_died_is_finished_for_them_too(
     resets.carry_out(owned.values(), NOW)
     job = SimpleNamespace(layers=("bronze",), resets=resets, pipeline=lake.pipeline)
     assert resets.awaits(tables(lake)[OLD[0]])
-    _finish_undeclared(cast(Medallion, job), lake.layout, 8, NOW)
+    _finish_undeclared(cast(PipelineRuntime, job), lake.layout, 8, NOW)
     assert not resets.awaits(tables(lake)[OLD[0]])
     create(lake.layout, lake.pipeline, NOW)
 
@@ -114,6 +114,6 @@ def test_only_what_awaits_a_reset_is_written_to(lake: Lake) -> None:
     table.refresh()
     before = table.handle.version()
     job = SimpleNamespace(layers=("bronze",), resets=Resets(bronze), pipeline=lake.pipeline)
-    _finish_undeclared(cast(Medallion, job), lake.layout, 8, NOW)
+    _finish_undeclared(cast(PipelineRuntime, job), lake.layout, 8, NOW)
     table.refresh()
     assert table.handle.version() == before

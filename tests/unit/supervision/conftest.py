@@ -55,6 +55,6 @@ def report(
         "trouble": None,
     }
     content |= {"backlog": backlog.document()}
-    content |= {"closing": NOW.isoformat(), "updated": NOW.isoformat(), "totals": {}}
+    content |= {"watermark": NOW.isoformat(), "updated": NOW.isoformat(), "totals": {}}
     content |= {k: v.isoformat() if isinstance(v, datetime) else v for k, v in more.items()}
     write_document(layout.storage, Layout.document(f"status-{job}"), content)

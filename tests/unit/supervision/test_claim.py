@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from headgate.storage.layout import Layout
-from headgate.supervision.claim import Claim, claim, claimed, give_up, is_claimed_by, was_left
+from headgate.supervision.claim import Claim, claim, claimed, give_up, is_claimed_by, is_orphaned
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 ONE = Claim("one", ("dag", "run 1", "task"), NOON)
@@ -32,12 +32,12 @@ def test_only_its_own_claim_is_given_up(layout: Layout) -> None:
 
 
 def test_what_another_supervisor_left_behind() -> None:
-    assert was_left(ONE, TWO.by, None)
-    assert was_left(ONE, TWO.by, NOON - timedelta(seconds=1))
+    assert is_orphaned(ONE, TWO.by, None)
+    assert is_orphaned(ONE, TWO.by, NOON - timedelta(seconds=1))
 
 
 def test_what_was_not_left_behind() -> None:
-    assert not was_left(None, TWO.by, None)
-    assert not was_left(ONE, ONE.by, None), "a further attempt of the same task"
-    assert not was_left(replace(ONE, is_over=True), TWO.by, None)
-    assert not was_left(ONE, TWO.by, NOON + timedelta(seconds=1)), "it was stopped"
+    assert not is_orphaned(None, TWO.by, None)
+    assert not is_orphaned(ONE, ONE.by, None), "a further attempt of the same task"
+    assert not is_orphaned(replace(ONE, is_over=True), TWO.by, None)
+    assert not is_orphaned(ONE, TWO.by, NOON + timedelta(seconds=1)), "it was stopped"

@@ -13,8 +13,8 @@ from deltalake import DeltaTable
 from headgate.declaration.load import load
 from headgate.savepoints.resets import Target, intend, reset
 from headgate.supervision.freshness import Freshness, freshness
-from headgate.tables.log import SEAL_KEY, STATE_KEY, entry_path
-from headgate.tables.seal import seal_of
+from headgate.tables.checksum import checksum_of
+from headgate.tables.log import CHECKSUM_KEY, STATE_KEY, entry_path
 from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 from tests.unit.ledger.conftest import DECLARATION, Lake
@@ -34,10 +34,10 @@ def table(lake: Lake, path: str) -> Table:
     return Table(lake.layout.storage, path, pipeline="tiny")
 
 
-def batch(lake: Lake, path: str, at: datetime, *, changed: bool, closing: int = 0) -> None:
+def batch(lake: Lake, path: str, at: datetime, *, changed: bool, watermark: int = 0) -> None:
     made = table(lake, path)
     held = made.refresh()
-    state = held.absorbing(held.n + 1, at, closing=commit_time(NOON) + closing)
+    state = held.absorbing(held.n + 1, at, watermark=commit_time(NOON) + watermark)
     made.commit(state.counting({}, changed=changed))
 
 
@@ -71,7 +71,7 @@ def test_drivers_that_start_again_and_again_make_nothing_younger(lake: Lake) -> 
         ages.append(fresh(lake).document(NOON + timedelta(minutes=20 * epoch)))
     assert [age["gold_changed"]["seconds"] for age in ages] == [1200, 2400, 3600]
     assert [age["last_record"]["seconds"] for age in ages] == [1200, 2400, 3600]
-    assert [age["event_clock"]["seconds"] for age in ages] == [1200, 2400, 3600]
+    assert [age["watermark"]["seconds"] for age in ages] == [1200, 2400, 3600]
 
 
 def test_commits_that_do_not_say_it_are_not_taken_for_new(lake: Lake) -> None:
@@ -83,7 +83,7 @@ def test_commits_that_do_not_say_it_are_not_taken_for_new(lake: Lake) -> None:
     actions = [json.loads(line) for line in bronze.storage.read(place).splitlines()]
     (info,) = (action["commitInfo"] for action in actions if "commitInfo" in action)
     del info[STATE_KEY]["changed_at"]
-    info[SEAL_KEY] = seal_of(info[STATE_KEY], (), ())
+    info[CHECKSUM_KEY] = checksum_of(info[STATE_KEY], (), ())
     bronze.storage.write(place, b"\n".join(json.dumps(action).encode() for action in actions))
     assert fresh(lake) == Freshness({"per_minute": None}, clock=NOON)
     table(lake, "bronze/events").fence(1)

@@ -15,7 +15,7 @@ from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.storage.failure import Failure, record_failure
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.stopping import request_stop
-from headgate.supervision.health import Patient, ailments, results
+from headgate.supervision.health import HealthContext, results, violations
 from headgate.supervision.job_state import JobState
 from headgate.supervision.limits import CHECKS, Check, Limits
 from headgate.tables.state import commit_time
@@ -47,12 +47,12 @@ def lake(tmp_path: Path) -> Lake:
     return lake
 
 
-def seen(lake: Lake, *jobs: JobState) -> Patient:
-    return Patient(lake.pipeline, lake.layout, jobs, NOON)
+def seen(lake: Lake, *jobs: JobState) -> HealthContext:
+    return HealthContext(lake.pipeline, lake.layout, jobs, NOON)
 
 
 def test_a_stream_that_is_well(lake: Lake) -> None:
-    assert not any(ailments(check, seen(lake, JOB), LIMITS) for check in CHECKS)
+    assert not any(violations(check, seen(lake, JOB), LIMITS) for check in CHECKS)
 
 
 def test_a_check_that_cannot_be_made_keeps_no_other_from_being_made(lake: Lake) -> None:
@@ -66,40 +66,42 @@ def test_a_check_that_cannot_be_made_keeps_no_other_from_being_made(lake: Lake) 
 
 
 def test_a_pipeline_that_never_ran_is_well(lake: Lake) -> None:
-    assert not any(ailments(check, seen(lake), LIMITS) for check in CHECKS)
+    assert not any(violations(check, seen(lake), LIMITS) for check in CHECKS)
 
 
 def test_gold_that_is_old(lake: Lake) -> None:
     old = replace(JOB, updated=NOON - timedelta(minutes=11))
-    assert ailments("freshness", seen(lake, old), LIMITS) == (
+    assert violations("freshness", seen(lake, old), LIMITS) == (
         "fused: not level with what there is for 0:11:00",
     )
 
 
 def test_a_driver_that_is_gone(lake: Lake) -> None:
-    assert "no driver runs" in ailments("freshness", seen(lake, replace(JOB, state="dead")), LIMITS)
+    assert "no driver runs" in violations(
+        "freshness", seen(lake, replace(JOB, state="dead")), LIMITS
+    )
 
 
 def test_a_failure_that_needs_a_person_is_an_alarm_also_of_a_first_start(lake: Lake) -> None:
     record_failure(lake.layout, Failure(2, "tiny.yml:2: sorces", "headgate plan", NOON))
     why = "no driver runs: tiny.yml:2: sorces"
-    assert ailments("freshness", seen(lake), LIMITS) == (why,)
-    assert why in ailments("freshness", seen(lake, replace(JOB, state="stopped")), LIMITS)
+    assert violations("freshness", seen(lake), LIMITS) == (why,)
+    assert why in violations("freshness", seen(lake, replace(JOB, state="stopped")), LIMITS)
 
 
 def test_rest_is_no_alarm(lake: Lake) -> None:
     old = replace(JOB, state="stopped", updated=NOON - timedelta(days=1))
-    assert ailments("freshness", seen(lake, old), LIMITS)
+    assert violations("freshness", seen(lake, old), LIMITS)
     request_stop(lake.layout)
-    assert ailments("freshness", seen(lake, old), LIMITS) == ()
+    assert violations("freshness", seen(lake, old), LIMITS) == ()
     paused = replace(old, state="paused")
-    assert ailments("freshness", seen(lake, paused), LIMITS) == ()
+    assert violations("freshness", seen(lake, paused), LIMITS) == ()
 
 
 def test_a_run_that_finished_is_no_alarm(lake: Lake) -> None:
     ended = replace(JOB, state="stopped", updated=NOON - timedelta(days=1))
-    assert "no driver runs" in ailments("freshness", seen(lake, ended), LIMITS)
-    assert ailments("freshness", seen(lake, replace(ended, finished=True)), LIMITS) == ()
+    assert "no driver runs" in violations("freshness", seen(lake, ended), LIMITS)
+    assert violations("freshness", seen(lake, replace(ended, finished=True)), LIMITS) == ()
 
 
 @pytest.mark.parametrize(
@@ -113,7 +115,7 @@ def test_a_run_that_finished_is_no_alarm(lake: Lake) -> None:
     ],
 )
 def test_a_backlog_that_is_long(lake: Lake, backlog: Backlog, told: str) -> None:
-    assert ailments("backlog", seen(lake, replace(JOB, backlog=backlog)), LIMITS) == (told,)
+    assert violations("backlog", seen(lake, replace(JOB, backlog=backlog)), LIMITS) == (told,)
 
 
 SHARES: Mapping[str, str] = {
@@ -125,10 +127,10 @@ SHARES: Mapping[str, str] = {
 @pytest.mark.parametrize("check", ["late", "quarantine"])
 def test_too_many_rows_beside_the_way(lake: Lake, check: str) -> None:
     """The commits of the fixture say that they are of 1970."""
-    patient = replace(seen(lake, JOB), now=datetime(1970, 1, 1, tzinfo=UTC) + timedelta(minutes=5))
-    assert ailments(check, patient, Limits()) == (SHARES[check],)  # type: ignore[arg-type]
-    long_after = replace(patient, now=NOON)
-    assert ailments(check, long_after, Limits()) == ()  # type: ignore[arg-type]
+    context = replace(seen(lake, JOB), now=datetime(1970, 1, 1, tzinfo=UTC) + timedelta(minutes=5))
+    assert violations(check, context, Limits()) == (SHARES[check],)  # type: ignore[arg-type]
+    long_after = replace(context, now=NOON)
+    assert violations(check, long_after, Limits()) == ()  # type: ignore[arg-type]
 
 
 def expecting(lake: Lake, text: str, tmp_path: Path) -> Lake:
@@ -141,12 +143,12 @@ def expecting(lake: Lake, text: str, tmp_path: Path) -> Lake:
 
 def arrive(lake: Lake, at: datetime, event_time: datetime) -> None:
     bronze = Table(lake.layout.storage, "bronze/events", pipeline="tiny")
-    state = bronze.refresh().absorbing(3, at, closing=commit_time(event_time))
+    state = bronze.refresh().absorbing(3, at, watermark=commit_time(event_time))
     bronze.commit(state.counting({"read": 1}, changed=True))
 
 
 def asked(lake: Lake, check: Check, *jobs: JobState) -> tuple[str, ...]:
-    return ailments(check, seen(lake, *jobs), LIMITS)
+    return violations(check, seen(lake, *jobs), LIMITS)
 
 
 def test_no_input_for_longer_than_expected(lake: Lake, tmp_path: Path) -> None:
@@ -200,7 +202,7 @@ def test_an_event_clock_that_is_far_behind(lake: Lake, tmp_path: Path) -> None:
     arrive(lake, NOON, NOON - timedelta(hours=19))
     assert asked(lake, "event_time", JOB) == (), "nothing is expected"
     expecting(lake, "expect_event_time_within: 1 hour", tmp_path)
-    far = "the event clock is 19:00:00 behind, expected within 1:00:00"
+    far = "the watermark is 19:00:00 behind, expected within 1:00:00"
     assert asked(lake, "event_time", JOB) == (far,)
     behind = replace(JOB, backlog=Backlog("files", 3))
     assert asked(lake, "event_time", behind) == (f"{far}; input is unread",)
@@ -220,6 +222,6 @@ def test_a_ledger_that_does_not_balance(tmp_path: Path) -> None:
     file.write_text(DECLARATION)
     lake = Lake(tmp_path / "lake", load(file))
     fill(lake, late_rows=())
-    assert ailments("ledger", seen(lake, JOB), LIMITS) == (
+    assert violations("ledger", seen(lake, JOB), LIMITS) == (
         "gold/per_minute: late = rows of its late table: expected 1, found 0 (batch 1)",
     )

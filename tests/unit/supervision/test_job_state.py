@@ -28,7 +28,7 @@ def test_one_driver_of_all_layers_is_one_job(layout: Layout) -> None:
     report(layout, "fused", epoch=4, n=7)
     (job,) = probe(layout, NOW)
     assert (job.job, job.layers, job.state, job.epoch) == ("fused", LAYERS, "running", 4)
-    assert (job.n, job.backlog, job.closing) == (7, Backlog("files", 2, 1000), NOW)
+    assert (job.n, job.backlog, job.watermark) == (7, Backlog("files", 2, 1000), NOW)
     assert job.updated == NOW
 
 

@@ -10,7 +10,7 @@ import pytest
 from headgate.storage.failure import Failure
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.supervision.job_state import JobState, State
-from headgate.supervision.keeping import DOWN, Budget, Condition, Look, look
+from headgate.supervision.keeping import DOWN, Condition, Look, RestartPolicy, look
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 STUCK = timedelta(minutes=15)
@@ -105,7 +105,7 @@ def test_a_failure_is_over_when_somebody_starts_or_stops_the_stream() -> None:
     assert seen(stopped, failure=failure(3), stop_asked=later).condition == "resting"
 
 
-BUDGET = Budget(crashes=3, within=timedelta(hours=1), first=timedelta(seconds=5))
+BUDGET = RestartPolicy(crashes=3, within=timedelta(hours=1), first=timedelta(seconds=5))
 
 
 def test_crashes_of_long_ago_are_forgiven() -> None:

@@ -33,7 +33,7 @@ held = {{"since": now, "renewed": now, "released": False, "epoch": 2}}
 for layer in LAYERS:
     write_document(storage, lease_path(layer), {{**vars(Owner.here()), **held}})
 said = {{"state": "running", "epoch": 2, "n": 0, "rows": 0, "seconds": 0, "totals": {{}}}}
-said |= {{"closing": None, "updated": now, "backlog": None, "trouble": {trouble!r}}}
+said |= {{"watermark": None, "updated": now, "backlog": None, "trouble": {trouble!r}}}
 def tell():
     write_document(storage, Layout.document("status-fused"), said)
 tell()

@@ -36,7 +36,7 @@ JOB = JobState(
     rows=500,
     seconds=2.0,
     backlog=Backlog("files"),
-    closing=NOW - timedelta(seconds=20),
+    watermark=NOW - timedelta(seconds=20),
     updated=NOW,
 )
 
@@ -52,7 +52,7 @@ def test_a_stream_that_runs(layout: Layout) -> None:
     life = life_of(layout, [JOB], NOW)
     assert (life.condition, life.since) == ("running", JOB.since)
     assert (life.n, life.rows, life.seconds) == (7, 500, 2.0)
-    assert (life.clock, life.level) == (JOB.closing, NOW)
+    assert (life.clock, life.level) == (JOB.watermark, NOW)
     assert life.is_alive
 
 

@@ -46,9 +46,9 @@ class HealthCheck(StreamTask):
 
     def _results(self, now: datetime) -> Mapping[Check, tuple[str, ...]]:
         from headgate.declaration.load import load
-        from headgate.supervision.health import Patient, results
+        from headgate.supervision.health import HealthContext, results
 
         stream = self._stream
         jobs = self._launcher.probe(stream, now)
-        patient = Patient(load(stream.file), stream.layout, jobs, now)
-        return results(self.checks, patient, self.limits)
+        context = HealthContext(load(stream.file), stream.layout, jobs, now)
+        return results(self.checks, context, self.limits)

@@ -9,7 +9,7 @@ from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import OVER, state_of
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import request_stop, stop_asked
-from headgate.supervision.claim import claimed, was_left
+from headgate.supervision.claim import claimed, is_orphaned
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -34,7 +34,7 @@ class Reconciler(StreamTask):
         state = state_of(*held.by)
         if state not in OVER:
             return f"it runs; the run {held.by[1]} looks after it"
-        if not was_left(held, (), stop_asked(layout)):
+        if not is_orphaned(held, (), stop_asked(layout)):
             return f"it runs since somebody started it; the run {held.by[1]} is {state}"
         request_stop(layout)
         return f"the run {held.by[1]} is {state}, so it is asked to end"

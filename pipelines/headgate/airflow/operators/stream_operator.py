@@ -18,8 +18,8 @@ from headgate.commands import rendered
 from headgate.errors import HeadgateError
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.stopping import request_stop, stop_asked
-from headgate.supervision.claim import Claim, claim, claimed, give_up, was_left
-from headgate.supervision.keeping import NEEDS_A_PERSON, Budget, Condition, condition, step
+from headgate.supervision.claim import Claim, claim, claimed, give_up, is_orphaned
+from headgate.supervision.keeping import NEEDS_A_PERSON, Condition, RestartPolicy, condition, step
 from headgate.supervision.launcher import Launcher
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class StreamOperator(StreamTask):
         interval: timedelta = timedelta(seconds=5),
         stuck_after: timedelta = timedelta(minutes=15),
         rotate_after: timedelta = timedelta(hours=24),
-        budget: Budget | None = None,
+        budget: RestartPolicy | None = None,
         # Of attempts: workers die, and Airflow may take a task for failed that is not (a late event
         # of its executor, apache/airflow#71580). What the driver does is the budget's.
         retries: int = 10,
@@ -67,14 +67,14 @@ class StreamOperator(StreamTask):
         self.interval = interval
         self.stuck_after = stuck_after
         self.rotate_after = rotate_after
-        self.budget = budget or Budget()
+        self.budget = budget or RestartPolicy()
 
     def execute(self, context: Context) -> None:
         now, layout = datetime.now(UTC), self._stream.layout
         task = context["ti"]
         by = (task.dag_id, task.run_id, task.task_id)
         before = claimed(layout)
-        if before is not None and was_left(before, by, stop_asked(layout)):
+        if before is not None and is_orphaned(before, by, stop_asked(layout)):
             state = state_of(*before.by)
             # A run that is deleted may also be one of another database, which knew this stream.
             if state in OVER and state != GONE:

@@ -37,15 +37,15 @@ def partitions_table(partitions: Mapping[str, PartitionBacklog]) -> Table:
 
 
 def waiting_for(backlog: Backlog) -> str | None:
-    """What the event clock of a log with several partitions waits for, in words."""
+    """What the watermark of a log with several partitions waits for, in words."""
     if len(backlog.partitions) < 2:
         return None
     if backlog.holding is None:
-        return "no partition holds the event clock: all of them are idle"
+        return "no partition holds the watermark: all of them are idle"
     clock = backlog.partitions[backlog.holding].clock
     if clock is None:
-        return f"the event clock waits for {backlog.holding}: no record of it has told a time yet"
-    return f"the event clock waits for {backlog.holding}, at {datetime.fromisoformat(clock):%F %T}Z"
+        return f"the watermark waits for {backlog.holding}: no record of it has told a time yet"
+    return f"the watermark waits for {backlog.holding}, at {datetime.fromisoformat(clock):%F %T}Z"
 
 
 def advice_for(job: JobState, declared: Pipeline) -> Advice | None:

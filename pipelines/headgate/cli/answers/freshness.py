@@ -27,7 +27,7 @@ def freshness_told(
 
 
 def _in_words(fresh: Freshness, now: datetime) -> str:
-    """When gold changed, each table of several; the event clock's distance; the last record."""
+    """When gold changed, each table of several; the watermark's distance; the last record."""
     from headgate.supervision.words import span
 
     def ago(at: datetime | None) -> str:
@@ -40,4 +40,4 @@ def _in_words(fresh: Freshness, now: datetime) -> str:
     if fresh.clock is not None:
         way = "ahead" if fresh.clock > now else "behind"
         clock = f"{span(abs(now - fresh.clock))} {way}"
-    return f"gold changed {gold}; event clock {clock}; last record {ago(fresh.arrived)}"
+    return f"gold changed {gold}; watermark {clock}; last record {ago(fresh.arrived)}"

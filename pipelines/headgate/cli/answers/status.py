@@ -137,11 +137,11 @@ def _show_failure(failure: Failure, start: str) -> None:
 def _show(name: str, jobs: tuple[JobState, ...], now: datetime, ended: Ended | None) -> None:
     from headgate.supervision.words import span
 
-    table = grid("", name, "state", "process", "batch:", "backlog:", "event clock", "for:", "seen:")
+    table = grid("", name, "state", "process", "batch:", "backlog:", "watermark", "for:", "seen:")
     for job in jobs:
         process = f"{job.owner.pid} on {job.owner.host}"
         backlog = "-" if job.backlog is None else str(job.backlog)
-        clock = f"{job.closing:%F %T}Z" if job.closing else "-"
+        clock = f"{job.watermark:%F %T}Z" if job.watermark else "-"
         table.add_row(
             job.job,
             _state(job, ended),

@@ -68,7 +68,7 @@ def why_late(row: tuple[Any, ...], allowed: timedelta) -> str:
     event_id, event_time, start, end, clock, late_seconds = row
     return (
         f"{event_id} happened at {as_text(event_time)}, in the window {as_text(start)} to "
-        f"{as_text(end)}.\nWhen it arrived, the event clock stood at {as_text(clock)}: "
+        f"{as_text(end)}.\nWhen it arrived, the watermark stood at {as_text(clock)}: "
         f"{late_seconds:.0f} s after that window, and {allowed.total_seconds():.0f} s of allowed "
         "lateness, were over.\nThe window keeps its result; the bid is in silver and in "
         "late.bids_per_minute."

@@ -106,7 +106,7 @@ def _run(
     began = psutil.Process().create_time()
     first_gold: list[float] = []
     cores = os.cpu_count() or 2
-    task = Task(declared, str(folder), close_windows=True, cores=cores, jars=jars)
+    task = Task(declared, str(folder), drain=True, cores=cores, jars=jars)
     with demo_screen(console(stderr=json), declared, layout, events) as (show, say):
 
         def watch(progress: Progress) -> None:

@@ -36,7 +36,7 @@ def run_layers(
     root: str,
     *,
     once: bool,
-    close_windows: bool,
+    drain: bool,
     take_over: bool,
     accept_gap: bool,
     declared_as: str | None = None,
@@ -49,7 +49,7 @@ def run_layers(
     for layer in LAYERS:
         options = ["--declared-as", declared_as] if declared_as else []
         options += ["--once"] * once + ["--take-over"] * take_over
-        options += ["--close-windows"] * (close_windows and layer == "bronze")
+        options += ["--drain"] * (drain and layer == "bronze")
         options += ["--accept-gap"] * (accept_gap and layer == "bronze")
         commands[layer] = [
             *HEADGATE,

@@ -30,7 +30,7 @@ from headgate.cli.output import console, print_json
 from headgate.cli.rebuilding import rebuilding
 from headgate.cli.screen import screen, waiting
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER
-from headgate.jobs.anew import NOTHING, Anew
+from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
@@ -45,8 +45,8 @@ def run(
     once: Annotated[
         bool, typer.Option("--once", help="End when everything there is has been absorbed.")
     ] = False,
-    close_windows: Annotated[
-        bool, typer.Option("--close-windows", help="At the end, make the open windows final.")
+    drain: Annotated[
+        bool, typer.Option("--drain", help="At the end, make the open windows final.")
     ] = False,
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Take the pipeline from whoever runs it.")
@@ -69,7 +69,7 @@ def run(
     with waiting("checking the declaration"):
         declared = declaration.load(pipeline, kept=(root, declared_as) if declared_as else None)
         layout = Layout.of(root, declared.name)
-        anew = Anew(refreshed(declared, full_refresh or ()), apply)
+        anew = RebuildRequest(refreshed(declared, full_refresh or ()), apply)
         if layer is None:
             look_at_gap(declared, accept_gap)
             make_root(layout)
@@ -78,7 +78,7 @@ def run(
             _prepare(declared, layout, root, once, from_savepoint)
         began, before = time.monotonic(), _batches(layout, declared)
         options = {"once": once, "take_over": take_over, "accept_gap": accept_gap}
-        options["close_windows"] = close_windows
+        options["drain"] = drain
         if declared.jobs == "per_layer" and layer is None:
             _drive_layers(declared, layout, root, options, anew, declared_as)
         else:
@@ -135,7 +135,7 @@ def _drive_layers(
     layout: Layout,
     root: str,
     options: Mapping[str, bool],
-    anew: Anew,
+    anew: RebuildRequest,
     declared_as: str | None,
 ) -> None:
     from headgate.cli.life.per_layer import run_layers
@@ -155,7 +155,7 @@ def _drive(
     root: str,
     layers: tuple[str, ...],
     options: Mapping[str, bool],
-    anew: Anew,
+    anew: RebuildRequest,
     *,
     only_open: bool = False,
 ) -> None:
@@ -192,7 +192,7 @@ def _task(
     root: str,
     layers: tuple[str, ...],
     options: Mapping[str, bool],
-    anew: Anew,
+    anew: RebuildRequest,
     *,
     only_open: bool,
 ) -> Task:
@@ -208,7 +208,7 @@ def _task(
         anew=anew,
         only_open=only_open,
         once=options.get("once", False),
-        close_windows=options.get("close_windows", False) and "bronze" in layers,
+        drain=options.get("drain", False) and "bronze" in layers,
         take_over=options.get("take_over", False),
         accept_gap=options.get("accept_gap", False),
     )

@@ -151,9 +151,9 @@ def _behind(layout: Layout, declared: Pipeline, found: Deployment, *, had: int) 
     """The tables that are rebuilt and have not absorbed a batch, though there is one; those of
     which no rebuild was begun."""
     from headgate.savepoints.rebuilds import continued
-    from headgate.tables.cut import cut
+    from headgate.tables.snapshot import snapshot
 
-    at = cut(layout, declared)
+    at = snapshot(layout, declared)
     rebuild = continued(layout, declared, at.bronze.state.generation)
     if rebuild is None:  # not begun, or published
         made_as = {path: at.tables[path].state.definition for path in found.to_rebuild()}

@@ -21,7 +21,7 @@ def init(
     from headgate.scaffold import create_project
 
     files = create_project(folder)
-    again = shell_command("run", "pipelines/shop.yml", "--once", "--close-windows")
+    again = shell_command("run", "pipelines/shop.yml", "--once", "--drain")
     respond(
         json,
         {"folder": str(folder.absolute()), "files": [str(f) for f in files]},

@@ -14,7 +14,7 @@ from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import respond
 from headgate.cli.screen import waiting
 from headgate.cli.upkeep.maintenance_screen import show_compacted, show_vacuumed
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.quantities import parse_duration
 from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
@@ -56,7 +56,7 @@ def vacuum(
     declared, layout = declaration.opened(pipeline, root)
     try:
         kept = parse_duration(keep_for)
-    except Unfit as unfit:
+    except Invalid as unfit:
         hint = f"; did you mean {unfit.nearest!r}?" if unfit.nearest else ""
         raise typer.BadParameter(f"{unfit.message}{hint}", param_hint="--keep-for") from unfit
     if dry_run:
@@ -73,7 +73,7 @@ def _document(declared: Pipeline, reports: Iterable[Report]) -> dict[str, object
 
 
 def _planned(declared: Pipeline, layout: Layout, keep_for: timedelta) -> tuple[Report, ...]:
-    from headgate.maintenance.surroundings import look_around
+    from headgate.maintenance.retention_context import look_around
     from headgate.maintenance.vacuum import list_files, plan
 
     around, now = look_around(layout, declared), datetime.now(UTC)
@@ -110,7 +110,7 @@ def _here(
 ) -> Iterator[Report]:
     """Of layers that no job runs, under a lease over them. Raises LeaseHeldError."""
     from headgate.jobs.lease import Lease
-    from headgate.maintenance.surroundings import look_around
+    from headgate.maintenance.retention_context import look_around
     from headgate.maintenance.work import compact as compact_tables
     from headgate.maintenance.work import vacuum_tables
     from headgate.savepoints.clone import require_whole

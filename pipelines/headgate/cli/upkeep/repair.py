@@ -88,8 +88,8 @@ def _mended(layout: Layout, declared: Pipeline, scratch: Path) -> tuple[Plan, bo
     Raises LeaseHeldError while the pipeline runs, CannotRepairError.
     """
     from headgate.jobs.lease import Lease
+    from headgate.repair.apply import highest_epoch, mend, put_documents_aside
     from headgate.repair.documents import LEASES, damaged_documents
-    from headgate.repair.mending import highest_epoch, mend, put_documents_aside
 
     leases = [d for d in damaged_documents(layout) if d.path.startswith(LEASES)]
     put_documents_aside(layout, (lease.path for lease in leases), datetime.now(UTC))

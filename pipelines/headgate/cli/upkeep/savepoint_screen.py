@@ -49,7 +49,7 @@ def show_one(savepoint: Savepoint, *, reread_only: bool) -> None:
         ("generation", str(savepoint.generation)),
         ("declaration", savepoint.definition[:16]),
         ("source", _offsets(savepoint)),
-        ("event clock", _clock(savepoint)),
+        ("watermark", _clock(savepoint)),
         ("engine", savepoint.engine),
         *([("restore", REREAD_ONLY)] if reread_only else ()),
     ):
@@ -88,6 +88,6 @@ def _offsets(savepoint: Savepoint) -> str:
 
 
 def _clock(savepoint: Savepoint) -> str:
-    if savepoint.closing is None:
+    if savepoint.watermark is None:
         return "-"
-    return f"{time_of(savepoint.closing):%F %T}Z"
+    return f"{time_of(savepoint.watermark):%F %T}Z"

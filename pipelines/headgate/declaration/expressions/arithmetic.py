@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import datatypes
 from headgate.declaration.expressions.typed import (
     Handler,
@@ -41,7 +41,7 @@ def _number_type(text: str) -> str:
     whole, _, fraction = digits.partition(".")
     precision = max(len(whole.lstrip("0")) + len(fraction), 1)
     if precision > datatypes.MAX_PRECISION:
-        raise Unfit(f"the number {text} has more than 38 digits")
+        raise Invalid(f"the number {text} has more than 38 digits")
     return datatypes.decimal(precision, len(fraction))
 
 
@@ -82,11 +82,11 @@ def _check_number(node: exp.Expression, typed: Typed, operator: str) -> None:
     if datatypes.is_number(typed.type):
         return
     if typed.type == datatypes.VOID:
-        raise Unfit(f"{operator} with null is always null")
+        raise Invalid(f"{operator} with null is always null")
     remedy = "write cast(... as double)"
     if datatypes.is_time(typed.type):
         remedy = "use date_add, datediff, timestampdiff or an interval"
-    raise Unfit(f"{operator} takes numbers, and {sql(node)} is a {typed.type}; {remedy}")
+    raise Invalid(f"{operator} takes numbers, and {sql(node)} is a {typed.type}; {remedy}")
 
 
 def _operand_type(node: exp.Expression, typed: Typed, other: Typed) -> str:
@@ -101,14 +101,14 @@ def _shifted(node: exp.Expression, type_of: TypeOf) -> Typed:
     typed = type_of(node.this)
     unit = _interval_unit(node.expression)
     if not datatypes.is_time(typed.type):
-        raise Unfit(f"an interval can be added to a date or a timestamp, not to a {typed.type}")
+        raise Invalid(f"an interval can be added to a date or a timestamp, not to a {typed.type}")
     if not typed.bounded:
-        raise Unfit(
+        raise Invalid(
             "an interval cannot be added to a time made from text or numbers, which could "
             "overflow; make it a silver column, and use it in gold"
         )
     if typed.type == "date" and unit not in ("YEAR", "MONTH", "WEEK", "DAY"):
-        raise Unfit("to add hours or less to a date, write cast(... as timestamp) first")
+        raise Invalid("to add hours or less to a date, write cast(... as timestamp) first")
     return Typed(typed.type, Reach.NEAR)
 
 
@@ -117,14 +117,14 @@ def _interval_unit(node: exp.Expression) -> str:
     name = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Var) else ""
     number = node.this.name if isinstance(node.this, exp.Literal) else ""
     if name not in _SPANS or not number.lstrip("-").isdecimal():
-        raise Unfit("an interval is a whole number and one unit, such as: interval 1 hour")
+        raise Invalid("an interval is a whole number and one unit, such as: interval 1 hour")
     if abs(int(number)) > _SPANS[name]:
-        raise Unfit(f"an interval has at most {_SPANS[name]} {name.lower()}s")
+        raise Invalid(f"an interval has at most {_SPANS[name]} {name.lower()}s")
     return name
 
 
 def _interval(node: exp.Expression, type_of: TypeOf) -> Typed:
-    raise Unfit("an interval can only be added to or taken from a date or a timestamp")
+    raise Invalid("an interval can only be added to or taken from a date or a timestamp")
 
 
 def _bits(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -132,7 +132,7 @@ def _bits(node: exp.Expression, type_of: TypeOf) -> Typed:
     known = [type_of(operand) for operand in operands]
     type_ = datatypes.common_type(typed.type for typed in known)
     if type_ is None or any(typed.type not in datatypes.INTEGRALS for typed in known):
-        raise Unfit("& | ^ ~ take whole numbers")
+        raise Invalid("& | ^ ~ take whole numbers")
     return Typed(type_)
 
 
@@ -141,10 +141,10 @@ def _joined(node: exp.Expression, type_of: TypeOf) -> Typed:
     for operand in (node.this, node.expression):
         if type(operand) in _OPERATORS:
             # To Spark || binds as tightly as +, to sqlglot it does not.
-            raise Unfit(f"write parentheses around {sql(operand)}")
+            raise Invalid(f"write parentheses around {sql(operand)}")
         known.append(type_of(operand))
     if any(typed.type.startswith("array<") for typed in known):
-        raise Unfit("|| joins texts, not arrays")
+        raise Invalid("|| joins texts, not arrays")
     return Typed("string")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import datatypes
 from headgate.declaration.expressions.functions import (
     AGGREGATES,
@@ -43,26 +43,26 @@ class Operand:
 
 
 def find_function(name: str) -> Function:
-    """The allowed function of this name. Raises Unfit saying why there is none."""
+    """The allowed function of this name. Raises Invalid saying why there is none."""
     lower = name.lower()
     found = functions().get(lower)
     if found is not None:
         return found
     if lower in AGGREGATES:
-        raise Unfit(f"{lower}() is a measure: it belongs under measures")
+        raise Invalid(f"{lower}() is a measure: it belongs under measures")
     if lower in REFUSED:
-        raise Unfit(f"the function {lower}() is not allowed: it {REFUSED[lower]}")
-    raise Unfit(f"unknown function {name}()", nearest(lower, functions()))
+        raise Invalid(f"the function {lower}() is not allowed: it {REFUSED[lower]}")
+    raise Invalid(f"unknown function {name}()", nearest(lower, functions()))
 
 
 def spread(function: Function, count: int) -> tuple[Argument, ...]:
-    """The declared argument for each of ``count`` given ones. Raises Unfit for a wrong count."""
+    """The declared argument for each of ``count`` given ones. Raises Invalid for a wrong count."""
     declared = list(function.arguments)
     if declared and declared[-1].repeated:
         declared += [declared[-1]] * (count - len(declared))
     least = sum(not (a.optional or a.repeated) for a in declared)
     if not least <= count <= len(declared):
-        raise Unfit(f"{function.name}() takes {function.usage} arguments, not {count}")
+        raise Invalid(f"{function.name}() takes {function.usage} arguments, not {count}")
     return tuple(declared[:count])
 
 
@@ -79,12 +79,12 @@ def check_configuring(function: Function, argument: Argument, node: exp.Expressi
         elif kind in LITERAL_KINDS:
             text = literal_text(node)
             if text is None:
-                raise Unfit("an argument must be a literal text here")
+                raise Invalid("an argument must be a literal text here")
             check_literal(kind, text)
         else:
             return False
-    except Unfit as error:
-        raise Unfit(f"{function.name}(): {error.message}", error.nearest) from None
+    except Invalid as error:
+        raise Invalid(f"{function.name}(): {error.message}", error.nearest) from None
     return True
 
 
@@ -92,7 +92,7 @@ def _check_integer(bounds: str, node: exp.Expression) -> None:
     low, high = map(int, bounds.split(":"))
     value = literal_integer(node)
     if value is None or not low <= value <= high:
-        raise Unfit(f"an argument must be a whole number here, {low} to {high}")
+        raise Invalid(f"an argument must be a whole number here, {low} to {high}")
 
 
 def _check_one_of(choices: list[str], node: exp.Expression) -> None:
@@ -100,18 +100,18 @@ def _check_one_of(choices: list[str], node: exp.Expression) -> None:
     given = str(integer) if integer is not None else literal_text(node)
     if given is None or given.upper() not in choices:
         guess = nearest(given or "", choices)
-        raise Unfit(f"an argument must be one of {', '.join(choices)}", guess)
+        raise Invalid(f"an argument must be one of {', '.join(choices)}", guess)
 
 
 def _check_unit(node: exp.Expression) -> None:
     name = node.name.upper() if isinstance(node, exp.Column) else ""
     if name not in TIME_UNITS:
         units = ", ".join(TIME_UNITS)
-        raise Unfit(f"the first argument is a unit: {units}", nearest(name, TIME_UNITS))
+        raise Invalid(f"the first argument is a unit: {units}", nearest(name, TIME_UNITS))
 
 
 def check_operand(function: Function, argument: Argument, typed: Typed) -> None:
-    """Raises Unfit unless a value of this type may be passed."""
+    """Raises Invalid unless a value of this type may be passed."""
     type_, kind = typed.type, argument.kind
     if type_ == datatypes.VOID:
         return
@@ -133,12 +133,12 @@ def check_operand(function: Function, argument: Argument, typed: Typed) -> None:
     wanted = {"time": "date or timestamp", "time_or_string": "string", "integral": "whole number"}
     name = wanted.get(kind.rstrip("!"), kind.rstrip("!"))
     if datatypes.is_time(type_) and not typed.bounded:
-        raise Unfit(
+        raise Invalid(
             f"{function.name}() takes a {name} that cannot overflow, and this one is made from "
             "text or numbers; make it a silver column, and use it in gold"
         )
     remedy = "" if kind == "array" else f"; write cast(... as {_castable(kind)})"
-    raise Unfit(f"{function.name}() takes a {name}, not a {type_}{remedy}")
+    raise Invalid(f"{function.name}() takes a {name}, not a {type_}{remedy}")
 
 
 def _castable(kind: str) -> str:
@@ -152,16 +152,16 @@ def is_constant(node: exp.Expression) -> bool:
 
 
 def check_together(function: Function, operands: Sequence[Operand]) -> None:
-    """Raises Unfit where arguments that fit one by one do not fit each other."""
+    """Raises Invalid where arguments that fit one by one do not fit each other."""
     if function.name == "regexp_extract":
         wanted = literal_integer(operands[2].node) if len(operands) > 2 else 1
         groups = group_count(literal_text(operands[1].node) or "")
         if (wanted or 0) > groups:
-            raise Unfit(f"regexp_extract(): the expression has {groups} groups, not {wanted}")
+            raise Invalid(f"regexp_extract(): the expression has {groups} groups, not {wanted}")
     if function.name == "to_date" and len(operands) > 1 and operands[0].typed.type != "string":
-        raise Unfit("to_date() with a pattern reads a string")
+        raise Invalid("to_date() with a pattern reads a string")
     if function.name == "to_date" and is_constant(operands[0].node):
-        raise Unfit("a constant date is written as a literal: date '2026-01-31'")
+        raise Invalid("a constant date is written as a literal: date '2026-01-31'")
 
 
 def result(
@@ -190,7 +190,7 @@ def _result_type(
     common = datatypes.common_type(alike)
     if common is None:
         mixed = " and ".join(dict.fromkeys(alike))
-        raise Unfit(f"{function.name}() mixes {mixed}; cast one of them")
+        raise Invalid(f"{function.name}() mixes {mixed}; cast one of them")
     if rule == "same":
         return common
     if rule.startswith("="):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import datatypes
 from headgate.declaration.expressions.literals import check_literal, check_time_literal
 from headgate.declaration.expressions.typed import Handler, Typed, TypeOf, given, literal_text, sql
@@ -27,7 +27,7 @@ def compare(left: exp.Expression, right: exp.Expression, type_of: TypeOf) -> Typ
     checked as one."""
     for operand in (left, right):
         if isinstance(operand, _LOOSE):
-            raise Unfit(f"write parentheses around {sql(operand)}")
+            raise Invalid(f"write parentheses around {sql(operand)}")
     first, second = type_of(left), type_of(right)
     for node, other in ((left, second), (right, first)):
         text = literal_text(node)
@@ -35,7 +35,7 @@ def compare(left: exp.Expression, right: exp.Expression, type_of: TypeOf) -> Typ
             check_time_literal(other.type, text)
             return Typed("boolean")
     if not datatypes.comparable(first.type, second.type):
-        raise Unfit(f"compares a {first.type} with a {second.type}; cast one of them")
+        raise Invalid(f"compares a {first.type} with a {second.type}; cast one of them")
     check_widened([first, second])
     return Typed("boolean")
 
@@ -45,7 +45,7 @@ def check_widened(operands: Iterable[Typed]) -> None:
     known = list(operands)
     types = {typed.type for typed in known}
     if {"date", "timestamp"} <= types and not all(typed.bounded for typed in known):
-        raise Unfit("mixes a date made from text with a timestamp; cast both to date")
+        raise Invalid("mixes a date made from text with a timestamp; cast both to date")
 
 
 def _comparison(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -58,13 +58,13 @@ def _logic(node: exp.Expression, type_of: TypeOf) -> Typed:
     for operand, typed in zip(operands, known, strict=True):
         if not is_boolean(typed):
             word = type(node).__name__.upper()
-            raise Unfit(f"{word} takes conditions, and {sql(operand)} is a {typed.type}")
+            raise Invalid(f"{word} takes conditions, and {sql(operand)} is a {typed.type}")
     return Typed("boolean")
 
 
 def _between(node: exp.Expression, type_of: TypeOf) -> Typed:
     if given(node) - {"this", "low", "high"}:
-        raise Unfit("this form of BETWEEN is not supported")
+        raise Invalid("this form of BETWEEN is not supported")
     compare(node.this, node.args["low"], type_of)
     compare(node.this, node.args["high"], type_of)
     return Typed("boolean")
@@ -72,7 +72,7 @@ def _between(node: exp.Expression, type_of: TypeOf) -> Typed:
 
 def _in(node: exp.Expression, type_of: TypeOf) -> Typed:
     if given(node) != {"this", "expressions"}:
-        raise Unfit("IN takes a list of values, such as: x in (1, 2)")
+        raise Invalid("IN takes a list of values, such as: x in (1, 2)")
     for item in node.expressions:
         compare(node.this, item, type_of)
     return Typed("boolean")
@@ -80,25 +80,25 @@ def _in(node: exp.Expression, type_of: TypeOf) -> Typed:
 
 def _is(node: exp.Expression, type_of: TypeOf) -> Typed:
     if isinstance(node.this, _LOOSE):
-        raise Unfit(f"write parentheses around {sql(node.this)}")
+        raise Invalid(f"write parentheses around {sql(node.this)}")
     typed = type_of(node.this)
     if not isinstance(node.expression, exp.Null | exp.Boolean):
-        raise Unfit("IS takes NULL, TRUE or FALSE")
+        raise Invalid("IS takes NULL, TRUE or FALSE")
     if isinstance(node.expression, exp.Boolean) and not is_boolean(typed):
-        raise Unfit(f"IS TRUE takes a condition, not a {typed.type}")
+        raise Invalid(f"IS TRUE takes a condition, not a {typed.type}")
     return Typed("boolean")
 
 
 def _like(node: exp.Expression, type_of: TypeOf) -> Typed:
     word = "RLIKE" if isinstance(node, exp.RegexpLike) else type(node).__name__.upper()
     if isinstance(node.this, _LOOSE):
-        raise Unfit(f"write parentheses around {sql(node.this)}")
+        raise Invalid(f"write parentheses around {sql(node.this)}")
     typed = type_of(node.this)
     if typed.type not in ("string", datatypes.VOID):
-        raise Unfit(f"{word} takes a string, not a {typed.type}; write cast(... as string)")
+        raise Invalid(f"{word} takes a string, not a {typed.type}; write cast(... as string)")
     text = literal_text(node.expression)
     if text is None:
-        raise Unfit(f"the pattern of {word} must be a literal text")
+        raise Invalid(f"the pattern of {word} must be a literal text")
     check_literal("regex" if word == "RLIKE" else "like", text)
     return Typed("boolean")
 

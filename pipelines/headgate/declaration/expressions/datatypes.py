@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.nearest import nearest
 
 INTEGRALS = ("tinyint", "smallint", "int", "bigint")
@@ -33,7 +33,7 @@ _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 
 
 def parse_type(text: str) -> str:
-    """The normal form of a declared type. Raises Unfit with the nearest supported one."""
+    """The normal form of a declared type. Raises Invalid with the nearest supported one."""
     lower = text.strip().lower()
     lower = SYNONYMS.get(lower, lower)
     if lower in SCALARS:
@@ -42,17 +42,17 @@ def parse_type(text: str) -> str:
     if found:
         precision, scale = int(found[1]), int(found[2] or 0)
         if not 1 <= precision <= MAX_PRECISION or scale > precision:
-            raise Unfit(f"{lower} is out of range: 1 <= precision <= 38, 0 <= scale <= precision")
+            raise Invalid(f"{lower} is out of range: 1 <= precision <= 38, 0 <= scale <= precision")
         return decimal(precision, scale)
     if re.match(r"(array|map|struct|variant|object)\b", lower):
-        raise Unfit(
+        raise Invalid(
             f"the type {text} comes next; today, leave the field out, write unknown_fields: "
             "rescue, and take parts of it in silver with get_json_object(_rescued, '$.field.part')"
         )
     base = lower.split("(")[0].strip()
     if base == "decimal":
-        raise Unfit(f"{text!r} needs a precision and a scale", _LIKELY[base])
-    raise Unfit(f"{text!r} is not a supported type", _LIKELY.get(base) or nearest(base, SCALARS))
+        raise Invalid(f"{text!r} needs a precision and a scale", _LIKELY[base])
+    raise Invalid(f"{text!r} is not a supported type", _LIKELY.get(base) or nearest(base, SCALARS))
 
 
 def decimal(precision: int, scale: int) -> str:

@@ -16,7 +16,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.parsers.spark import SparkParser
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import datatypes
 from headgate.declaration.expressions.hardening import harden, in_calendar
 from headgate.declaration.expressions.inference import Scope, Unresolved, infer
@@ -63,19 +63,19 @@ class MeasureCall:
 
 
 def parse_expression(text: str, scope: Scope) -> Expression:
-    """An expression over the columns of ``scope``. Raises Unfit with what is wrong, or Unresolved
+    """An expression over the columns of ``scope``. Raises Invalid with what is wrong, or Unresolved
     where it needs a column whose own declaration is wrong."""
     text = text.strip()
     tokens = tokenize(text)
     try:
         typed = infer(_parse(text), scope)
     except RecursionError:
-        raise Unfit("is nested too deeply") from None
+        raise Invalid("is nested too deeply") from None
     check_words(tokens, scope)
     if typed.type == datatypes.VOID:
-        raise Unfit("is always null; give it a type with cast(null as ...)")
+        raise Invalid("is always null; give it a type with cast(null as ...)")
     if typed.type.startswith("array<"):
-        raise Unfit(f"has the type {typed.type}; nested types come next: take one element")
+        raise Invalid(f"has the type {typed.type}; nested types come next: take one element")
     hardened = harden(text)
     if datatypes.is_time(typed.type) and typed.reach > Reach.CALENDAR:
         hardened = in_calendar(hardened, typed.type)
@@ -85,7 +85,7 @@ def parse_expression(text: str, scope: Scope) -> Expression:
 def parse_column(name: str, scope: Scope) -> Expression:
     """A column of ``scope`` as an expression."""
     if name not in scope:
-        raise Unfit(f"there is no column {name!r}", nearest(name, scope))
+        raise Invalid(f"there is no column {name!r}", nearest(name, scope))
     type_ = scope[name]
     if type_ is None:
         raise Unresolved(name)
@@ -96,7 +96,7 @@ def parse_condition(text: str, scope: Scope) -> Expression:
     """An expression that must be boolean."""
     expression = parse_expression(text, scope)
     if expression.type != "boolean":
-        raise Unfit(f"must be a condition, not a {expression.type}")
+        raise Invalid(f"must be a condition, not a {expression.type}")
     return expression
 
 
@@ -107,21 +107,21 @@ def parse_measure(text: str, scope: Scope) -> MeasureCall:
     function = _measure_name(tokens)
     end = closing(tokens, 1)
     if end is None:
-        raise Unfit("a parenthesis is never closed")
+        raise Invalid("a parenthesis is never closed")
     if end != len(tokens) - 1:
-        raise Unfit("must be one measure and nothing around it; compute with measures in columns")
+        raise Invalid("must be one measure and nothing around it; compute with measures in columns")
     inner = tokens[2:-1]
     kind = MEASURES[function]
     if kind.takes_rows and [token.text for token in inner] == ["*"]:
         return MeasureCall(function, None, None, kind.type_of(""))
     if inner and inner[0].lower == "distinct":
         if kind.distinct is None:
-            raise Unfit(f"{function}(distinct ...) is not supported; only count(distinct ...) is")
+            raise Invalid(f"{function}(distinct ...) is not supported; only count(distinct ...) is")
         function, inner = kind.distinct, inner[1:]
     if not inner:
-        raise Unfit(f"{function}() needs an argument")
+        raise Invalid(f"{function}() needs an argument")
     if _top_level_comma(inner):
-        raise Unfit(f"{function}() takes one argument")
+        raise Invalid(f"{function}() takes one argument")
     expression = parse_expression(text[inner[0].start : inner[-1].end], scope)
     type_ = MEASURES[function].type_of(expression.type)
     return MeasureCall(function, expression.text, expression.type, type_)
@@ -136,10 +136,10 @@ def _measure_name(tokens: tuple[Token, ...]) -> str:
     names = MEASURES.names()
     if called:
         likely = (name for name in names if first in MEASURES[name].also_called)
-        raise Unfit(f"{first}() is not a measure", next(likely, None) or nearest(first, names))
+        raise Invalid(f"{first}() is not a measure", next(likely, None) or nearest(first, names))
     if kind is not None:
-        raise Unfit("a measure is a call", f"{first}(*)" if kind.takes_rows else f"{first}(...)")
-    raise Unfit(f"must be one of {', '.join(names)} over an expression, such as sum(price)")
+        raise Invalid("a measure is a call", f"{first}(*)" if kind.takes_rows else f"{first}(...)")
+    raise Invalid(f"must be one of {', '.join(names)} over an expression, such as sum(price)")
 
 
 def _top_level_comma(tokens: tuple[Token, ...]) -> bool:
@@ -155,11 +155,11 @@ def _parse(text: str) -> exp.Expression:
     try:
         statements = sqlglot.parse(text, dialect=_Dialect)
     except ParseError as error:
-        raise Unfit(f"does not parse: {_first(error)}") from None
+        raise Invalid(f"does not parse: {_first(error)}") from None
     except SqlglotError as error:
-        raise Unfit(f"does not parse: {str(error).splitlines()[0]}") from None
+        raise Invalid(f"does not parse: {str(error).splitlines()[0]}") from None
     if len(statements) != 1 or not isinstance(statements[0], exp.Expression):
-        raise Unfit("must be one expression")
+        raise Invalid("must be one expression")
     return statements[0]
 
 

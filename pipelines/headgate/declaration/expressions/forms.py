@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import calls, datatypes
 from headgate.declaration.expressions.conditions import check_widened, compare, is_boolean
 from headgate.declaration.expressions.literals import check_time_literal
@@ -29,21 +29,21 @@ def _case(node: exp.Expression, type_of: TypeOf) -> Typed:
         if node.this:
             compare(node.this, branch.this, type_of)
         elif not is_boolean(type_of(branch.this)):
-            raise Unfit(f"WHEN takes a condition, and {sql(branch.this)} is none")
+            raise Invalid(f"WHEN takes a condition, and {sql(branch.this)} is none")
         results.append(type_of(branch.args["true"]))
     if node.args.get("default"):
         results.append(type_of(node.args["default"]))
     types = [typed.type for typed in results]
     common = datatypes.common_type(types)
     if common is None:
-        raise Unfit(f"CASE mixes {' and '.join(dict.fromkeys(types))}; cast one of them")
+        raise Invalid(f"CASE mixes {' and '.join(dict.fromkeys(types))}; cast one of them")
     check_widened(results)
     return Typed(common, furthest(results))
 
 
 def _cast(node: exp.Expression, type_of: TypeOf) -> Typed:
     if given(node) - {"this", "to", "safe"}:
-        raise Unfit("this form of CAST is not supported")
+        raise Invalid("this form of CAST is not supported")
     target = datatypes.parse_type(node.args["to"].sql("spark"))
     text = literal_text(node.this)
     if datatypes.is_time(target) and text is not None:
@@ -51,16 +51,16 @@ def _cast(node: exp.Expression, type_of: TypeOf) -> Typed:
         return Typed(target)
     typed = type_of(node.this)
     if datatypes.is_time(target) and typed.type == "string" and calls.is_constant(node.this):
-        raise Unfit(f"a constant {target} is written as a literal: {target} '2026-01-31'")
+        raise Invalid(f"a constant {target} is written as a literal: {target} '2026-01-31'")
     if target == "timestamp" and typed.type == "date" and not typed.bounded:
-        raise Unfit("a date made from text could overflow as a timestamp; cast the text to it")
+        raise Invalid("a date made from text could overflow as a timestamp; cast the text to it")
     if target == "timestamp" and typed.type == "string":
         # Spark reads '12:30' as a time of today.
-        raise Unfit(
+        raise Invalid(
             "text is read as a timestamp by to_timestamp", f"to_timestamp({sql(node.this)})"
         )
     if not _castable(typed.type, target):
-        raise Unfit(f"a {typed.type} cannot be cast to {target}")
+        raise Invalid(f"a {typed.type} cannot be cast to {target}")
     made = datatypes.is_time(target) and not datatypes.is_time(typed.type)
     return Typed(target, Reach.ANYWHERE if made else typed.reach)
 
@@ -80,20 +80,20 @@ def _castable(source: str, target: str) -> bool:
 def _extract(node: exp.Expression, type_of: TypeOf) -> Typed:
     part = node.name.upper()
     if part not in EXTRACTED:
-        raise Unfit(f"EXTRACT cannot give {part.lower()}", nearest(part, EXTRACTED))
+        raise Invalid(f"EXTRACT cannot give {part.lower()}", nearest(part, EXTRACTED))
     typed = type_of(node.expression)
     wanted = ("timestamp",) if part in ("HOUR", "MINUTE") else ("timestamp", "date")
     if typed.type not in wanted:
-        raise Unfit(f"EXTRACT takes a {' or '.join(wanted)}, not a {typed.type}")
+        raise Invalid(f"EXTRACT takes a {' or '.join(wanted)}, not a {typed.type}")
     return Typed("int")
 
 
 def _element(node: exp.Expression, type_of: TypeOf) -> Typed:
     typed = type_of(node.this)
     if not typed.type.startswith("array<") or len(node.expressions) != 1:
-        raise Unfit(f"[ ] takes an array and a position, not a {typed.type}")
+        raise Invalid(f"[ ] takes an array and a position, not a {typed.type}")
     if type_of(node.expressions[0]).type not in datatypes.INTEGRALS:
-        raise Unfit("the position in [ ] must be a whole number")
+        raise Invalid("the position in [ ] must be a whole number")
     return Typed(typed.type.removeprefix("array<").removesuffix(">"))
 
 

@@ -19,7 +19,7 @@ _LAST = {"timestamp": "9999-12-31 23:59:59.999999", "date": "9999-12-31"}
 
 
 def harden(text: str) -> str:
-    """``text`` with a guard in each call that needs one. Raises Unfit when that makes it longer
+    """``text`` with a guard in each call that needs one. Raises Invalid when that makes it longer
     than an expression may be."""
     tokens = tokenize(text)
     # From the last call to the first, so that the tokens before one never move.

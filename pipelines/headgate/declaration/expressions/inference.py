@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import calls
 from headgate.declaration.expressions.arithmetic import ARITHMETIC
 from headgate.declaration.expressions.conditions import CONDITIONS
@@ -46,15 +46,15 @@ class Unresolved(Exception):
 
 
 def infer(node: exp.Expression, scope: Scope) -> Typed:
-    """The type of ``node`` over the columns of ``scope``. Raises Unfit with all that is wrong, or
+    """The type of ``node`` over the columns of ``scope``. Raises Invalid with all that is wrong, or
     Unresolved where it needs a column whose type is None."""
-    faults: list[Unfit | Unresolved] = []
+    faults: list[Invalid | Unresolved] = []
 
     def type_of(part: exp.Expression) -> Typed:
         before = len(faults)
         try:
             return _type(part, scope, type_of)
-        except (Unfit, Unresolved) as fault:
+        except (Invalid, Unresolved) as fault:
             # What holds a faulty part may seem wrong because of that part alone.
             if len(faults) == before:
                 faults.append(fault)
@@ -64,10 +64,10 @@ def infer(node: exp.Expression, scope: Scope) -> Typed:
         return Typed(VOID)
 
     typed = type_of(node)
-    wrong = {fault.message: fault for fault in faults if isinstance(fault, Unfit)}
+    wrong = {fault.message: fault for fault in faults if isinstance(fault, Invalid)}
     if wrong:
         first, *others = wrong.values()
-        raise Unfit(first.message, first.nearest, tuple(others))
+        raise Invalid(first.message, first.nearest, tuple(others))
     if faults:
         raise faults[0]
     return typed
@@ -86,18 +86,18 @@ def _type(part: exp.Expression, scope: Scope, type_of: TypeOf) -> Typed:
     handler = _HANDLERS.get(type(part))
     if handler is None:
         name = _NAMES.get(type(part), type(part).__name__)
-        raise Unfit(f"{name} is not supported in an expression")
+        raise Invalid(f"{name} is not supported in an expression")
     return handler(part, type_of)
 
 
 def _column(node: exp.Column, scope: Scope) -> Typed:
     if node.args.get("table") or not isinstance(node.this, exp.Identifier):
-        raise Unfit(f"{sql(node)} is not a column; nested fields come next")
+        raise Invalid(f"{sql(node)} is not a column; nested fields come next")
     if node.name not in scope:
         reason = None if node.this.quoted else calls.refusal(node.name)
         if node.name == RESCUED:
             reason = f"unknown column {RESCUED!r}: silver has it with unknown_fields: rescue"
-        raise Unfit(reason or f"unknown column {node.name!r}", nearest(node.name, scope))
+        raise Invalid(reason or f"unknown column {node.name!r}", nearest(node.name, scope))
     type_ = scope[node.name]
     if type_ is None:
         raise Unresolved(node.name)

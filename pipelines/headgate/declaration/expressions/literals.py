@@ -7,7 +7,7 @@ import zoneinfo
 from collections.abc import Callable
 from datetime import date, datetime
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.nearest import nearest
 from headgate.declaration.patterns import check_print_pattern, check_read_pattern, check_regex
 
@@ -18,14 +18,14 @@ _JSON_PATH = re.compile(r"\$(\.[A-Za-z_][A-Za-z0-9_]*|\[\d{1,4}\])*")
 
 
 def check_literal(kind: str, text: str) -> None:
-    """Raises Unfit unless ``text`` may stand for an argument of this kind."""
+    """Raises Invalid unless ``text`` may stand for an argument of this kind."""
     _CHECKS[kind](text)
 
 
 def check_zone(text: str) -> None:
     zones = zoneinfo.available_timezones()
     if text not in zones:
-        raise Unfit(f"{text!r} is not an IANA time zone", nearest(text, zones))
+        raise Invalid(f"{text!r} is not an IANA time zone", nearest(text, zones))
 
 
 def check_time_literal(type_: str, text: str) -> None:
@@ -39,34 +39,34 @@ def check_time_literal(type_: str, text: str) -> None:
         datetime.fromisoformat(text) if type_ == "timestamp" else date.fromisoformat(text)
     except ValueError:
         example = "2026-01-31 12:00:00" if type_ == "timestamp" else "2026-01-31"
-        raise Unfit(f"{text!r} is not a {type_}; write it like '{example}'") from None
+        raise Invalid(f"{text!r} is not a {type_}; write it like '{example}'") from None
 
 
 def _short(text: str) -> None:
     if len(text) > _MAX_REPLACEMENT:
-        raise Unfit(f"a replacement has at most {_MAX_REPLACEMENT} characters")
+        raise Invalid(f"a replacement has at most {_MAX_REPLACEMENT} characters")
 
 
 def _replacement(text: str) -> None:
     _short(text)
     if "\\" in text or "$" in text:
-        raise Unfit("a replacement cannot hold a backslash or a $")
+        raise Invalid("a replacement cannot hold a backslash or a $")
 
 
 def _path(text: str) -> None:
     if not _JSON_PATH.fullmatch(text):
-        raise Unfit(f"{text!r} is not a JSON path such as '$.a.b[0]'")
+        raise Invalid(f"{text!r} is not a JSON path such as '$.a.b[0]'")
 
 
 def _key(text: str) -> None:
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", text):
-        raise Unfit(f"{text!r} is not a plain key of letters, digits, _ and -")
+        raise Invalid(f"{text!r} is not a plain key of letters, digits, _ and -")
 
 
 def _like(text: str) -> None:
     escapes = iter(text)
     if any(c == "\\" and next(escapes, "") not in ("%", "_", "\\") for c in escapes):
-        raise Unfit(f"in {text!r} a backslash stands before something other than % _ and itself")
+        raise Invalid(f"in {text!r} a backslash stands before something other than % _ and itself")
 
 
 _CHECKS: dict[str, Callable[[str], None]] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 
 MAX_LENGTH = 8_000
 _TOKEN = re.compile(
@@ -45,22 +45,22 @@ class Token:
 
 
 def tokenize(text: str) -> tuple[Token, ...]:
-    """The tokens of ``text`` without spaces. Raises Unfit for what the two parsers read apart."""
+    """The tokens of ``text`` without spaces. Raises Invalid for what the two parsers read apart."""
     if len(text) > MAX_LENGTH:
-        raise Unfit(f"is longer than {MAX_LENGTH} characters")
+        raise Invalid(f"is longer than {MAX_LENGTH} characters")
     tokens: list[Token] = []
     at = 0
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None or found.lastgroup is None:
-            raise Unfit(_stray(text, at))
+            raise Invalid(_stray(text, at))
         token = Token(found.lastgroup, found.group(), at)
         at = found.end()
         if token.kind != "space":
             _check(token, tokens[-1] if tokens else None)
             tokens.append(token)
     if not tokens:
-        raise Unfit("is empty")
+        raise Invalid("is empty")
     return tuple(tokens)
 
 
@@ -96,16 +96,16 @@ def _stray(text: str, at: int) -> str:
 
 def _check(token: Token, before: Token | None) -> None:
     if token.kind == "comment":
-        raise Unfit("comments are not allowed inside an expression; use a YAML comment")
+        raise Invalid("comments are not allowed inside an expression; use a YAML comment")
     is_text = token.kind in ("string", "raw")
     if is_text and before and before.kind in ("string", "raw"):
-        raise Unfit("two strings stand side by side; join them with ||")
+        raise Invalid("two strings stand side by side; join them with ||")
     if token.kind == "string":
         for escape in _ESCAPE.findall(token.text):
             if escape not in _ESCAPES:
                 meant = f"\\\\{escape}"
-                raise Unfit(f"SQL drops the backslash of \\{escape}; write {meant} or r'...'")
+                raise Invalid(f"SQL drops the backslash of \\{escape}; write {meant} or r'...'")
     if token.text == "(" and before and before.kind == "quoted":
-        raise Unfit("the name of a function is written without backquotes")
+        raise Invalid("the name of a function is written without backquotes")
     if is_text and "${" in token.text:
-        raise Unfit("holds ${, which Spark would substitute")
+        raise Invalid("holds ${, which Spark would substitute")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.datatypes import SCALARS, SYNONYMS, parse_type
 from headgate.declaration.expressions.forms import EXTRACTED
 from headgate.declaration.expressions.literals import TIME_UNITS
@@ -28,22 +28,22 @@ RESERVED_WORDS = (_BEFORE_STRING | _OTHERS) - {"date", "timestamp"}
 
 
 def check_words(tokens: tuple[Token, ...], columns: Container[str]) -> None:
-    """Raises Unfit for a word that is no keyword here, no column and no call."""
+    """Raises Invalid for a word that is no keyword here, no column and no call."""
     for index, token in enumerate(tokens):
         before = tokens[index - 1] if index else None
         after = tokens[index + 1] if index + 1 < len(tokens) else None
         if token.kind == "number" and token.lower.endswith("l") and int(token.text[:-1]) >= 2**63:
-            raise Unfit(f"the number {token.text} is too large for a bigint")
+            raise Invalid(f"the number {token.text} is too large for a bigint")
         if token.kind != "word":
             continue
         if before and (before.text == "::" or before.lower == "as") and token.lower not in _TYPES:
             parse_type(token.text)
-            raise Unfit(f"{token.text!r} is not a type", nearest(token.lower, _TYPES))
+            raise Invalid(f"{token.text!r} is not a type", nearest(token.lower, _TYPES))
         if after and after.kind in ("string", "raw") and token.lower not in _BEFORE_STRING:
-            raise Unfit(f"unexpected text after {token.text!r}")
+            raise Invalid(f"unexpected text after {token.text!r}")
         called = after is not None and after.text == "("
         if not called and token.lower not in KEYWORDS and token.text not in columns:
-            raise Unfit(f"unexpected word {token.text!r}")
+            raise Invalid(f"unexpected word {token.text!r}")
 
 
 def quoted(column: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.kafka.values import PROPERTY_PATTERN, writes_a_secret_out
 from headgate.declaration.keys.key import Key
 from headgate.declaration.nearest import nearest
@@ -76,7 +76,7 @@ class OptionsReader:
         for entry in node.entries:
             try:
                 text = self._value(entry, key)
-            except Unfit as error:
+            except Invalid as error:
                 where = f"{path}.{entry.key}" if self._may_be_shown(entry, key) else path
                 self._report.add(entry.line, where, error.message, error.nearest)
                 continue
@@ -97,23 +97,23 @@ class OptionsReader:
             return None
         _check_property(entry.key, key)
         if not isinstance(node, Scalar):
-            raise Unfit("must be one value")
+            raise Invalid("must be one value")
         if node.value is None:
-            raise Unfit('has no value; write "" for an empty text, and quote one with a comma')
+            raise Invalid('has no value; write "" for an empty text, and quote one with a comma')
         if writes_a_secret_out(entry.key, node.text):
-            raise Unfit("is a secret, and belongs elsewhere: write ${env:NAME} or ${file:PATH}")
+            raise Invalid("is a secret, and belongs elsewhere: write ${env:NAME} or ${file:PATH}")
         return resolve(node.text, self._folder) if has_placeholder(node.text) else node.text
 
 
 def _check_property(name: str, key: Key) -> None:
     if name in key.refused:
-        raise Unfit(f"is set by Headgate: {key.refused[name]}")
+        raise Invalid(f"is set by Headgate: {key.refused[name]}")
     if re.fullmatch(PROPERTY_PATTERN, name) is None:
-        raise Unfit(
+        raise Invalid(
             "a client property's name has lower-case letters, digits, dots, underscores and "
             "dashes, such as security.protocol",
             nearest(name, _WELL_KNOWN),
         )
     bare = name.removeprefix("kafka.")
     if bare != name:
-        raise Unfit("the prefix kafka. is Spark's; write the name that Kafka's client has", bare)
+        raise Invalid("the prefix kafka. is Spark's; write the name that Kafka's client has", bare)

@@ -1,12 +1,12 @@
 """Values that only Kafka has: lists of servers, names of topics, where reading starts, and which
-client properties hold secrets. Raised as Unfit; the text of a property is never in a message."""
+client properties hold secrets. Raised as Invalid; the text of a property is never in a message."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.nearest import nearest
 from headgate.declaration.patterns import check_regex
 from headgate.declaration.placeholders import has_placeholder
@@ -33,32 +33,32 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def parse_servers(text: str) -> str:
     """The list without its spaces: ``host:port,host:port``."""
     if "@" in text:
-        raise Unfit("is a list of host:port; a user and a password belong into options")
+        raise Invalid("is a list of host:port; a user and a password belong into options")
     return ",".join(_server(part.strip()) for part in text.split(","))
 
 
 def _server(part: str) -> str:
     host, colon, port = part.rpartition(":")
     if not colon and _HOST.fullmatch(part):
-        raise Unfit(f"{part!r} has no port", f"{part}:9092")
+        raise Invalid(f"{part!r} has no port", f"{part}:9092")
     if not _HOST.fullmatch(host) or not re.fullmatch(r"[0-9]{1,5}", port):
-        raise Unfit(f"{part!r} is not host:port, such as localhost:9092")
+        raise Invalid(f"{part!r} is not host:port, such as localhost:9092")
     if not 1 <= int(port) <= 65535:
-        raise Unfit(f"{part!r} has no port that exists: 1 to 65535")
+        raise Invalid(f"{part!r} has no port that exists: 1 to 65535")
     return part
 
 
 def check_topic(text: str) -> None:
-    """Raises Unfit unless Kafka could have a topic of this name."""
+    """Raises Invalid unless Kafka could have a topic of this name."""
     if text in (".", "..") or not re.fullmatch(TOPIC_PATTERN, text):
-        raise Unfit(
+        raise Invalid(
             f"{text!r} is not the name of a topic: letters, digits, dots, underscores and dashes, "
             "at most 249, and not . or .."
         )
 
 
 def check_pattern(text: str) -> None:
-    """Raises Unfit unless Java and Python take the same names for matches of ``text``."""
+    """Raises Invalid unless Java and Python take the same names for matches of ``text``."""
     check_regex(text, looking_ahead=True)
 
 
@@ -68,13 +68,13 @@ def parse_start(text: str) -> str | datetime:
         return text
     if not re.fullmatch(TIME_PATTERN, text):
         message = f"{text!r} is not earliest, latest or a time with an offset, to the millisecond"
-        raise Unfit(message, _time_with_offset(text) or nearest(text, ENDS))
+        raise Invalid(message, _time_with_offset(text) or nearest(text, ENDS))
     try:
         time = datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise Unfit(f"{text!r} is not in the calendar") from None
+        raise Invalid(f"{text!r} is not in the calendar") from None
     if time < _EPOCH:
-        raise Unfit(f"{text!r} is before 1970, and Kafka has no such times")
+        raise Invalid(f"{text!r} is before 1970, and Kafka has no such times")
     return time
 
 

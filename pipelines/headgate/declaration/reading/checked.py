@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from headgate.declaration.errors import Problem, Unfit
+from headgate.declaration.errors import Invalid, Problem
 
 Value = TypeVar("Value")
 
@@ -23,7 +23,7 @@ class Report:
     def add(self, line: int, key: str, message: str, nearest: str | None = None) -> None:
         self.problems.append(Problem(self.file, line, key, message, nearest))
 
-    def unfit(self, at: Field, error: Unfit) -> None:
+    def invalid(self, at: Field, error: Invalid) -> None:
         for each in (error, *error.others):
             self.add(at.line, at.path, each.message, each.nearest)
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.datatypes import parse_type
 from headgate.declaration.kafka.maps import OptionsReader, read_offsets
 from headgate.declaration.kafka.values import check_pattern, check_topic, parse_servers, parse_start
@@ -132,7 +132,7 @@ class Checker:
             where = _join(path, entry.key)
             try:
                 check(entry.key)
-            except Unfit as error:
+            except Invalid as error:
                 self._report.add(entry.line, where, error.message, error.nearest)
             field = self.check(entry.node, entry_key, where, entry.line)
             # A wrong entry stays known by name, so that what refers to it is not reported too.
@@ -155,19 +155,19 @@ class Checker:
         secret = has_placeholder(node.text)
         try:
             if secret and not key.deployment:
-                raise Unfit(
+                raise Invalid(
                     "placeholders are resolved only in a source's place, limits and options, and "
                     "in the kafka of publish"
                 )
             resolved = resolve(node.text, self._folder) if secret else node.text
-        except Unfit as error:
+        except Invalid as error:
             self._report.add(line, path, error.message, error.nearest)
             return None
         try:
             value = resolved if secret else node.value
             written = node.text if secret else None
             return Field(path, line, _KINDS[key.kind](resolved, value, key), written)
-        except Unfit as error:
+        except Invalid as error:
             if secret:
                 self._report.add(line, path, f"what {node.text} stands for does not fit here")
             else:
@@ -187,20 +187,20 @@ def _listed(node: Node, key: Key) -> str | None:
 
 def _text(text: str, value: object, key: Key) -> str:
     if not text.strip():
-        raise Unfit("is empty")
+        raise Invalid("is empty")
     return text
 
 
 def _name(text: str, value: object, key: Key) -> str:
     if not isinstance(value, str):
-        raise Unfit(f"must be a name, not {text}")
+        raise Invalid(f"must be a name, not {text}")
     check_name(text)
     return text
 
 
 def _column(text: str, value: object, key: Key) -> str:
     if not isinstance(value, str):
-        raise Unfit(f"must be the name of a column, not {text}")
+        raise Invalid(f"must be the name of a column, not {text}")
     check_column(text)
     return text
 
@@ -208,21 +208,21 @@ def _column(text: str, value: object, key: Key) -> str:
 def _choice(text: str, value: object, key: Key) -> str:
     if text not in key.choices:
         guess = nearest(text, key.choices)
-        raise Unfit(f"must be one of {', '.join(key.choices)}, not {text!r}", guess)
+        raise Invalid(f"must be one of {', '.join(key.choices)}, not {text!r}", guess)
     return text
 
 
 def _boolean(text: str, value: object, key: Key) -> bool:
     if not isinstance(value, bool):
         like = text.lower() in ("yes", "on", "y", "true", "1")
-        raise Unfit(f"must be true or false, not {text!r}", "true" if like else "false")
+        raise Invalid(f"must be true or false, not {text!r}", "true" if like else "false")
     return value
 
 
 def _integer(text: str, value: object, key: Key) -> int:
     stripped = text.strip()
     if isinstance(value, bool) or not stripped.lstrip("+-").isdecimal() or len(stripped) > 30:
-        raise Unfit(f"must be a whole number, not {text!r}")
+        raise Invalid(f"must be a whole number, not {text!r}")
     return _bounded(int(stripped), key, str)
 
 
@@ -258,9 +258,9 @@ def _start(text: str, value: object, key: Key) -> str | datetime:
 
 def _bounded(number: Quantity, key: Key, show: Callable[[Quantity], str]) -> Quantity:
     if key.low is not None and number < key.low:
-        raise Unfit(f"{show(number)} is too little: at least {show(key.low)}")
+        raise Invalid(f"{show(number)} is too little: at least {show(key.low)}")
     if key.high is not None and number > key.high:
-        raise Unfit(f"{show(number)} is too much: at most {show(key.high)}")
+        raise Invalid(f"{show(number)} is too much: at most {show(key.high)}")
     return number
 
 

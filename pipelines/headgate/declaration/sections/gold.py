@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_column, parse_measure
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.model import Derived, GoldTable, Measure, Window
@@ -106,6 +106,6 @@ def _check_names(parts: Iterable[Mapping[str, Field]], report: Report) -> None:
         for name, field in part.items():
             try:
                 check_not_taken(name, taken)
-            except Unfit as error:
-                report.unfit(field, error)
+            except Invalid as error:
+                report.invalid(field, error)
             taken[name] = owner

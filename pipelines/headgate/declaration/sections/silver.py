@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_condition, parse_expression
 from headgate.declaration.expressions.inference import Scope, Unresolved
 from headgate.declaration.model import Column, Derived, SilverTable
@@ -92,8 +92,8 @@ def checked(
         return None
     try:
         return parse(field.text, scope)
-    except Unfit as error:
-        report.unfit(field, error)
+    except Invalid as error:
+        report.invalid(field, error)
     except Unresolved:
         pass
     return None

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from headgate.declaration.errors import Unfit
+from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import datatypes
 from headgate.declaration.expressions.literals import check_zone
 from headgate.declaration.kafka.section import build_kafka
@@ -181,8 +181,8 @@ def _format(section: Section, zone: Field | None, report: Report) -> str | None:
         return at.text if at else None if section.reported("format") else "iso"
     try:
         _check_pattern(at.text, zone, needs_zone=not section.reported("zone"))
-    except Unfit as error:
-        report.unfit(at, error)
+    except Invalid as error:
+        report.invalid(at, error)
         return None
     return at.text
 
@@ -191,13 +191,15 @@ def _check_pattern(pattern: str, zone: Field | None, *, needs_zone: bool) -> Non
     guess = nearest(pattern, NAMED_FORMATS)
     try:
         check_read_pattern(pattern)
-    except Unfit as error:
+    except Invalid as error:
         names = ", ".join(NAMED_FORMATS)
-        raise Unfit(f"{error.message}; a format is {names} or a date pattern", guess) from None
+        raise Invalid(f"{error.message}; a format is {names} or a date pattern", guess) from None
     if has_offset(pattern) and zone:
-        raise Unfit(f"the pattern {pattern!r} reads an offset, so a zone cannot apply")
+        raise Invalid(f"the pattern {pattern!r} reads an offset, so a zone cannot apply")
     if not has_offset(pattern) and not zone and needs_zone:
-        raise Unfit(f"the pattern {pattern!r} reads no offset; add the key zone, such as zone: UTC")
+        raise Invalid(
+            f"the pattern {pattern!r} reads no offset; add the key zone, such as zone: UTC"
+        )
 
 
 def _check_zone(zone: Field, format_: Field | None, report: Report) -> None:
@@ -206,8 +208,8 @@ def _check_zone(zone: Field, format_: Field | None, report: Report) -> None:
         return
     try:
         check_zone(zone.text)
-    except Unfit as error:
-        report.unfit(zone, error)
+    except Invalid as error:
+        report.invalid(zone, error)
 
 
 def _check_column(column: Field, format_: str, type_: str | None, report: Report) -> None:

@@ -11,7 +11,7 @@ from headgate.jobs.feeds.feed import Feed
 from headgate.jobs.feeds.files import FilesFeed
 from headgate.jobs.feeds.kafka import KafkaFeed, Surroundings
 from headgate.jobs.feeds.upstream import UpstreamFeed
-from headgate.jobs.medallion import Medallion
+from headgate.jobs.runtime import PipelineRuntime
 from headgate.jobs.task import Task
 from headgate.sources.files.intake import FilesIntake
 
@@ -19,17 +19,17 @@ from headgate.sources.files.intake import FilesIntake
 def feed_of(
     task: Task,
     spark: SparkSession,
-    medallion: Medallion,
+    runtime: PipelineRuntime,
     waits: Callable[[str], None],
     now: Callable[[], datetime],
 ) -> Feed:
     """``waits`` is told, again and again, what keeps a source from answering."""
     if "bronze" not in task.layers:
-        return UpstreamFeed(medallion.upstream())
+        return UpstreamFeed(runtime.upstream())
     if task.pipeline.source.kafka is not None:
         around = Surroundings(waits, now, cores=task.cores, accept_gap=task.accept_gap)
-        return KafkaFeed(spark, task.pipeline, medallion.bronze, around)
-    assert medallion.files_log is not None
-    medallion.files_log.load()
-    files = FilesIntake(task.pipeline.source, medallion.files_log)
-    return FilesFeed(spark, files, medallion.bronze, now)
+        return KafkaFeed(spark, task.pipeline, runtime.bronze, around)
+    assert runtime.files_log is not None
+    runtime.files_log.load()
+    files = FilesIntake(task.pipeline.source, runtime.files_log)
+    return FilesFeed(spark, files, runtime.bronze, now)

@@ -18,9 +18,9 @@ from pyspark.sql import SparkSession
 
 from headgate.bronze.stage import BronzeStage, Reached
 from headgate.declaration.model import KafkaSource, Pipeline
+from headgate.jobs.feeds.broker_retry import BrokerRetry
 from headgate.jobs.feeds.feed import Feed
 from headgate.jobs.feeds.kafka_backlog import kafka_backlog
-from headgate.jobs.feeds.patience import Patience
 from headgate.sources.kafka.arrivals import Arrivals
 from headgate.sources.kafka.cluster import Cluster
 from headgate.sources.kafka.errors import BrokersUnreachableError, UnknownTopicError
@@ -77,7 +77,7 @@ class KafkaFeed(Feed):
         self._taken = 0
         self._lock = threading.Lock()
         self._listing_lock = threading.Lock()
-        self._patience = Patience(self._source, around.monotonic, around.waits)
+        self._patience = BrokerRetry(self._source, around.monotonic, around.waits)
         self._goal: dict[int, int] | None = None
         state = bronze.table.refresh()
         self._topics = tuple(state.topics)

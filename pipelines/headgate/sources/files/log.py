@@ -20,8 +20,8 @@ from headgate.tables.arrow import stage_arrow
 from headgate.tables.damage import read_sound
 from headgate.tables.history import with_footers
 from headgate.tables.live_files import live_files
-from headgate.tables.shape import Shape
 from headgate.tables.table import Table
+from headgate.tables.table_schema import TableSchema
 
 FILES_LOG = "files"
 """The definition of every files log: a declaration may change and its sequences stay."""
@@ -80,8 +80,8 @@ class FilesLog:
         self._events = 0
 
     @property
-    def shape(self) -> Shape:
-        return Shape(self.table, SCHEMA, "at")
+    def shape(self) -> TableSchema:
+        return TableSchema(self.table, SCHEMA, "at")
 
     def load(self) -> None:
         """Read every event; later ones win. Raises DamagedFileError."""

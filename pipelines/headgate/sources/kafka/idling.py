@@ -1,4 +1,4 @@
-"""Which partitions are idle: the closing clock does not wait for them.
+"""Which partitions are idle: the watermark does not wait for them.
 
 A partition is idle when, for ``after``, no record of it arrived while others did, and all of it was
 read. Time counts only while something arrives somewhere: a pause of more than a tenth of ``after``
@@ -52,5 +52,5 @@ class Idling:
 
 
 def waited_for(listed: Mapping[int, object], idle: frozenset[int]) -> frozenset[int]:
-    """The partitions that hold the closing clock."""
+    """The partitions that hold the watermark."""
     return frozenset(listed) - idle

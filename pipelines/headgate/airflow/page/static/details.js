@@ -47,7 +47,7 @@ export function partitions(stream, now) {
     span(behind.seconds),
     behind.idle ? "idle" : behind.clock ? clock(behind.clock, now) : "none yet",
   ]);
-  return [table(["partition", "unread", "for", "event clock"], rows, [1, 2])];
+  return [table(["partition", "unread", "for", "watermark"], rows, [1, 2])];
 }
 
 export function driver(stream, now) {

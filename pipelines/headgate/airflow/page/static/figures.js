@@ -21,7 +21,7 @@ export function figures(stream, now) {
   // Of one that never ran there is nothing to say in numbers.
   const life = stream.life?.condition === "absent" ? null : stream.life;
   const found = [];
-  if (life) found.push(speed(life), backlog(life), gold(tables?.freshness, now), eventClock(life, tables?.freshness, now));
+  if (life) found.push(speed(life), backlog(life), gold(tables?.freshness, now), watermark(life, tables?.freshness, now));
   const saved = tables?.savepoints ? [savepoints(tables.savepoints, now)] : [];
   if (life) found.push(...saved.splice(0));
   if (account) {
@@ -58,13 +58,13 @@ function gold(fresh, now) {
   return figure("Gold changed", `${span(since(fresh.changed, now))} ago`, record, null, moment(fresh.changed));
 }
 
-function eventClock(life, fresh, now) {
+function watermark(life, fresh, now) {
   const held = life.backlog?.holding;
   const time = fresh?.clock ?? life.clock;
-  if (!time) return figure("Event clock", "–", held ? `waits for ${held}` : "no event yet");
+  if (!time) return figure("Watermark", "–", held ? `waits for ${held}` : "no event yet");
   const behind = since(time, now);
   const said = behind < 0 ? `${span(-behind)} ahead` : `${span(behind)} behind`;
-  return figure("Event clock", clock(time, now), said, null, moment(time));
+  return figure("Watermark", clock(time, now), said, null, moment(time));
 }
 
 /** A part and its whole: the percentage, and what it is a percentage of, in one unit. */

@@ -9,14 +9,14 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from headgate.bronze.matching import Matching
-from headgate.bronze.seen import SEEN
+from headgate.bronze.dedup_index import SEEN
+from headgate.bronze.duplicate_matcher import DuplicateMatcher
 
 WITHIN = 10
 # partition, time, hash_a, hash_b, content, conforms: few of each, so that rows meet.
 MOSTLY = st.sampled_from([0, 0, 0, 1])
 ROW = st.tuples(MOSTLY, st.integers(-50, 50), st.just(1), MOSTLY, st.integers(0, 9), st.booleans())
-MATCHING = Matching(WITHIN)
+MATCHING = DuplicateMatcher(WITHIN)
 Row = tuple[int, int, int, int, int, bool]
 
 
@@ -58,7 +58,7 @@ def test_a_past_of_one_id_is_thinned_before_it_is_compared() -> None:
     batch = _table([(0, count, 7, 9, count - 1, True), (0, count, 7, 9, -5, True)])
     candidates = batch.add_column(0, "i", pa.array([0, 1]))
     began = time.monotonic()
-    matches = Matching(10 * count).matches(candidates, past)
+    matches = DuplicateMatcher(10 * count).matches(candidates, past)
     assert time.monotonic() - began < 10
     assert {row["i"]: row["same"] for row in matches.to_pylist()} == {0: True, 1: False}
 

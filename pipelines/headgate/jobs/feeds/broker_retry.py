@@ -15,7 +15,7 @@ ASK_AGAIN = 1.0  # seconds between attempts
 Answer = TypeVar("Answer")
 
 
-class Patience:
+class BrokerRetry:
     """Counts the time since an answer was first missed. Used by several threads: an answer that
     any of them gets counts for all. ``monotonic`` is in seconds; ``waits`` is told again and again
     what is waited for, and raises where the driver shall end."""

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from headgate.storage.files import Storage
+from headgate.tables.checksum import NO_FILES, digest_after, digest_of
 from headgate.tables.errors import LogGapError
 from headgate.tables.live_files import live_files
 from headgate.tables.log import entry_path, read_commit
-from headgate.tables.seal import NO_FILES, digest_after, digest_of
 from tests.unit.tables.conftest import Open, file, next_batch
 
 NOON = datetime(2026, 5, 4, 12, 0, 0, 123456, tzinfo=UTC)

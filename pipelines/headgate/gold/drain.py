@@ -15,7 +15,7 @@ from headgate.tables.staging import stage
 from headgate.tables.state import State, add_counts, commit_time
 
 
-def close_windows(gold: GoldStage, operation: int, now: datetime) -> State:
+def drain(gold: GoldStage, operation: int, now: datetime) -> State:
     """Make the open rows final and remember up to which window end that was done.
 
     C does not move: a later row for such a window is late with the reason ``closed``. Repeating

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Anew:
+class RebuildRequest:
     """Which tables are rebuilt: ``tables`` by their paths, and with ``changed`` those that were
     made from another declaration."""
 
@@ -15,4 +15,4 @@ class Anew:
     changed: bool = False
 
 
-NOTHING = Anew()
+NOTHING = RebuildRequest()

@@ -11,7 +11,7 @@ from headgate.jobs.errors import StopRequested
 LOOK_EVERY = 0.1  # seconds between looks at whether the query is about to end
 
 
-class Turns:
+class BatchLock:
     """The tables of a job and their handles are used by one thread at a time."""
 
     def __init__(self) -> None:

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.bronze.duplicate_matcher import DuplicateMatcher
 from headgate.bronze.id_index import Flags, IdIndex, Ints
-from headgate.bronze.matching import Matching
 from headgate.declaration.model import OnDiffering
 
 Span = tuple[int, int]
@@ -57,7 +57,7 @@ class Found:
     corrected: int = 0
 
 
-class Seen:
+class DedupIndex:
     """``within`` in microseconds. ``load`` reads the rows (``SEEN``) of some spans from bronze;
     ``newest`` is the greatest event time bronze held when this was made (None: nothing)."""
 
@@ -79,7 +79,7 @@ class Seen:
         self._batch = 0
         self._known = IdIndex(len(_VALUES))
         self._failed = IdIndex(len(_VALUES))
-        self._matching = Matching(within)
+        self._matcher = DuplicateMatcher(within)
         self._adding: Future[None] | None = None
 
     def find(self, ordered: pa.Table) -> Found:
@@ -105,7 +105,7 @@ class Seen:
         has the ``same`` content."""
         earlier = _found(self._known, hashes)
         twice = np.concatenate([hashes[counts > 1], _ints(earlier, "hash_a")])
-        return self._matching.matches(_of(fresh, twice), earlier)
+        return self._matcher.matches(_of(fresh, twice), earlier)
 
     def _corrected(self, fresh: pa.Table, hashes: Ints, matched: Flags) -> int:
         failed_here = pc.invert(fresh.column("conforms"))
@@ -127,7 +127,7 @@ class Seen:
         # Their first copy may be out of reach of this batch.
         self._need(failed)
         earlier = _found(self._known, np.unique(_ints(failed, "hash_a")))
-        return self._matching.corrected(failed, copies, earlier)
+        return self._matcher.corrected(failed, copies, earlier)
 
     def add(self, ordered: pa.Table) -> None:
         """Remember a batch once bronze holds it, then forget what is over the memory bound: while

@@ -10,7 +10,7 @@ from headgate.tables.frames import micros
 from headgate.tables.projection import Projection
 
 
-class Windowing:
+class WindowAssigner:
     """How the rows of a silver table pair with a gold table's windows, and which pairs are late.
     Its expressions are made once: building them anew costs more than a small batch's rows."""
 

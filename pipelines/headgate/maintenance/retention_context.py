@@ -18,7 +18,7 @@ from headgate.savepoints.resets import awaiting, why
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import Unreadable, savepoints
 from headgate.storage.layout import Layout
-from headgate.tables.cut import Cut, cut
+from headgate.tables.snapshot import ConsistentSnapshot, snapshot
 
 
 class NotLevelError(HeadgateError):
@@ -30,15 +30,15 @@ class NotLevelError(HeadgateError):
 @dataclass(frozen=True)
 class Surroundings:
     """``cut`` is where the tables stand; ``published`` has, by the path of a table, the log
-    versions up to which its publications are; ``closings`` are the batches at which operations
+    versions up to which its publications are; ``drains`` are the batches at which operations
     closed windows; ``is_open`` says whether a table that is not declared awaits a reset;
     ``n`` is the batch that all tables have absorbed, rebuilds included; ``rebuilt`` reads the files
     of the rebuild of a table, by its path."""
 
-    cut: Cut
+    cut: ConsistentSnapshot
     savepoints: tuple[Savepoint, ...]
     published: Mapping[str, tuple[int, ...]]
-    closings: tuple[int, ...]
+    drains: tuple[int, ...]
     is_open: bool
     n: int
     rebuilt: Callable[[str], frozenset[str]]
@@ -53,7 +53,7 @@ class Surroundings:
 def look_around(layout: Layout, pipeline: Pipeline) -> Surroundings:
     """Raises HeadgateError if there are no tables, ResetOpenError if a declared one awaits a reset,
     LogGapError where a log is damaged."""
-    found = cut(layout, pipeline)
+    found = snapshot(layout, pipeline)
     waiting = awaiting(found)
     if declared := pipeline.definitions.keys() & waiting:
         raise ResetOpenError(pipeline.name, declared, why(found))
@@ -64,7 +64,7 @@ def look_around(layout: Layout, pipeline: Pipeline) -> Surroundings:
         cut=found,
         savepoints=all_savepoints(layout),
         published=dict(_published(found, pipeline)),
-        closings=tuple(sorted({n for _, n in found.bronze.state.closings})),
+        drains=tuple(sorted({n for _, n in found.bronze.state.drains})),
         is_open=bool(waiting),
         n=min((found.n, *(step.n for step in steps))),
         rebuilt=partial(files_of, layout, pipeline.name, generation),
@@ -85,7 +85,9 @@ def all_savepoints(layout: Layout) -> tuple[Savepoint, ...]:
     return tuple(found)
 
 
-def _published(found: Cut, pipeline: Pipeline) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _published(
+    found: ConsistentSnapshot, pipeline: Pipeline
+) -> Iterator[tuple[str, tuple[int, ...]]]:
     """One that was declared and never ran begins with the table's first commit."""
     by_table: dict[str, tuple[int, ...]] = {}
     for node in graph_of(pipeline).of(PUBLICATION):

@@ -7,14 +7,14 @@ import threading
 
 import pytest
 
+from headgate.jobs.batch_lock import BatchLock
 from headgate.jobs.errors import StopRequested
-from headgate.jobs.turns import Turns
 
 PATIENCE = 20.0  # seconds until a thread that hangs is told so
 
 
 def test_a_batch_that_waits_gives_up_when_the_query_is_stopped() -> None:
-    turns = Turns()
+    turns = BatchLock()
     outcome: list[str] = []
 
     def batch() -> None:
@@ -38,7 +38,7 @@ def test_a_batch_that_waits_gives_up_when_the_query_is_stopped() -> None:
 
 
 def test_the_batch_that_runs_is_waited_for() -> None:
-    turns = Turns()
+    turns = BatchLock()
     outcome: list[str] = []
     running, go_on = threading.Event(), threading.Event()
 
@@ -62,7 +62,7 @@ def test_the_batch_that_runs_is_waited_for() -> None:
 
 
 def test_a_turn_is_given_back_after_an_error() -> None:
-    turns = Turns()
+    turns = BatchLock()
     for turn in (turns.batch, turns.between_batches, turns.if_free):
         with pytest.raises(ZeroDivisionError), turn():
             raise ZeroDivisionError

@@ -10,7 +10,7 @@ from headgate.tables.table import Table
 
 
 @dataclass(frozen=True)
-class Shape:
+class TableSchema:
     """``schema`` is what is declared of ``table`` now, which may not be what it has;
     ``time_column`` is the one that its files have bounds of."""
 

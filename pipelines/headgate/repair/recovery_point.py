@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from headgate.declaration.kinds import BRONZE, GOLD, QUARANTINE, SILVER
 from headgate.declaration.model import Pipeline
 from headgate.graph.graph import Graph, Node, graph_of
-from headgate.repair.past import Moment, Past
+from headgate.repair.past import Past, TableVersion
 from headgate.tables.agreement import covers
 from headgate.tables.state import State
 
@@ -31,7 +31,7 @@ class View:
 class Pick:
     """``moment`` is None where the table begins anew; ``stays`` says that nothing is to be done."""
 
-    moment: Moment | None
+    moment: TableVersion | None
     stays: bool
 
     @property

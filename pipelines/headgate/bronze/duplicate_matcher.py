@@ -49,7 +49,7 @@ _THINNED = """
 """
 
 
-class Matching:
+class DuplicateMatcher:
     """``within`` in microseconds: how far apart in event time copies of an id may be."""
 
     def __init__(self, within: int) -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from headgate.jobs.errors import StopRequested
-from headgate.jobs.gate import Gate
+from headgate.jobs.pause_latch import PauseLatch
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 PATIENCE = 10.0
@@ -19,14 +19,14 @@ def nothing() -> None:
 
 
 def test_an_open_gate_lets_batches_through() -> None:
-    gate = Gate()
+    gate = PauseLatch()
     with gate.passage(nothing):
         assert gate.at_rest_since is None
     assert not gate.is_closed
 
 
 def test_the_batch_that_runs_is_finished_before_the_pause_is_told() -> None:
-    gate = Gate()
+    gate = PauseLatch()
     with gate.passage(nothing):
         gate.set(NOON)
         assert gate.is_closed
@@ -35,7 +35,7 @@ def test_the_batch_that_runs_is_finished_before_the_pause_is_told() -> None:
 
 
 def test_a_closed_gate_holds_a_batch_until_it_opens() -> None:
-    gate, passed = Gate(), threading.Event()
+    gate, passed = PauseLatch(), threading.Event()
     gate.set(NOON)
     looked = threading.Event()
 
@@ -55,7 +55,7 @@ def test_a_closed_gate_holds_a_batch_until_it_opens() -> None:
 
 
 def test_a_batch_that_waits_still_hears_a_stop() -> None:
-    gate = Gate()
+    gate = PauseLatch()
     gate.set(NOON)
 
     def stop() -> None:
@@ -67,7 +67,7 @@ def test_a_batch_that_waits_still_hears_a_stop() -> None:
 
 
 def test_a_batch_that_fails_leaves_the_gate_free() -> None:
-    gate = Gate()
+    gate = PauseLatch()
     with pytest.raises(ValueError, match="bad"), gate.passage(nothing):
         raise ValueError("bad")
     gate.set(NOON)

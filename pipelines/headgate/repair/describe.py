@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from headgate.declaration.kinds import BRONZE, RECORDS, kind_of
-from headgate.repair.choosing import Pick, Picks
 from headgate.repair.plan import Plan
+from headgate.repair.recovery_point import Pick, Picks
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import Unreadable
 from headgate.tables.state import State

@@ -10,7 +10,7 @@ from datetime import datetime
 LOOK_EVERY = 0.1  # seconds between calls of ``check`` while a batch waits
 
 
-class Gate:
+class PauseLatch:
     """Open at first. The supervising thread opens and closes it, the stream's passes it."""
 
     def __init__(self) -> None:

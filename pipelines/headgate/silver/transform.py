@@ -24,7 +24,7 @@ def silver_type(table: SilverTable, record: Record) -> StructType:
     )
 
 
-class Conforming:
+class SilverTransform:
     """The rules of one silver table. Its expressions are made once: building them anew for every
     batch costs more than conforming a small one."""
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from headgate.bronze.judging import Unclear, Verdict, judge
 from headgate.bronze.reasons import Reason
+from headgate.bronze.validation import Unclear, Verdict, judge
 from headgate.declaration.model import Column, EventTime, Record
 
 RECORD = Record(
@@ -18,7 +18,7 @@ RECORD = Record(
 )
 RESCUE = replace(RECORD, unknown_fields="rescue")
 HEAD = b'{"id": "a", "at": "2026-03-01T11:40:00Z", '
-FIT = Verdict()
+SEQUENCER_INPUT = Verdict()
 UNPARSABLE = Verdict(Reason.UNPARSABLE)
 
 
@@ -30,23 +30,23 @@ def fits(type_: str, text: str) -> bool:
     typed = replace(RECORD, schema=(*RECORD.schema[:2], Column("it", type_)))
     found = verdict(f'"it": {text}'.encode(), typed)
     assert (found.reason, found.column) in ((None, None), (Reason.WRONG_TYPE, "it"))
-    return found == FIT
+    return found == SEQUENCER_INPUT
 
 
 @pytest.mark.parametrize(
     ("field", "expected"),
     [
-        (b'"x": ' + b"[" * 499 + b"]" * 499, FIT),
+        (b'"x": ' + b"[" * 499 + b"]" * 499, SEQUENCER_INPUT),
         (b'"x": ' + b"[" * 500 + b"]" * 500, UNPARSABLE),
         (b'"x": ' + b"[" * 5000 + b"]" * 5000, UNPARSABLE),
         (b'"x": ' + b"[" * 500 + b"]" * 500 + b', "x": 1', UNPARSABLE),
-        (b'"x": [' + b"[]," * 600 + b"{}]", FIT),
-        (b'"x": "' + b"{" * 600 + b'\\"["', FIT),
-        (b'"x": -' + b"7" * 5000, FIT),
+        (b'"x": [' + b"[]," * 600 + b"{}]", SEQUENCER_INPUT),
+        (b'"x": "' + b"{" * 600 + b'\\"["', SEQUENCER_INPUT),
+        (b'"x": -' + b"7" * 5000, SEQUENCER_INPUT),
         (b'"x": ' + b"7" * 5001, UNPARSABLE),
-        (b'"x": 0.' + b"7" * 4999, FIT),
+        (b'"x": 0.' + b"7" * 4999, SEQUENCER_INPUT),
         (b'"x": 0.' + b"7" * 4999 + b"e1", UNPARSABLE),
-        (b'"' + b"n" * 50_000 + b'": 1', FIT),
+        (b'"' + b"n" * 50_000 + b'": 1', SEQUENCER_INPUT),
         (b'"' + b"n" * 50_001 + b'": 1', UNPARSABLE),
     ],
 )

@@ -1,8 +1,8 @@
 """Digests by which a log proves itself: of what a commit says, and of the files that are live.
 
-A Delta log has no checksums, and neither have its checkpoints. So every commit carries two: a seal
-over its own words and files, and a digest of the whole set of live files after it. The second is a
-sum, so a commit adds and subtracts what it adds and removes, and never looks at the rest.
+Delta logs and their checkpoints have no checksums. So every commit carries two: a checksum of its
+own metadata and files, and a digest of the whole set of live files after it. The second is a sum,
+so a commit adds and subtracts what it adds and removes, and never looks at the rest.
 """
 
 from __future__ import annotations
@@ -32,14 +32,16 @@ def digest_after(digest: str, added: Iterable[DataFile], removed: Iterable[DataF
     return f"{total % _SPACE:0{2 * _BYTES}x}"
 
 
-def shape_of(schema: str, partition_by: Sequence[str]) -> str:
+def schema_digest(schema: str, partition_by: Sequence[str]) -> str:
     """The digest of a table's columns: Delta's JSON, and what its files are partitioned by."""
     text = json.dumps([json.loads(schema), list(partition_by)], sort_keys=True)
     return blake2b(text.encode(), digest_size=_BYTES).hexdigest()
 
 
-def seal_of(content: Mapping[str, Any], added: Iterable[DataFile], removed: Iterable[str]) -> str:
-    """The seal of a commit: of what it says (JSON values), the files it adds, the paths it
+def checksum_of(
+    content: Mapping[str, Any], added: Iterable[DataFile], removed: Iterable[str]
+) -> str:
+    """The checksum of a commit: of what it says (JSON values), the files it adds, the paths it
     removes."""
     text = json.dumps(
         [content, sorted(map(_text, added)), sorted(removed)], sort_keys=True, ensure_ascii=True

@@ -12,16 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from headgate.bronze.dedup_index import SEEN, DedupIndex, Span
 from headgate.bronze.id_index import IdIndex, Ints
-from headgate.bronze.seen import SEEN, Seen, Span
-from headgate.bronze.sequencing import FIT
+from headgate.bronze.sequencing import SEQUENCER_INPUT
 
 SECOND = 1_000_000
 
 
 def test_one_id_for_all_records_does_not_stall_the_stream() -> None:
     """Pairs of them would be thousands of millions: minutes, not seconds."""
-    seen = Seen(600 * SECOND, "warn", lambda _: SEEN.empty_table(), None)
+    seen = DedupIndex(600 * SECOND, "warn", lambda _: SEEN.empty_table(), None)
     began = time.monotonic()
     for batch in range(2):
         records = _records(40_000, first=batch * 40_000)
@@ -39,7 +39,7 @@ def test_a_look_waits_for_what_is_being_remembered(monkeypatch: pytest.MonkeyPat
         add(index, keys, columns)
 
     monkeypatch.setattr(IdIndex, "add", slowly)
-    seen = Seen(600 * SECOND, "warn", lambda _: SEEN.empty_table(), None)
+    seen = DedupIndex(600 * SECOND, "warn", lambda _: SEEN.empty_table(), None)
     seen.add(_records(10, first=0))
     assert seen.find(_records(10, first=10)).duplicate.all()
 
@@ -51,7 +51,7 @@ def test_what_could_not_be_remembered_is_told_at_the_next_look(
         raise MemoryError
 
     monkeypatch.setattr(IdIndex, "add", full)
-    seen = Seen(600 * SECOND, "warn", lambda _: SEEN.empty_table(), None)
+    seen = DedupIndex(600 * SECOND, "warn", lambda _: SEEN.empty_table(), None)
     seen.add(_records(10, first=0))
     with pytest.raises(MemoryError):
         seen.find(_records(10, first=10))
@@ -95,11 +95,11 @@ def _corrected(log: pa.Table, ends: list[int], restarts: bool) -> int:
         ]
         return pa.Table.from_pylist(rows, SEEN)
 
-    seen = Seen(60 * SECOND, "warn", load, None)
+    seen = DedupIndex(60 * SECOND, "warn", load, None)
     total = 0
     for begin, end in pairwise(ends):
         if restarts and begin:
-            seen = Seen(60 * SECOND, "warn", load, max(held.column("time").to_pylist()))
+            seen = DedupIndex(60 * SECOND, "warn", load, max(held.column("time").to_pylist()))
         batch = log.slice(begin, end - begin)
         total += seen.find(batch).corrected
         held = log.slice(0, end)
@@ -118,5 +118,9 @@ def _records(count: int, first: int, **other: object) -> pa.Table:
         "hash_b": np.full(count, 9),
         "content": number,
     }
-    rest = {name: pa.nulls(count, pa.string()) for name in FIT.names if name not in columns}
-    return pa.table({**columns, **rest, **other}).select(FIT.names).cast(FIT)
+    rest = {
+        name: pa.nulls(count, pa.string()) for name in SEQUENCER_INPUT.names if name not in columns
+    }
+    return (
+        pa.table({**columns, **rest, **other}).select(SEQUENCER_INPUT.names).cast(SEQUENCER_INPUT)
+    )

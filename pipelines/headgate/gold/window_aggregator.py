@@ -1,4 +1,4 @@
-"""Folding a batch into the open windows: frames in, frames out."""
+"""WindowAggregator a batch into the open windows: frames in, frames out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from headgate.tables.projection import Projection
 _WINDOW = ("window_start", "window_end")
 
 
-class Folding:
+class WindowAggregator:
     """The fold of one gold table. Its expressions are made once: building them anew for every
     batch costs more than folding a small one."""
 

@@ -22,11 +22,11 @@ from headgate.sources.files.log import FILES_LOG, FilesLog
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 from headgate.tables.errors import LogGapError
-from headgate.tables.shape import Shape
 from headgate.tables.table import Table, TableOf
+from headgate.tables.table_schema import TableSchema
 
 
-class Medallion:
+class PipelineRuntime:
     """Bronze, silver and gold of one pipeline; ``layers`` says which of them this job writes.
 
     While tables are rebuilt there are two sets of stages: one over the living tables, as they were
@@ -70,7 +70,7 @@ class Medallion:
         for publication in self.publications:
             publication.create()
 
-    def shapes(self) -> tuple[Shape, ...]:
+    def shapes(self) -> tuple[TableSchema, ...]:
         """Every table as it is declared."""
         logs = () if self.files_log is None else (self.files_log.shape,)
         stages = self._declared
@@ -79,7 +79,9 @@ class Medallion:
             for name, stage in stages.gold.items()
             for shape in stage.shapes(stages.silver.type_of(self.pipeline.gold[name].silver))
         )
-        bronze = Shape(self.resets.bronze, self.bronze.shape.schema, self.bronze.shape.time_column)
+        bronze = TableSchema(
+            self.resets.bronze, self.bronze.shape.schema, self.bronze.shape.time_column
+        )
         return (*logs, bronze, *stages.silver.shapes, *gold)
 
     def require_declared(self) -> None:

@@ -17,9 +17,9 @@ from headgate.repair.plan import Plan
 from headgate.repair.surgery import Aside, mend_log, put_log_aside
 from headgate.savepoints.resets import Resets, intend
 from headgate.storage.layout import Layout
-from headgate.tables.cut import tables_of
 from headgate.tables.log import read_commit
 from headgate.tables.log_folder import log_folder
+from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
 
 WHY = "repair"

@@ -21,7 +21,7 @@ from headgate.tables.table import Table
 
 
 @dataclass(frozen=True)
-class Standing:
+class TablePosition:
     """A table as of one of its commits: the log version of it and the state it carries."""
 
     table: Table
@@ -37,12 +37,12 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Cut:
+class ConsistentSnapshot:
     """Every table of a pipeline at its newest commit, by its path, from gold up to the source's
     log; ``declared`` are the paths of those that are declared now."""
 
-    tables: Mapping[str, Standing]
-    bronze: Standing
+    tables: Mapping[str, TablePosition]
+    bronze: TablePosition
     declared: Collection[str]
 
     @property
@@ -51,7 +51,7 @@ class Cut:
         return min((self.bronze.n, *(standing.n for standing in self.dense.values())))
 
     @property
-    def dense(self) -> dict[str, Standing]:
+    def dense(self) -> dict[str, TablePosition]:
         """The silver and gold tables that are declared: they have a commit at every step."""
         return {
             path: standing
@@ -60,7 +60,7 @@ class Cut:
         }
 
 
-def cut(layout: Layout, pipeline: Pipeline) -> Cut:
+def snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
     """Read where every table stands now, declared or not, whatever a driver does meanwhile.
 
     Raises HeadgateError if the pipeline has no tables, LogGapError where a log is damaged.
@@ -72,7 +72,7 @@ def cut(layout: Layout, pipeline: Pipeline) -> Cut:
             f"{pipeline.name} has no tables under {layout.storage.root}",
             remedy=f"{pipeline_command('run', '--once')}, or name its folder with --root",
         )
-    return Cut(tables, bronze, frozenset(pipeline.definitions))
+    return ConsistentSnapshot(tables, bronze, frozenset(pipeline.definitions))
 
 
 def tables_of(layout: Layout, pipeline: str) -> Iterator[Table]:
@@ -84,7 +84,7 @@ def tables_of(layout: Layout, pipeline: str) -> Iterator[Table]:
                 yield table
 
 
-def _standing(table: Table) -> Standing:
+def _standing(table: Table) -> TablePosition:
     state = table.refresh()
     table.require_intact()
-    return Standing(table, table.handle.version(), state)
+    return TablePosition(table, table.handle.version(), state)
