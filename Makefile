@@ -15,7 +15,7 @@ UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/uv/bin/uv)
 QUICK := not spark and not recovery and not e2e and not bench and not long
 # About half of the quick tests' time.
 TABLES := tests/property $(addprefix tests/unit/,jobs maintenance repair savepoints)
-ENGINE := $(addprefix tests/,spark kafka recovery)
+ENGINE := $(addprefix tests/,spark recovery)
 ROUNDS ?= 200
 
 .PHONY: help
@@ -67,6 +67,11 @@ format: sync ## Rewrite the code in the house style
 .PHONY: chaos
 chaos: classes ## Kill, pause and take over drivers, and every long proof in full; ROUNDS=200
 	@HEADGATE_CHAOS_ROUNDS=$(ROUNDS) $(PY) -m pytest -m "recovery or long" $(ARGS)
+
+.PHONY: nightly
+nightly: lint classes ## All tests, and every long proof in full (hours); ROUNDS=20
+	@HEADGATE_CHAOS_ROUNDS=$(if $(filter file,$(origin ROUNDS)),20,$(ROUNDS)) \
+		$(PY) -m pytest -m "not bench" $(ARGS)
 
 .PHONY: bench
 bench: jars ## Measure speed on this machine, with its noise

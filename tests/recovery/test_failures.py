@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate import failpoints
-from tests.oracle import judge
-from tests.recovery.test_kills import EVERYWHERE, GOLD
+from tests.oracle import Closing, judge
+from tests.recovery.test_kills import EVERYWHERE, GOLD, IN_OPERATIONS
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
@@ -54,3 +54,28 @@ def test_an_error_at_every_named_place(
     landing.write_all(files[-1:], first=len(files))
     engine.start().run_all()
     assert differences(engine.root, judge(landing.records(), rules(gold=GOLD))) == {}
+
+
+def test_an_error_at_every_step_of_an_operation(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The intent of the first driver is carried out before any later file is read."""
+    files = split(readings(120, seed=6), 2 + len(IN_OPERATIONS))
+    landing = Landing(tmp_path / "landing")
+    pipeline = declare(tmp_path, landing.folder, gold=GOLD)
+    engine = Engine(spark, pipeline, tmp_path / "root")
+    landing.write_all(files[:1])
+    engine.start().run_all()
+    first = max(record.offset for record in landing.records())
+    for number, place in enumerate(IN_OPERATIONS, 2):
+        fail_at(monkeypatch, place)
+        step = engine.drain if number == 2 else lambda: engine.start().run_all()
+        with pytest.raises(failpoints.FailpointError):
+            step()
+        fail_at(monkeypatch, "")
+        landing.write_all(files[number - 1 : number], first=number)
+    landing.write_all(files[-1:], first=len(files))
+    engine.start().run_all()
+    expected = judge(landing.records(), rules(gold=GOLD), drains=[Closing({0: first})])
+    assert {row["reason"] for rows in expected.late.values() for row in rows} == {"late", "closed"}
+    assert differences(engine.root, expected) == {}

@@ -23,18 +23,9 @@ pytestmark = pytest.mark.recovery
 
 GOLD = ("sliding", "bands")  # fewer tables, shorter runs
 
-# In this order: every kill leaves the next driver something else to take up. The others are
-# passed in `make chaos`, and all of them without a process to kill in test_failures.py.
-IN_SHORT = (
-    "fence:3",
-    "files.listed",
-    "bronze.staged",
-    "bronze.committed:2",
-    "silver.staged:2",
-    "silver.committed:3",
-    "late.committed:3",
-    "gold.staged",
-)
+# test_failures.py passes all places without a process to kill. A killed process leaves more: a
+# lease, Spark's checkpoint, files that nobody closed. That is the same at every place.
+IN_SHORT = ("bronze.committed:2", "silver.committed:3", "late.committed:3")
 EVERYWHERE = (
     "fence:3",
     "files.listed",
@@ -106,6 +97,7 @@ def test_killed_at_every_step_of_a_batch(tmp_path: Path) -> None:
     assert differences(shop.root, shop.expected()) == {}
 
 
+@in_full
 def test_killed_at_every_step_of_an_operation(tmp_path: Path) -> None:
     """The intent of the first driver is carried out before any later file is read."""
     shop = Shop(tmp_path, split(readings(120, seed=6), 2 + len(IN_OPERATIONS)))

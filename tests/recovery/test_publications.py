@@ -25,7 +25,7 @@ from tests.support.tables import read
 
 pytestmark = pytest.mark.recovery
 
-KILLS = ("publish.sent", "gold.committed:3", "publish.committed:2")
+KILLS = ("publish.sent", "publish.committed:2")
 
 
 def run(declaration: Path, root: Path, *options: str, failpoint: str = "") -> int:

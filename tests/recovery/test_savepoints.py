@@ -28,7 +28,7 @@ from tests.support.drivers import PATIENCE, REPOSITORY, Running, run, start
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import split
-from tests.support.rounds import IN_FULL
+from tests.support.rounds import IN_FULL, in_full
 from tests.support.tables import differences, state
 
 pytestmark = pytest.mark.recovery
@@ -124,6 +124,7 @@ def test_a_restore_killed_half_way(tmp_path: Path, options: tuple[str, ...]) -> 
     assert differences(shop.root, shop.expected()) == {}
 
 
+@in_full
 def test_a_restore_of_a_running_pipeline_is_refused(tmp_path: Path) -> None:
     shop = Shop(tmp_path, split(readings(60, seed=7), 2))
     shop.deliver(2)

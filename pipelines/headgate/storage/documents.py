@@ -11,8 +11,8 @@ from headgate import exit_codes
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 from headgate.storage.files import Storage
+from headgate.storage.format import FORMAT, OF_FORMAT_1, other_format
 
-SCHEMA = 1
 _CHECKSUM = "checksum"
 Document = dict[str, Any]
 
@@ -23,7 +23,7 @@ class DamagedDocumentError(HeadgateError, code=exit_codes.LOG_GAP):
 
 def write_document(storage: Storage, path: str, content: Document) -> None:
     """Replace the document at ``path`` whole."""
-    document = {"schema": SCHEMA, **content}
+    document = {"schema": FORMAT, **content}
     text = json.dumps(document | {_CHECKSUM: _seal(document)}, indent=1, sort_keys=True)
     storage.write(path, text.encode() + b"\n")
 
@@ -31,8 +31,8 @@ def write_document(storage: Storage, path: str, content: Document) -> None:
 def read_document(storage: Storage, path: str) -> Document | None:
     """The document at ``path``, None where there is none.
 
-    Raises DamagedDocumentError where it is not what was written, :class:`HeadgateError` where a
-    newer Headgate wrote it.
+    Raises DamagedDocumentError where it is not what was written, :class:`FormatError` where
+    another version of Headgate wrote it.
     """
     try:
         raw = storage.read(path)
@@ -40,6 +40,8 @@ def read_document(storage: Storage, path: str) -> Document | None:
         return None
     try:
         document = dict(json.loads(raw))
+        if OF_FORMAT_1[1] in document:
+            raise other_format(storage.uri(path), 1)
         version = document["schema"]
         if _seal(document) != document.pop(_CHECKSUM):
             raise ValueError("its checksum does not match")
@@ -48,11 +50,8 @@ def read_document(storage: Storage, path: str) -> Document | None:
             f"{storage.uri(path)}: the document is damaged ({error})",
             remedy=f"stop the pipeline, then: {pipeline_command('repair')}",
         ) from error
-    if version != SCHEMA:
-        raise HeadgateError(
-            f"{storage.uri(path)}: schema {version} is newer than this Headgate's {SCHEMA}",
-            remedy="upgrade Headgate: uv sync",
-        )
+    if version != FORMAT:
+        raise other_format(storage.uri(path), version)
     return document
 
 

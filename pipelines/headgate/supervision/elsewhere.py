@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 
+from headgate.errors import HeadgateError
 from headgate.storage.layout import CONTROL, Layout
 from headgate.storage.ownership import LAYERS, lease_path
 from headgate.supervision.job_state import State, overall, probe
@@ -100,7 +101,10 @@ def sightings(
     found = []
     for root in dict.fromkeys(p.resolve() for p in (*(d.root for d in drivers), *roots)):
         for name in _pipelines(root):
-            jobs = probe(Layout.of(str(root), name), now)
+            try:
+                jobs = probe(Layout.of(str(root), name), now)
+            except HeadgateError:
+                continue  # damaged, or of another version: that is for its own status to say
             pids = [job.owner.pid for job in jobs if job.is_alive]
             driver = next((by_pid[pid] for pid in pids if pid in by_pid), None)
             file = None if driver is None else driver.file

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from headgate.commands import SEE_DAMAGE
 from headgate.storage.files import Storage
+from headgate.storage.format import FORMAT, OF_FORMAT_1, other_format
 from headgate.tables.checksum import checksum_of
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError
@@ -71,28 +72,33 @@ def newest_commit(storage: Storage) -> Commit | None:
 def read_commit(storage: Storage, version: int) -> Commit | None:
     """One entry of a Delta log; None if Headgate did not write it.
 
-    Raises LogGapError if the entry is missing or is not what was written.
+    Raises LogGapError if the entry is missing or is not what was written, FormatError if another
+    version of Headgate wrote it in its own format.
     """
     path = entry_path(version)
     try:
         lines = storage.read(path).splitlines()
-        return _commit(version, [json.loads(line) for line in lines if line.strip()])
+        return _commit(storage, version, [json.loads(line) for line in lines if line.strip()])
     except FileNotFoundError as error:
         raise _damaged(storage, path, "it is missing") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _damaged(storage, path, str(error)) from error
 
 
-def _commit(version: int, actions: Sequence[Action]) -> Commit | None:
+def _commit(storage: Storage, version: int, actions: Sequence[Action]) -> Commit | None:
     info: Mapping[str, Any] = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
     if STATE_KEY not in info and CHECKSUM_KEY not in info and not _has_our_mark(version, actions):
         return None
+    if OF_FORMAT_1[0] in info:
+        raise other_format(storage.uri(entry_path(version)), 1)
     content = info[STATE_KEY]
     footers = content["footers"]
     added = tuple(_data_file(a["add"], footers) for a in actions if "add" in a)
     removed = tuple(unquote(a["remove"]["path"]) for a in actions if "remove" in a)
     if checksum_of(content, added, removed) != info[CHECKSUM_KEY]:
         raise ValueError("its checksum does not match")
+    if content["format"] != FORMAT:
+        raise other_format(storage.uri(entry_path(version)), content["format"])
     return Commit(version, State(**content), added, removed)
 
 

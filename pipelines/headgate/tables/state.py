@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+from headgate.storage.format import FORMAT
+
 Kind = Literal["create", "data", "fence", "operation", "reset", "maintenance"]
 Counts = Mapping[str, int]
 
@@ -39,6 +41,7 @@ class State:
     """
 
     kind: Kind = "create"
+    format: int = FORMAT
     epoch: int = 0
     generation: int = 0
     n: int = 0

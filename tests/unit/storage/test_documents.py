@@ -14,7 +14,7 @@ from headgate.storage.files import Storage
 def test_what_was_written_is_read(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
     write_document(storage, "a.json", {"epoch": 3, "host": "hören"})
-    assert read_document(storage, "a.json") == {"schema": 1, "epoch": 3, "host": "hören"}
+    assert read_document(storage, "a.json") == {"schema": 2, "epoch": 3, "host": "hören"}
     assert read_document(storage, "b.json") is None
 
 

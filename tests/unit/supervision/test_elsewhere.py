@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from headgate.supervision.elsewhere import driver_of, running_drivers
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import lease_path
+from headgate.supervision.elsewhere import driver_of, running_drivers, sightings
 from tests.support.waiting import wait_until
 
 HERE = Path("/here")
@@ -51,3 +54,10 @@ def test_a_process_of_this_machine(tmp_path: Path) -> None:
             )
         finally:
             process.kill()
+
+
+def test_a_pipeline_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    """It is damaged, or of another version of Headgate, and perhaps somebody else's."""
+    lease = Layout.of(str(tmp_path), "old").storage
+    lease.write(lease_path("bronze"), b'{"schema": 1, "seal": "00"}')
+    assert sightings((), [tmp_path], datetime.now(UTC)) == ()
