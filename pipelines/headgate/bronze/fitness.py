@@ -1,4 +1,4 @@
-"""From a batch's thin columns and verdicts to what sequencing needs: who counts, and why not."""
+"""From a batch's thin columns and results to what sequencing needs: who counts, and why not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEY_COLUMNS = pa.schema(
 ``size`` the bytes of text that a suspect is judged by."""
 
 
-def in_log_order(thin: pa.Table, verdicts: pa.Table, future_after: int) -> pa.Table:
+def in_log_order(thin: pa.Table, results: pa.Table, future_after: int) -> pa.Table:
     """``SEQUENCER_INPUT`` of a batch, sorted by partition and offset.
 
     A future record keeps its place but loses its time: a broken clock must not move anyone's.
@@ -36,10 +36,10 @@ def in_log_order(thin: pa.Table, verdicts: pa.Table, future_after: int) -> pa.Ta
     if lost := thin.column("offset").null_count:
         raise AssertionError(f"{lost} records have no offset")
     rows = _sorted(thin)
-    judged = _sorted(verdicts)
+    judged = _sorted(results)
     suspects = np.flatnonzero(rows.column("suspect").to_numpy())
     if judged.num_rows != len(suspects):
-        raise AssertionError(f"{len(suspects)} suspects, but {judged.num_rows} verdicts")
+        raise AssertionError(f"{len(suspects)} suspects, but {judged.num_rows} results")
     reason, reason_column, reason_detail, rescued = (
         _spread(judged.column(c), suspects, len(rows))
         for c in ("reason", "reason_column", "reason_detail", "rescued")

@@ -20,7 +20,7 @@ from headgate.bronze.reasons import UNREADABLE, Reason
 from headgate.bronze.record import RecordParser
 from headgate.bronze.schema import bronze_type
 from headgate.bronze.sequencing import Sequenced, sequence
-from headgate.bronze.validation import VERDICTS, VERDICTS_DDL, judge_batches
+from headgate.bronze.validation import RESULTS, RESULTS_DDL, validate_batches
 from headgate.declaration.model import Source
 from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros, row_type
 from headgate.tables.history import Footers
@@ -124,12 +124,12 @@ class BronzeStage:
         take a tenth of a second to begin."""
         size = pc.sum(thin.filter(pc.field("suspect")).column("size")).as_py()
         if size is None:
-            return VERDICTS.empty_table()
+            return RESULTS.empty_table()
         unclear = self._parser.unclear(rows.where("suspect"))
-        judge = judge_batches(self._source.record, self._source.format)
+        validate = validate_batches(self._source.record, self._source.format)
         if size > JUDGED_HERE:
-            return unclear.mapInArrow(judge, VERDICTS_DDL).toArrow().cast(VERDICTS)
-        return pa.Table.from_batches(judge(iter(unclear.toArrow().to_batches())), VERDICTS)
+            return unclear.mapInArrow(validate, RESULTS_DDL).toArrow().cast(RESULTS)
+        return pa.Table.from_batches(validate(iter(unclear.toArrow().to_batches())), RESULTS)
 
     def _stamped(self, rows: DataFrame, sequenced: Sequenced) -> DataFrame:
         """Bronze's rows: what was parsed, with the stamps of those that are not plain."""

@@ -22,7 +22,7 @@ from headgate.bronze.limits import MAX_DEPTH, MAX_DIGITS, MAX_NAME
 from headgate.bronze.reasons import Reason
 from headgate.declaration.model import FileFormat, Record
 
-VERDICTS = pa.schema(
+RESULTS = pa.schema(
     [
         ("partition", pa.int32()),
         ("offset", pa.int64()),
@@ -32,14 +32,14 @@ VERDICTS = pa.schema(
         ("rescued", pa.string()),
     ]
 )
-VERDICTS_DDL = (
+RESULTS_DDL = (
     "partition int, offset bigint, reason string, reason_column string, reason_detail string, "
     "rescued string"
 )
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ValidationResult:
     """``reason`` is None for a record that is fit after all; ``column`` is the first one of the
     wrong type; ``detail`` says what was expected and shows what came instead; ``rescued`` is a
     JSON object of the fields nobody declared."""
@@ -74,21 +74,21 @@ class _Object(dict[str, object]):
     repeats_keys = False
 
 
-def judge(unclear: Unclear, record: Record, format: FileFormat) -> Verdict:
-    """The verdict on one record, in the order of :class:`Reason`."""
+def validate(unclear: Unclear, record: Record, format: FileFormat) -> ValidationResult:
+    """The result on one record, in the order of :class:`Reason`."""
     try:
         document = _document(unclear.text)
     except (ValueError, RecursionError):
-        return Verdict(Reason.UNPARSABLE)
+        return ValidationResult(Reason.UNPARSABLE)
     if not isinstance(document, _Object):
-        return Verdict(Reason.NOT_AN_OBJECT)
+        return ValidationResult(Reason.NOT_AN_OBJECT)
     if unclear.no_id or (format != "csv" and _has_unfit_id(document, record)):
-        return Verdict(Reason.MISSING_ID)
+        return ValidationResult(Reason.MISSING_ID)
     if unclear.no_time:
         rule = record.event_time
         if (given := document.get(rule.column)) is None:
-            return Verdict(Reason.MISSING_TIME)
-        return Verdict(
+            return ValidationResult(Reason.MISSING_TIME)
+        return ValidationResult(
             Reason.UNPARSABLE_TIME, detail=misfit(rule.column, _json(given), time_form(rule))
         )
     return _judge_fields(document, unclear, record, format)
@@ -102,23 +102,23 @@ def _has_unfit_id(document: _Object, record: Record) -> bool:
 
 def _judge_fields(
     document: _Object, unclear: Unclear, record: Record, format: FileFormat
-) -> Verdict:
+) -> ValidationResult:
     for column in record.schema:
         value = document.get(column.name)
         unfit = format != "csv" and not _fits(value, column.type)
         if unfit or column.name in unclear.unconverted:
             detail = misfit(column.name, _json(value), type_form(column.type))
-            return Verdict(Reason.WRONG_TYPE, column.name, detail=detail)
+            return ValidationResult(Reason.WRONG_TYPE, column.name, detail=detail)
     # The parser also complains of a wrong type that a later field of the same name makes good.
     if unclear.corrupt and not document.repeats_keys:
-        return Verdict(Reason.WRONG_TYPE)
+        return ValidationResult(Reason.WRONG_TYPE)
     unknown = {k: v for k, v in document.items() if k not in {c.name for c in record.schema}}
     if unknown and record.unknown_fields == "quarantine":
-        return Verdict(Reason.UNKNOWN_FIELD, detail=undeclared(unknown))
+        return ValidationResult(Reason.UNKNOWN_FIELD, detail=undeclared(unknown))
     if unknown and record.unknown_fields == "rescue":
         # A lone surrogate has no UTF-8: it becomes a question mark, as in the parser.
-        return Verdict(rescued=_json(unknown).encode("utf-8", "replace").decode("utf-8"))
-    return Verdict()
+        return ValidationResult(rescued=_json(unknown).encode("utf-8", "replace").decode("utf-8"))
+    return ValidationResult()
 
 
 def _document(text: bytes | None) -> object:
@@ -192,7 +192,7 @@ _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
 def _fits(value: object, type_: str) -> bool:
     """Whether a JSON value has the declared type, as null has any. Times in text are the parser's
-    to judge."""
+    to validate."""
     if value is None:
         return True
     if type_ in _BITS:
@@ -236,16 +236,16 @@ def _fits_decimal(value: object, precision: int, scale: int) -> bool:
     return rounded.adjusted() < precision - scale or not rounded
 
 
-def judge_batches(
+def validate_batches(
     record: Record, format: FileFormat
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that makes ``VERDICTS`` of suspect records. The driver calls it where they are
+    """The function that makes ``RESULTS`` of suspect records. The driver calls it where they are
     few, else Spark's Python workers do."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             yield pa.RecordBatch.from_pylist(
-                [_row(row, record, format) for row in batch.to_pylist()], VERDICTS
+                [_row(row, record, format) for row in batch.to_pylist()], RESULTS
             )
 
     return run
@@ -253,10 +253,10 @@ def judge_batches(
 
 def _row(row: dict[str, object], record: Record, format: FileFormat) -> dict[str, object]:
     place = {"partition": row.pop("partition"), "offset": row.pop("offset")}
-    verdict = judge(Unclear(**row), record, format)  # type: ignore[arg-type]
+    result = validate(Unclear(**row), record, format)  # type: ignore[arg-type]
     return place | {
-        "reason": None if verdict.reason is None else verdict.reason.value,
-        "reason_column": verdict.column,
-        "reason_detail": verdict.detail,
-        "rescued": verdict.rescued,
+        "reason": None if result.reason is None else result.reason.value,
+        "reason_column": result.column,
+        "reason_detail": result.detail,
+        "rescued": result.rescued,
     }

@@ -122,7 +122,7 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
     return JobState(
         job=job,
         layers=layers,
-        state=judge(
+        state=state_of(
             released=lease["released"],
             dead=owner.is_dead(),
             silence=now - renewed,
@@ -138,7 +138,7 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
     )
 
 
-def judge(*, released: bool, dead: bool, silence: timedelta, paused: bool = False) -> State:
+def state_of(*, released: bool, dead: bool, silence: timedelta, paused: bool = False) -> State:
     if released:
         return "stopped"
     if dead:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from headgate.bronze.reasons import Reason
-from headgate.bronze.validation import Unclear, Verdict, judge
+from headgate.bronze.validation import Unclear, ValidationResult, validate
 from headgate.declaration.model import Column, EventTime, Record
 
 RECORD = Record(
@@ -18,40 +18,40 @@ RECORD = Record(
 )
 RESCUE = replace(RECORD, unknown_fields="rescue")
 HEAD = b'{"id": "a", "at": "2026-03-01T11:40:00Z", '
-SEQUENCER_INPUT = Verdict()
-UNPARSABLE = Verdict(Reason.UNPARSABLE)
+VALID = ValidationResult()
+UNPARSABLE = ValidationResult(Reason.UNPARSABLE)
 
 
-def verdict(field: bytes, record: Record = RECORD) -> Verdict:
-    return judge(Unclear(HEAD + field + b"}"), record, "json")
+def result(field: bytes, record: Record = RECORD) -> ValidationResult:
+    return validate(Unclear(HEAD + field + b"}"), record, "json")
 
 
 def fits(type_: str, text: str) -> bool:
     typed = replace(RECORD, schema=(*RECORD.schema[:2], Column("it", type_)))
-    found = verdict(f'"it": {text}'.encode(), typed)
+    found = result(f'"it": {text}'.encode(), typed)
     assert (found.reason, found.column) in ((None, None), (Reason.WRONG_TYPE, "it"))
-    return found == SEQUENCER_INPUT
+    return found == VALID
 
 
 @pytest.mark.parametrize(
     ("field", "expected"),
     [
-        (b'"x": ' + b"[" * 499 + b"]" * 499, SEQUENCER_INPUT),
+        (b'"x": ' + b"[" * 499 + b"]" * 499, VALID),
         (b'"x": ' + b"[" * 500 + b"]" * 500, UNPARSABLE),
         (b'"x": ' + b"[" * 5000 + b"]" * 5000, UNPARSABLE),
         (b'"x": ' + b"[" * 500 + b"]" * 500 + b', "x": 1', UNPARSABLE),
-        (b'"x": [' + b"[]," * 600 + b"{}]", SEQUENCER_INPUT),
-        (b'"x": "' + b"{" * 600 + b'\\"["', SEQUENCER_INPUT),
-        (b'"x": -' + b"7" * 5000, SEQUENCER_INPUT),
+        (b'"x": [' + b"[]," * 600 + b"{}]", VALID),
+        (b'"x": "' + b"{" * 600 + b'\\"["', VALID),
+        (b'"x": -' + b"7" * 5000, VALID),
         (b'"x": ' + b"7" * 5001, UNPARSABLE),
-        (b'"x": 0.' + b"7" * 4999, SEQUENCER_INPUT),
+        (b'"x": 0.' + b"7" * 4999, VALID),
         (b'"x": 0.' + b"7" * 4999 + b"e1", UNPARSABLE),
-        (b'"' + b"n" * 50_000 + b'": 1', SEQUENCER_INPUT),
+        (b'"' + b"n" * 50_000 + b'": 1', VALID),
         (b'"' + b"n" * 50_001 + b'": 1', UNPARSABLE),
     ],
 )
-def test_beyond_the_limits_a_record_is_unparsable(field: bytes, expected: Verdict) -> None:
-    assert verdict(field) == expected
+def test_beyond_the_limits_a_record_is_unparsable(field: bytes, expected: ValidationResult) -> None:
+    assert result(field) == expected
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_types_never_guess(type_: str, fit: list[str], unfit: list[str]) -> None
 )
 def test_an_id_of_the_wrong_type_is_missing(type_: str, text: bytes) -> None:
     typed = replace(RECORD, event_id=("it",), schema=(*RECORD.schema[:2], Column("it", type_)))
-    assert verdict(b'"it": ' + text, typed) == Verdict(Reason.MISSING_ID)
+    assert result(b'"it": ' + text, typed) == ValidationResult(Reason.MISSING_ID)
 
 
 PATTERN = "dd/MM/yyyy HH:mm"
@@ -109,8 +109,8 @@ def test_a_time_that_does_not_parse_is_shown_with_the_format_that_was_expected(
 ) -> None:
     value = rb'{"id": "a", "at": "tomorrow \"\ud800\" noon"}'
     record = replace(RECORD, event_time=EventTime(column="at", format=format))
-    found = judge(Unclear(value, no_time=True), record, "json")
-    assert found == Verdict(Reason.UNPARSABLE_TIME, detail=detail)
+    found = validate(Unclear(value, no_time=True), record, "json")
+    assert found == ValidationResult(Reason.UNPARSABLE_TIME, detail=detail)
 
 
 @pytest.mark.parametrize(
@@ -125,14 +125,14 @@ def test_a_value_of_the_wrong_type_is_shown_as_far_as_it_fits(
     type_: str, text: str, detail: str
 ) -> None:
     typed = replace(RECORD, schema=(*RECORD.schema[:2], Column("it", type_)))
-    assert verdict(f'"it": {text}'.encode(), typed).detail == detail
+    assert result(f'"it": {text}'.encode(), typed).detail == detail
 
 
 def test_the_first_fields_that_nobody_declared_are_named() -> None:
     refusing = replace(RECORD, unknown_fields="quarantine")
-    assert verdict(b'"x": 1, "\\ud800": 2', refusing).detail == "not declared: x, ?"
+    assert result(b'"x": 1, "\\ud800": 2', refusing).detail == "not declared: x, ?"
     many = b", ".join(b'"f%d": 1' % number for number in range(7))
-    assert verdict(many, refusing).detail == "not declared: f0, f1, f2, f3, f4, ..."
+    assert result(many, refusing).detail == "not declared: f0, f1, f2, f3, f4, ..."
 
 
 @pytest.mark.parametrize(
@@ -145,11 +145,11 @@ def test_the_first_fields_that_nobody_declared_are_named() -> None:
     ],
 )
 def test_rescued_fields_keep_their_json_text(field: bytes, rescued: str) -> None:
-    assert verdict(field, RESCUE) == Verdict(rescued=rescued)
+    assert result(field, RESCUE) == ValidationResult(rescued=rescued)
 
 
 def test_what_is_as_deep_as_may_be_is_rescued() -> None:
     deep = b'{"a": [' * 249 + b"[]" + b"]}" * 249
-    rescued = verdict(b'"x": ' + deep, RESCUE).rescued
+    rescued = result(b'"x": ' + deep, RESCUE).rescued
     assert rescued is not None
     assert json.loads(rescued)["x"] == json.loads(deep)
