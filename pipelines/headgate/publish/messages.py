@@ -22,7 +22,6 @@ from pyspark.sql import functions as F
 from headgate.declaration.model import Publication
 from headgate.tables.projection import Projection
 
-MESSAGE = "key binary, value binary, headers array<struct<key: string, value: binary>>"
 BATCH = "_batch"
 """The bronze batch of a change, a column of the rows; null for what is final."""
 

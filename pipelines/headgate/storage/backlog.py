@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Unit = Literal["files", "records", "batches"]
@@ -54,6 +54,3 @@ class Backlog:
     def from_document(content: Mapping[str, Any]) -> Backlog:
         parts = {name: PartitionBacklog(**p) for name, p in content["partitions"].items()}
         return Backlog(content["unit"], content["count"], content["size"], parts)
-
-    def document(self) -> dict[str, Any]:
-        return asdict(self)

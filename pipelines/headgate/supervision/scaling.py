@@ -10,10 +10,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from statistics import linear_regression
 from typing import Any, Literal
 
 from headgate.commands import pipeline_command, rendered
 from headgate.storage.lag import Sample
+from headgate.supervision.words import span
 
 FEWEST = 4
 """Samples; with fewer there is no advice."""
@@ -56,23 +58,19 @@ class Advice:
             return f"falling behind by {self.growth:,.0f} records/s"
         if self.level is None:
             return f"keeping up, {self.backlog:,} records behind"
-        return f"catching up: level in about {_about(self.level)}"
+        return f"catching up: level in about {span(self.level)}"
 
     def _what(self) -> str:
         if self.full is not None:
             return f": batches are short and full, so raise max_per_batch ({self.full:,}) first"
-        within = f"within {_about(WITHIN)}"
         if self.keep_up is not None and self.keep_up == self.catch_up:
-            return f": {_cores(self.keep_up)} would keep up, and catch up {within}"
-        told = [f"{_cores(self.keep_up)} would keep up"] if self.keep_up else []
+            return f": {self.keep_up} cores would keep up, and catch up within an hour"
+        told = [f"{self.keep_up} cores would keep up"] * bool(self.keep_up)
         if self.catch_up:
-            cores = str(self.catch_up) if self.keep_up else _cores(self.catch_up)
-            told.append(f"{cores} would catch up {within}")
-        if told:
-            return f": {', '.join(told)}"
-        if self.trend == "falling behind":
+            told.append(f"{self.catch_up}{'' if told else ' cores'} would catch up within an hour")
+        if not told and self.trend == "falling behind":
             return f": nothing was taken in, see {pipeline_command('logs')}"
-        return ""
+        return f": {', '.join(told)}" if told else ""
 
 
 def advise(samples: Sequence[Sample], cores: int, *, full: int | None = None) -> Advice | None:
@@ -88,8 +86,12 @@ def advise(samples: Sequence[Sample], cores: int, *, full: int | None = None) ->
     backlog = busy[-1].backlog
     if backlog <= absorbed * LEVEL.total_seconds():
         return None
-    growth = _slope(busy)
-    trend = _trend(growth, absorbed)
+    # By least squares: batches move a backlog up and down.
+    times = [(sample.at - busy[0].at).total_seconds() for sample in busy]
+    growth = linear_regression(times, [sample.backlog for sample in busy]).slope
+    trend: Trend = "falling behind" if growth > 0 else "catching up"
+    if abs(growth) <= STEADY * absorbed:
+        trend = "standing still"
     level = timedelta(seconds=backlog / -growth) if trend == "catching up" else None
     in_time = level is not None and level <= WITHIN
     if absorbed <= 0 or in_time or full is not None:
@@ -104,32 +106,3 @@ def _since_level(samples: Sequence[Sample]) -> Sequence[Sample]:
     """Those since the backlog was last gone: before that, the job was not busy."""
     last = max((i for i, sample in enumerate(samples) if not sample.backlog), default=-1)
     return samples[last + 1 :]
-
-
-def _slope(samples: Sequence[Sample]) -> float:
-    """Of the backlog, by least squares: batches move it up and down."""
-    times = [(sample.at - samples[0].at).total_seconds() for sample in samples]
-    time, level = sum(times) / len(times), sum(s.backlog for s in samples) / len(samples)
-    moved = sum((t - time) * (s.backlog - level) for t, s in zip(times, samples, strict=True))
-    return moved / sum((t - time) ** 2 for t in times)
-
-
-def _trend(growth: float, absorbed: float) -> Trend:
-    if abs(growth) <= STEADY * absorbed:
-        return "standing still"
-    return "falling behind" if growth > 0 else "catching up"
-
-
-def _cores(number: int) -> str:
-    return f"{number} core{'' if number == 1 else 's'}"
-
-
-def _about(span: timedelta) -> str:
-    """In one unit, roughly."""
-    seconds = span.total_seconds()
-    if seconds == WITHIN.total_seconds():
-        return "an hour"
-    for size, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:,.0f} {unit}"
-    return f"{seconds:.0f} s"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ def report(
         "seconds": 1.5,
         "trouble": None,
     }
-    content |= {"backlog": backlog.document()}
+    content |= {"backlog": asdict(backlog)}
     content |= {"watermark": NOW.isoformat(), "updated": NOW.isoformat(), "totals": {}}
     content |= {k: v.isoformat() if isinstance(v, datetime) else v for k, v in more.items()}
     write_document(layout.storage, Layout.document(f"status-{job}"), content)

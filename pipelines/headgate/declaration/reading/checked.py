@@ -104,10 +104,6 @@ class Section:
         found = self.fields.get(name)
         return int(found.value) if found else default
 
-    def boolean(self, name: str, default: bool) -> bool:
-        found = self.fields.get(name)
-        return bool(found.value) if found else default
-
     def section(self, name: str) -> Section | None:
         found = self.fields.get(name)
         return Section.of(found) if found else None
