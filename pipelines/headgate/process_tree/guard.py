@@ -23,6 +23,7 @@ from math import inf
 from pathlib import Path
 
 import psutil
+from filelock import Timeout
 
 from headgate.process_tree import expiry, members, presence
 from headgate.process_tree.order import Order
@@ -162,15 +163,17 @@ class Guard:
 
 def main() -> int:
     order = Order.read(sys.stdin.buffer.readline())
-    with presence.locked(Path(order.folder)) as is_ours:
-        if not is_ours:
-            return IN_USE
-        guard = Guard(order)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, guard.end)
-        if order.owned:
-            threading.Thread(target=guard.watch, daemon=True).start()
-        return guard.serve()
+    guard = Guard(order)
+    lock = presence.lock(guard.folder)
+    try:
+        lock.acquire()
+    except Timeout:
+        return IN_USE
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, guard.end)
+    if order.owned:
+        threading.Thread(target=guard.watch, daemon=True).start()
+    return guard.serve()
 
 
 if __name__ == "__main__":

@@ -7,13 +7,14 @@ import json
 import os
 import shlex
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
+from filelock import FileLock
 
 from headgate import exit_codes
 from headgate.errors import HeadgateError
@@ -24,7 +25,6 @@ _LOCK = "lock"
 _DOCUMENT = "running.json"
 _SLACK = 15.0  # seconds over what a guard needs at most
 _TELLS_WITHIN = 5.0  # seconds between taking the lock and telling of oneself
-_LOCKED_WITHIN = 1.0  # seconds: who only looks whether it is held holds it for a moment
 
 
 class ProcessTreeError(HeadgateError, code=exit_codes.NOT_ALIVE):
@@ -70,8 +70,10 @@ def end(folder: Path) -> Presence | None:
     where nothing did. Raises ProcessTreeError if it does not end."""
     found = running(folder)
     if found is None:
-        with locked(folder) as is_ours:
-            return clear(folder) if is_ours else None
+        if read(folder) is None:
+            return None
+        with lock(folder):
+            return clear(folder)
     with suppress(psutil.NoSuchProcess):
         guard = psutil.Process(found.guard)
         if abs(started(guard) - found.began) <= 1.0:  # else another one has its pid by now
@@ -96,31 +98,9 @@ def clear(folder: Path) -> Presence | None:
     return left
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[bool]:
-    """Hold the lock of a folder; yields False where another process does, or there is none."""
-    try:
-        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError:
-        yield False
-        return
-    try:
-        yield _take(lock)
-    finally:
-        os.close(lock)
-
-
-def _take(lock: int) -> bool:
-    deadline = time.monotonic() + _LOCKED_WITHIN
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.02)
-        else:
-            return True
+def lock(folder: Path) -> FileLock:
+    """Raises Timeout where another process holds it for longer than a look takes."""
+    return FileLock(folder / _LOCK, timeout=1.0, mode=0o600)
 
 
 def is_locked(folder: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import sys
 import urllib.request
 from collections.abc import Callable, Mapping
@@ -17,7 +18,6 @@ from headgate.errors import HeadgateError
 from headgate.process_tree import guard, owner, presence
 from headgate.process_tree.order import Child, Order
 from headgate.process_tree.owner import ProcessTree
-from headgate.standalone import passwords
 from headgate.standalone.errors import NoAirflowError, RunsAlreadyError, StandaloneError
 from headgate.standalone.settings import ADMIN, COMPONENTS, Settings, environment
 
@@ -63,7 +63,7 @@ def start(
             f"an Airflow runs already at {other.told['address']} (process {other.guard})",
             remedy=f"end it: {shell_command('down', ROOT)}",
         )
-    password = passwords.made(settings.passwords, ADMIN)
+    password = _new_password(settings.passwords)
 
     def is_up() -> bool:
         if waited_for := _not_healthy(settings.address):
@@ -87,6 +87,19 @@ def require_airflow() -> None:
             "Airflow is not installed in this environment",
             remedy='install it: pip install "headgate[airflow]"',
         )
+
+
+def _new_password(file: Path) -> str | None:
+    """Written for this user's eyes only; None where the file is there already: whoever has seen
+    its password keeps it."""
+    password = secrets.token_urlsafe(12)
+    try:
+        opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return None
+    with os.fdopen(opened, "w", encoding="utf-8") as kept:
+        json.dump({ADMIN: password}, kept)
+    return password
 
 
 def _order(settings: Settings, more: Mapping[str, Child], owned: bool) -> Order:

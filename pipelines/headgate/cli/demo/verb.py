@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,7 +40,6 @@ def demo(
     json: Json = False,
 ) -> None:
     """Watch a stream of bids, with all their faults, become gold. Needs nothing but Java."""
-    from headgate.cli.demo.broker import demo_broker
     from headgate.cli.demo.story import tell
     from headgate.cli.ledger_screen import summary
     from headgate.demo.landing import into_folder
@@ -47,7 +49,7 @@ def demo(
     folder = Path(absolute_root(root) if root else tempfile.mkdtemp(prefix="headgate-demo-"))
     if kafka:
         require_new(folder)
-        with demo_broker(folder) as servers:
+        with _broker(folder) as servers:
             from headgate.demo.topic import into_topic
 
             declared, layout = _declare(folder, "auctions_kafka", servers)
@@ -66,6 +68,24 @@ def demo(
     )
     if not account.balanced:
         raise typer.Exit(exit_codes.FAILED)
+
+
+@contextmanager
+def _broker(folder: Path) -> Iterator[str]:
+    """Yields the servers of a broker with the topic of bids, which ends with this process; its data
+    is in the demo's folder, at the place where ``headgate kafka up`` finds it again."""
+    from headgate.broker import FOLDER, topics
+    from headgate.broker.running import start
+    from headgate.cli.driving import require_java
+    from headgate.demo.topic import PARTITIONS, TOPIC
+    from headgate.jars import LockSet, fetch
+
+    require_java()
+    print("a Kafka broker starts …", file=sys.stderr)
+    fetch(LockSet.KAFKA)
+    with start(folder / FOLDER) as broker:
+        topics.create(broker.servers, TOPIC, PARTITIONS)
+        yield broker.servers
 
 
 def _declare(folder: Path, example: str, servers: str | None) -> tuple[Pipeline, Layout]:
