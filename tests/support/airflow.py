@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from urllib.parse import quote
 
 import psutil
 
+from headgate.process_tree.ports import free_port
 from tests.support.drivers import PATIENCE
 
 COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
@@ -29,7 +29,7 @@ class Airflow:
 
     def __init__(self, home: Path, dags: Path) -> None:
         self._home = home
-        self._port = _free_port()
+        self._port = free_port()
         address = f"http://127.0.0.1:{self._port}"
         self.address = address
         settings = {
@@ -47,8 +47,8 @@ class Airflow:
             "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": 30,
             "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": 5,
             # Or each component serves its logs on a port of its own, which another may have.
-            "LOGGING__TRIGGER_LOG_SERVER_PORT": _free_port(),
-            "LOGGING__WORKER_LOG_SERVER_PORT": _free_port(),
+            "LOGGING__TRIGGER_LOG_SERVER_PORT": free_port(),
+            "LOGGING__WORKER_LOG_SERVER_PORT": free_port(),
         }
         self._environment = {
             # Tests of DAGs import Airflow as a library in this process, and say so here.
@@ -227,9 +227,3 @@ def running_airflow(home: Path, dags: Path) -> Iterator[Airflow]:
 
 def _words(command: list[str] | None) -> str:
     return " ".join(command or ())
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])

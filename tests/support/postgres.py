@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from headgate.process_tree.ports import free_port
 
 _PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 _USER, _PASSWORD = "airflow", "not-for-logs"
@@ -30,7 +31,7 @@ def running_postgres() -> Iterator[str]:
     password."""
     # Not under a test's folder: those are closed to the user that the server runs as.
     with tempfile.TemporaryDirectory(prefix="postgres-") as place:
-        folder, port = Path(place), _free_port()
+        folder, port = Path(place), free_port()
         secret, data = folder / "password", folder / "data"
         secret.write_text(_PASSWORD)
         if os.geteuid() == 0:
@@ -58,9 +59,3 @@ def _run(name: str, *arguments: object) -> None:
         stdout=subprocess.DEVNULL,
         cwd="/",
     )
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])

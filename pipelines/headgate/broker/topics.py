@@ -22,7 +22,7 @@ class Partition:
     """Offsets from ``earliest`` up to, without, ``latest``; both None while it has no leader."""
 
     topic: str
-    number: int
+    partition: int
     earliest: int | None
     latest: int | None
 

@@ -43,6 +43,7 @@ def respond(json: bool, document: Mapping[str, Any], *shown: Shown) -> None:
             each()
         else:
             console().print(each)
+    sys.stdout.flush()
 
 
 def print_json(document: Mapping[str, Any]) -> None:

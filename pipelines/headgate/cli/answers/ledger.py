@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,13 +11,14 @@ from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.ledger_screen import MARK, show_ledger
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
-from headgate.cli.output import console, print_json
+from headgate.cli.output import console, respond
 from headgate.cli.rows import shown
 from headgate.cli.without_pandas import leave_pandas_out
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from headgate.cli.output import Shown
     from headgate.ledger.by_id import Proof
 
 
@@ -41,13 +43,12 @@ def ledger(
         with waiting("reading every table"):
             proof = prove(layout, declared)
     balanced = account.balanced and (proof is None or proof.holds)
-    if json:
-        document: dict[str, Any] = account.as_dict() | {"balanced": balanced}
-        print_json(document | ({"by_id": proof.as_dict()} if proof else {}))
-    else:
-        show_ledger(account, console())
-        if proof:
-            show_proof(proof, console())
+    document: dict[str, Any] = account.as_dict() | {"balanced": balanced}
+    shown: list[Shown] = [lambda: show_ledger(account, console())]
+    if proof is not None:
+        document["by_id"] = proof.as_dict()
+        shown.append(partial(show_proof, proof, console()))
+    respond(json, document, *shown)
     if not balanced:
         raise typer.Exit(exit_codes.FAILED)
 

@@ -11,7 +11,7 @@ from headgate.cli import declaration
 from headgate.cli.answers import elsewhere
 from headgate.cli.answers.status import how_it_ended
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
-from headgate.cli.output import console, grid, print_json
+from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells
 from headgate.declaration.errors import DeclarationError
 from headgate.storage.layout import Layout
@@ -33,10 +33,7 @@ def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     listed = [_entry(file, root, around) for file in files.values()]
     names = {entry.get("pipeline") for entry in listed}
     more = [each for each in around if each.is_alive and each.pipeline not in names]
-    if json:
-        others = [{"pipeline": each.pipeline, **elsewhere.as_dict(each)} for each in more]
-        print_json({"pipelines": listed, "others": others})
-        return
+    others = [{"pipeline": each.pipeline, **elsewhere.as_dict(each)} for each in more]
     table = grid("", "name", "state", "file")
     for entry in listed:
         table.add_row(*cells(entry["name"], _in_words(entry), entry["file"]))
@@ -44,10 +41,10 @@ def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
             table.add_row(*cells("", "", told))
         for found in entry.get("elsewhere", ()):
             table.add_row(*cells("", elsewhere.in_words(found, root), found["file"] or ""))
-    for each in more:
-        said = elsewhere.as_dict(each)
-        table.add_row(*cells(each.pipeline, elsewhere.in_words(said, root), said["file"] or ""))
-    console().print(table)
+    for said in others:
+        where = elsewhere.in_words(said, root)
+        table.add_row(*cells(said["pipeline"], where, said["file"] or ""))
+    respond(json, {"pipelines": listed, "others": others}, table)
 
 
 def _entry(file: Path, root: str, around: Sequence[Sighting]) -> dict[str, Any]:

@@ -107,7 +107,6 @@ def _tell(servers: str, pid: int | None, root: str, json: bool, *, already: bool
         rendered(shell_command("kafka consume", ROOT, "bids")),
         rendered(shell_command("kafka down", ROOT)),
     )
-    sys.stdout.flush()
 
 
 def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:

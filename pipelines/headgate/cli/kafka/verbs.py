@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
@@ -73,16 +74,12 @@ def topics(
     if create is not None:
         all_topics.create(there, create, partitions or 1)
     found = all_topics.listing(there)
-    listed = [
-        {"topic": p.topic, "partition": p.number, "earliest": p.earliest, "latest": p.latest}
-        for p in found
-    ]
     table = grid("", "topic", "partition:", "earliest:", "latest:")
     for p in found:
         offsets = ("-" if offset is None else offset for offset in (p.earliest, p.latest))
-        table.add_row(*cells(p.topic, p.number, *offsets))
+        table.add_row(*cells(p.topic, p.partition, *offsets))
     shown = table if found else f"no topics at {there}"
-    respond(json, {"servers": there, "partitions": listed}, shown)
+    respond(json, {"servers": there, "partitions": [asdict(p) for p in found]}, shown)
 
 
 @app.command("produce")

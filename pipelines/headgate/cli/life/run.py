@@ -26,7 +26,7 @@ from headgate.cli.options import (
     Root,
     command,
 )
-from headgate.cli.output import console, print_json
+from headgate.cli.output import console, respond
 from headgate.cli.rebuilding import rebuilding
 from headgate.cli.screen import screen, waiting
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER
@@ -230,16 +230,17 @@ def _conclude(
     from headgate.ledger import balance
 
     account = balance(layout, declared)
-    if json:
-        print_json(summary(account, account.n - before, time.monotonic() - began))
-    else:
+    file, gold = str(declared.file), next(iter(declared.gold))
+
+    def show() -> None:
         out = console()
         show_ledger(account, out)
-        file, gold = str(declared.file), next(iter(declared.gold))
         for said in (
             command("ledger", file, root, "--by-id"),
             command("query", file, root, f"SELECT * FROM {gold} LIMIT 10"),
         ):
             out.print(said, style="dim", markup=False, soft_wrap=True)
+
+    respond(json, summary(account, account.n - before, time.monotonic() - began), show)
     if not account.balanced:
         raise typer.Exit(exit_codes.FAILED)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from pathlib import Path
 from threading import Event, Thread
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headgate.cli.options import DEFAULT_ROOT, Json, Root, command, local_folder
-from headgate.cli.output import print_json, respond
+from headgate.cli.output import respond
 from headgate.cli.screen import waiting
 from headgate.commands import ROOT, rendered, shell_command
 from headgate.standalone.settings import WEB
@@ -64,7 +63,7 @@ def up(
             more = project.children(demo) if demo else {}
             started = running.start(settings, more, detached=detached, say=say)
         try:
-            _tell(started, home, demo, root, json, detached)
+            _tell(started, demo, json, detached)
             if not detached:
                 while started.tree.code is None and not ended.wait(_LOOK_EVERY):
                     pass
@@ -119,31 +118,31 @@ def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port:
     return Settings(home, dags.absolute(), Path.cwd(), root, ports, database)
 
 
-def _tell(
-    started: Standalone, home: Path, demo: Path | None, root: str, json: bool, detached: bool
-) -> None:
+def _tell(started: Standalone, demo: Path | None, json: bool, detached: bool) -> None:
     from headgate.standalone.settings import ADMIN
 
-    settings = started.settings
-    if json:
-        told = {"address": settings.address, "user": ADMIN, "passwords": str(settings.passwords)}
-        print_json(told | {"pid": started.tree.pid, "password": started.password})
-        sys.stdout.flush()
-        return
-    shown = f"{started.password}   (shown this once)" if started.password else "as it was shown"
-    print(f"Airflow    {settings.address}")
-    print(f"user       {ADMIN}")
-    print(f"password   {shown}; kept in {settings.passwords}")
+    settings, password = started.settings, started.password
+    shown = f"{password}   (shown this once)" if password else "as it was shown"
+    streams = [
+        "on         headgate__health, headgate__maintenance, and every NAME__control",
+        "off        every NAME__stream and NAME__gold, until you switch them on",
+    ]
     if demo is not None:
-        print("stream     auctions, fed with bids for as long as this runs")
-        print(f"           {command('status', f'{demo}/pipelines/auctions.yml', f'{demo}/lake')}")
-        print(rendered(f"your own   {shell_command('up', ROOT, '--dags', 'dags')}"))
-    else:
-        print("on         headgate__health, headgate__maintenance, and every NAME__control")
-        print("off        every NAME__stream and NAME__gold, until you switch them on")
-    down = rendered(shell_command("down", ROOT))
-    print(f"to end it  {'' if detached else 'Ctrl-C, or '}{down}")
-    sys.stdout.flush()
+        streams = [
+            "stream     auctions, fed with bids for as long as this runs",
+            f"           {command('status', f'{demo}/pipelines/auctions.yml', f'{demo}/lake')}",
+            rendered(f"your own   {shell_command('up', ROOT, '--dags', 'dags')}"),
+        ]
+    told = {"address": settings.address, "user": ADMIN, "passwords": str(settings.passwords)}
+    respond(
+        json,
+        told | {"pid": started.tree.pid, "password": password},
+        f"Airflow    {settings.address}",
+        f"user       {ADMIN}",
+        f"password   {shown}; kept in {settings.passwords}",
+        *streams,
+        f"to end it  {'' if detached else 'Ctrl-C, or '}{rendered(shell_command('down', ROOT))}",
+    )
 
 
 def _tell_gold(demo: Path, began: float, ended: Event) -> None:
