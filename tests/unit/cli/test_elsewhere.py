@@ -75,19 +75,6 @@ def test_what_has_no_declaration_here_is_listed_too(
     assert str(running.declared) in ask("list")[1]
 
 
-def test_a_pipeline_that_cannot_be_read_keeps_nobody_from_seeing_others(
-    ask: Ask, running: RunningDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    damaged = running.root / "another" / "_headgate"
-    damaged.mkdir(parents=True)
-    (damaged / "lease-bronze.json").write_text("{")
-    (tmp_path / "empty").mkdir()
-    monkeypatch.chdir(tmp_path / "empty")
-    code, out, _ = ask("list", "--json")
-    assert code == 0
-    assert [each["pipeline"] for each in last_object(out)["others"]] == ["tiny"]
-
-
 def test_where_one_looks_nothing_more_is_said(
     ask: Ask, of_lake: OfLake, running: RunningDriver
 ) -> None:
