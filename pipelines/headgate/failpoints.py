@@ -1,4 +1,4 @@
-"""Named places where a test can kill or freeze the driver.
+"""Named places where a test can kill, freeze or fail whatever passes.
 
 ``HEADGATE_FAILPOINT=NAME[:NTH[:kill|stop|raise]]`` acts at the NTH passage of NAME (default: the
 first, kill). Unset, as always outside tests, a failpoint costs one comparison.
@@ -8,25 +8,36 @@ from __future__ import annotations
 
 import os
 import signal
-
-_SETTING = os.environ.get("HEADGATE_FAILPOINT", "")
-_NAME, _, _REST = _SETTING.partition(":")
-_NTH, _, _ACTION = _REST.partition(":")
-_passages = 0
+from collections.abc import Callable
 
 
 class FailpointError(Exception):
-    """What ``raise`` raises: an error nobody expected."""
+    """Raised by the action ``raise``: an error that no code expects."""
 
 
 def failpoint(name: str) -> None:
-    """Die here (SIGKILL), freeze here (SIGSTOP) or raise, if the environment says so."""
-    global _passages
-    if name != _NAME:
-        return
-    _passages += 1
-    if _passages != int(_NTH or 1):
-        return
-    if _ACTION == "raise":
-        raise FailpointError(name)
-    os.kill(os.getpid(), signal.SIGSTOP if _ACTION == "stop" else signal.SIGKILL)
+    """Pass the place ``name``: die here (SIGKILL), freeze here (SIGSTOP) or raise, if armed."""
+    if _armed is not None:
+        _armed(name)
+
+
+def armed(setting: str) -> Callable[[str], None] | None:
+    """The action of a setting, counting passages from now; None for an empty setting."""
+    place, _, rest = setting.partition(":")
+    nth, _, action = rest.partition(":")
+    passages = 0
+
+    def act(name: str) -> None:
+        nonlocal passages
+        passages += name == place
+        if name != place or passages != int(nth or 1):
+            return
+        if action == "raise":
+            raise FailpointError(name)
+        os.kill(os.getpid(), signal.SIGSTOP if action == "stop" else signal.SIGKILL)
+
+    return act if place else None
+
+
+# Tests in one process replace it (tests/support/failing.py).
+_armed: Callable[[str], None] | None = armed(os.environ.get("HEADGATE_FAILPOINT", ""))

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate import failpoints
 from tests.oracle import Closing, judge
 from tests.recovery.test_kills import EVERYWHERE, GOLD, IN_OPERATIONS
 from tests.support.engine import Engine
 from tests.support.events import readings
+from tests.support.failing import failing
 from tests.support.landing import Landing, split
 from tests.support.readings import declare, rules
 from tests.support.rounds import IN_FULL
@@ -23,20 +23,8 @@ pytestmark = [pytest.mark.recovery, pytest.mark.spark]
 PLACES = [place for place in EVERYWHERE if place.partition(":")[0] != "bronze.absorbed"]
 
 
-def fail_at(monkeypatch: pytest.MonkeyPatch, place: str, action: str = "raise") -> None:
-    """Arm a failpoint in this process, counted from now. A table's fence is a commit too: the
-    number says which commit is the first with data."""
-    name, _, nth = place.partition(":")
-    monkeypatch.setattr(failpoints, "_NAME", name)
-    monkeypatch.setattr(failpoints, "_NTH", nth)
-    monkeypatch.setattr(failpoints, "_ACTION", action)
-    monkeypatch.setattr(failpoints, "_passages", 0)
-
-
 @pytest.mark.parametrize("at_once", [False, True] if IN_FULL else [False])
-def test_an_error_at_every_named_place(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: bool
-) -> None:
+def test_an_error_at_every_named_place(spark: SparkSession, tmp_path: Path, at_once: bool) -> None:
     """After each failure the next start absorbs one file more, so every place has work. The
     batch that failed is caught up with alone, or in one step with the next."""
     files = split(readings(600, seed=5), len(PLACES) + 1)
@@ -45,10 +33,8 @@ def test_an_error_at_every_named_place(
     engine = Engine(spark, pipeline, tmp_path / "root")
     for number, place in enumerate(PLACES, 1):
         landing.write_all(files[number - 1 : number], first=number)
-        fail_at(monkeypatch, place)
-        with pytest.raises(failpoints.FailpointError):
+        with failing(place):
             engine.start().run_all()
-        fail_at(monkeypatch, "")
         if at_once:
             engine.start().catch_up()
     landing.write_all(files[-1:], first=len(files))
@@ -56,9 +42,7 @@ def test_an_error_at_every_named_place(
     assert differences(engine.root, judge(landing.records(), rules(gold=GOLD))) == {}
 
 
-def test_an_error_at_every_step_of_an_operation(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_at_every_step_of_an_operation(spark: SparkSession, tmp_path: Path) -> None:
     """The intent of the first driver is carried out before any later file is read."""
     files = split(readings(120, seed=6), 2 + len(IN_OPERATIONS))
     landing = Landing(tmp_path / "landing")
@@ -68,11 +52,9 @@ def test_an_error_at_every_step_of_an_operation(
     engine.start().run_all()
     first = max(record.offset for record in landing.records())
     for number, place in enumerate(IN_OPERATIONS, 2):
-        fail_at(monkeypatch, place)
         step = engine.drain if number == 2 else lambda: engine.start().run_all()
-        with pytest.raises(failpoints.FailpointError):
+        with failing(place):
             step()
-        fail_at(monkeypatch, "")
         landing.write_all(files[number - 1 : number], first=number)
     landing.write_all(files[-1:], first=len(files))
     engine.start().run_all()

@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate import failpoints
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger import balance
 from tests.oracle import judge
-from tests.recovery.test_failures import fail_at
 from tests.recovery.test_kills import GOLD
 from tests.support.drivers import PATIENCE
 from tests.support.engine import Engine
 from tests.support.events import readings
+from tests.support.failing import failing
 from tests.support.landing import Landing, split
 from tests.support.polling import polled, with_deltalake, with_duckdb
 from tests.support.readings import declare, rules
@@ -56,7 +55,7 @@ FILES = split(readings(600, seed=5), 4 + len(PLACES))
 
 
 def test_readers_see_the_old_rows_until_the_new_ones_are_complete(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path
 ) -> None:
     """Everything is rebuilt from bronze, the stream goes on, and the driver dies at every step."""
     landing = Landing(tmp_path / "landing")
@@ -73,14 +72,12 @@ def test_readers_see_the_old_rows_until_the_new_ones_are_complete(
         anew = RebuildRequest(("silver/clean", "silver/strong"))
         for number, place in enumerate(PLACES, 4):
             landing.write_all(FILES[number - 1 : number], first=number)
-            fail_at(monkeypatch, place)
-            with pytest.raises(failpoints.FailpointError):
+            with failing(place):
                 Engine(spark, pipeline, root, anew=anew).run_all()
             anew = RebuildRequest()  # what was begun is gone on with
             looked_again(seen)
         assert state(root, path)["generation"] == 0
         landing.write_all(FILES[-1:], first=len(FILES))
-        fail_at(monkeypatch, "")
         Engine(spark, pipeline, root).run_all()
         looked_again(seen)
     assert state(root, path)["generation"] == 1

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate import failpoints
 from headgate.broker.consuming import Record
 from headgate.broker.running import Broker
 from headgate.declaration.load import load
@@ -20,6 +19,7 @@ from headgate.publish.stage import PublicationChangedError, PublishStage
 from tests.support.broker import consume_all, create_topic
 from tests.support.engine import Engine
 from tests.support.events import readings
+from tests.support.failing import failing
 from tests.support.landing import Landing, split
 from tests.support.readings import declare
 from tests.support.tables import Row, read
@@ -110,16 +110,6 @@ def window(row: dict[str, Any]) -> tuple[Any, Any]:
     return row["window_start"], row["ok"]
 
 
-@pytest.fixture
-def dies_after_sending(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next publication is sent, and its position is not committed."""
-    monkeypatch.setattr(failpoints, "_NAME", "publish.sent")
-    monkeypatch.setattr(failpoints, "_REST", "1:raise")
-    monkeypatch.setattr(failpoints, "_NTH", "1")
-    monkeypatch.setattr(failpoints, "_ACTION", "raise")
-    monkeypatch.setattr(failpoints, "_passages", 0)
-
-
 def test_each_final_window_is_sent_once(
     spark: SparkSession, tmp_path: Path, broker: Broker
 ) -> None:
@@ -142,7 +132,7 @@ def test_each_final_window_is_sent_once(
 
 
 def test_what_is_sent_again_after_a_crash_has_the_same_ids(
-    spark: SparkSession, tmp_path: Path, broker: Broker, dies_after_sending: None
+    spark: SparkSession, tmp_path: Path, broker: Broker
 ) -> None:
     shop = Shop(spark, tmp_path, broker)
     shop.publish("finals", "gold.sliding").publish("changes", "gold.sliding", "update")
@@ -152,8 +142,7 @@ def test_what_is_sent_again_after_a_crash_has_the_same_ids(
     engine.absorb()
     engine.catch_up()
     for stage in engine.runtime.publications:
-        failpoints._passages = 0
-        with pytest.raises(failpoints.FailpointError):
+        with failing("publish.sent"):
             stage.catch_up(engine.clock())
     sent = {name: shop.messages(name) for name in shop.topics}
     publish(engine.start())

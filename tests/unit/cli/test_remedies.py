@@ -6,8 +6,6 @@ import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
 from headgate.jobs.errors import DefinitionChangedError
 from headgate.jobs.lease import Lease
 from headgate.savepoints.clone import clone
@@ -16,6 +14,7 @@ from headgate.savepoints.store import create
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 from headgate.tables.table import Table
+from tests.support.failing import dying
 from tests.unit.cli.conftest import Ask
 from tests.unit.ledger.conftest import Lake
 
@@ -70,20 +69,12 @@ def test_of_another_declaration(lake: Lake) -> None:
     assert str(error).endswith("headgate upgrade PIPELINE")
 
 
-def test_of_half_a_copy(
-    ask: Ask, of_lake: OfLake, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_half_a_copy(ask: Ask, of_lake: OfLake, lake: Lake, tmp_path: Path) -> None:
     """The savepoint is where it was copied from, not in the copy."""
     savepoint = create(lake.layout, lake.pipeline, NOW)
-
-    def die(_: str) -> None:
-        raise KeyboardInterrupt
-
     copy = str(tmp_path / "copy")
-    with monkeypatch.context() as patched:
-        patched.setattr("headgate.savepoints.clone.failpoint", die)
-        with pytest.raises(KeyboardInterrupt):
-            clone(lake.layout, savepoint, Layout.of(copy, "tiny"))
+    with dying():
+        clone(lake.layout, savepoint, Layout.of(copy, "tiny"))
     code, _, told = ask("vacuum", of_lake[0], "--root", copy)
     assert code == 5
     again = ["savepoint", "restore", of_lake[0], savepoint.id, "--to", copy, *of_lake[1:]]

@@ -13,45 +13,18 @@ from headgate.tables.history import batches
 from headgate.tables.log_folder import log_folder
 from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
+from tests.support.failing import dying
 from tests.unit.ledger.conftest import Lake
 from tests.unit.maintenance.conftest import Fill, all_rows, compacted, files_of, owned, vacuumed
 from tests.unit.savepoints.conftest import add_batch, take
 
-PLACES = (
-    "headgate.maintenance.vacuum.failpoint",
-    "headgate.maintenance.rewriting.failpoint",
-    "headgate.tables.table.failpoint",
-)
 
-
-class Died(BaseException):
-    """As a kill: nothing catches it."""
-
-
-@pytest.fixture
-def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int, Callable[[], object]], bool]:
-    """Run something that dies at the nth passage of a failpoint whose name begins so; whether it
-    did."""
-
-    def run(begins: str, nth: int, act: Callable[[], object]) -> bool:
-        passed = 0
-
-        def failpoint(name: str) -> None:
-            nonlocal passed
-            passed += name.startswith(begins)
-            if passed == nth and name.startswith(begins):
-                raise Died
-
-        with monkeypatch.context() as patched:
-            for place in PLACES:
-                patched.setattr(place, failpoint)
-            try:
-                act()
-            except Died:
-                return True
-        return False
-
-    return run
+def dies(place: str, nth: int, act: Callable[[], object]) -> bool:
+    """Run something that dies at the NTH failpoint whose name begins with ``place``; whether it
+    came so far."""
+    with dying(place, nth, certainly=False) as passed:
+        act()
+    return sum(name.startswith(place) for name in passed) == nth
 
 
 def check(lake: Lake, before: object) -> None:
@@ -63,7 +36,7 @@ def check(lake: Lake, before: object) -> None:
 
 @pytest.mark.long
 def test_vacuum_that_dies_after_every_single_step(
-    fill: Fill, dying: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
+    fill: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headgate.maintenance.retention.WORTH_A_CHECKPOINT", 4)
     lake = fill(5)
@@ -78,7 +51,7 @@ def test_vacuum_that_dies_after_every_single_step(
     for each in owned(lake):
         DeltaTable(each.storage.uri()).create_checkpoint()
     before, deaths = all_rows(lake.layout), 0
-    while dying("vacuum.", 2, lambda: vacuumed(lake, "silver/good")):
+    while dies("vacuum.", 2, lambda: vacuumed(lake, "silver/good")):
         deaths += 1
         check(lake, before)
         assert verify(lake.layout, "tiny", savepoint, read=True) == ()
@@ -93,12 +66,10 @@ def test_vacuum_that_dies_after_every_single_step(
 
 
 @pytest.mark.parametrize("place", ["maintenance.merged", "silver.committed", "gold.committed"])
-def test_compaction_that_dies_leaves_an_orphan_or_is_done(
-    fill: Fill, dying: Callable[..., bool], place: str
-) -> None:
+def test_compaction_that_dies_leaves_an_orphan_or_is_done(fill: Fill, place: str) -> None:
     lake = fill(6)
     before = all_rows(lake.layout)
-    assert dying(place, 1, lambda: compacted(lake))
+    assert dies(place, 1, lambda: compacted(lake))
     check(lake, before)
     compacted(lake)
     check(lake, before)

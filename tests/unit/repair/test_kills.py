@@ -10,11 +10,10 @@ from deltalake import DeltaTable
 
 from headgate.savepoints.verify import verify
 from tests.support.damage import harm
+from tests.support.failing import dying
 from tests.unit.repair.conftest import ASIDE, BRONZE, FILES, GOLD, LATE, SILVER, Lake
 
 pytestmark = pytest.mark.long
-
-MODULES = ("surgery", "mending", "files_log")
 
 
 def log_and_file(lake: Lake) -> None:
@@ -56,28 +55,12 @@ POINTS = [
 
 @pytest.mark.parametrize(("hurt", "place", "nth"), POINTS)
 def test_a_repair_that_was_cut_short(
-    lake: Lake,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    hurt: Callable[[Lake], None],
-    place: str,
-    nth: int,
+    lake: Lake, tmp_path: Path, hurt: Callable[[Lake], None], place: str, nth: int
 ) -> None:
     before = lake.all_rows()
     hurt(lake)
-    passed = []
-
-    def crash(name: str) -> None:
-        passed.append(name)
-        if passed.count(place) == nth and passed[-1] == place:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        for module in MODULES:
-            patched.setattr(f"headgate.repair.{module}.failpoint", crash)
-        patched.setattr("headgate.savepoints.resets.failpoint", crash)
-        with pytest.raises(KeyboardInterrupt):
-            lake.mend(lake.examine(tmp_path / "first"))
+    with dying(place, nth):
+        lake.mend(lake.examine(tmp_path / "first"))
     lake.mend(lake.examine(tmp_path / "second"))
     after = lake.examine(tmp_path / "third")
     assert not after.is_needed, after
@@ -88,21 +71,12 @@ def test_a_repair_that_was_cut_short(
     assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_a_driver_may_come_between(
-    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_driver_may_come_between(lake: Lake, tmp_path: Path) -> None:
     """Once a reset is intended, whoever comes next finishes it."""
     before = lake.all_rows()
     harm(lake.data_files(SILVER[0])[2], "flipped")
-
-    def crash(name: str) -> None:
-        if name == "reset.table_done":
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr("headgate.savepoints.resets.failpoint", crash)
-        with pytest.raises(KeyboardInterrupt):
-            lake.mend(lake.examine(tmp_path / "first"))
+    with dying("reset.table_done"):
+        lake.mend(lake.examine(tmp_path / "first"))
     lake.open()
     lake.carry_out()
     lake.run(2)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 
-import pytest
 from deltalake import DeltaTable
 
 from headgate.errors import HeadgateError
@@ -21,6 +19,7 @@ from headgate.savepoints.savepoint import Savepoint
 from headgate.tables.history import batches
 from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
+from tests.support.failing import dying
 from tests.unit.ledger.conftest import SCHEMAS, Lake, bronze, silver
 from tests.unit.savepoints.conftest import NOW, add_batch, begin, take
 
@@ -35,21 +34,6 @@ def tables(lake: Lake, epoch: int = 0) -> dict[str, Table]:
     for table in found.values() if epoch else ():
         table.fence(epoch)
     return found
-
-
-@contextmanager
-def dying(monkeypatch: pytest.MonkeyPatch, at: str) -> Iterator[None]:
-    """A process that ends where a failpoint is."""
-
-    def crash(name: str) -> None:
-        if name == at:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        for module in ("resets", "restore"):
-            patched.setattr(f"headgate.savepoints.{module}.failpoint", crash)
-        with pytest.raises(KeyboardInterrupt):
-            yield
 
 
 def offsets(lake: Lake, path: str, column: str) -> set[int]:
@@ -81,13 +65,11 @@ def in_order(savepoint: Savepoint) -> bool:
     return gold <= silver_ <= top
 
 
-def test_no_savepoint_is_taken_of_tables_that_await_a_reset(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_savepoint_is_taken_of_tables_that_await_a_reset(lake: Lake) -> None:
     """Bronze's job has taken over from a restore that died, and is up before the others."""
     savepoint = take(lake)
     add_batch(lake, 3)
-    with dying(monkeypatch, "reset.intended"):
+    with dying("reset.intended"):
         restore(lake.layout, lake.pipeline, savepoint, 7, NOW, reread=True)
     try:
         torn = take(lake, 1)
@@ -96,13 +78,11 @@ def test_no_savepoint_is_taken_of_tables_that_await_a_reset(
     assert in_order(torn)
 
 
-def test_what_a_savepoint_of_half_a_restore_gives_back_can_go_on(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_savepoint_of_half_a_restore_gives_back_can_go_on(lake: Lake) -> None:
     """Silver's job has finished its part of the restore, gold's has not begun."""
     savepoint = take(lake)
     add_batch(lake, 3)
-    with dying(monkeypatch, "reset.intended"):
+    with dying("reset.intended"):
         restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
     seen = tables(lake)
     Resets(seen[BRONZE]).carry_out([seen[QUARANTINE], seen[SILVER]], NOW)
@@ -167,13 +147,11 @@ def test_quarantine_never_goes_back_behind_silver(lake: Lake) -> None:
     assert resets.awaits(own[QUARANTINE]) == resets.awaits(own[SILVER])
 
 
-def test_a_restore_brings_all_tables_back_though_an_older_one_is_half_done(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_restore_brings_all_tables_back_though_an_older_one_is_half_done(lake: Lake) -> None:
     """Silver's job has finished its part of a restore that died, and gone on; gold awaits its."""
     savepoint = take(lake)
     add_batch(lake, 3)
-    with dying(monkeypatch, "reset.intended"):
+    with dying("reset.intended"):
         restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
     seen = tables(lake)
     Resets(seen[BRONZE]).carry_out([seen[QUARANTINE], seen[SILVER]], NOW)

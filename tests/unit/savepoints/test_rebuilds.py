@@ -19,9 +19,10 @@ from headgate.storage.documents import DamagedDocumentError
 from headgate.tables.errors import FencedError, LogGapError
 from headgate.tables.history import batches
 from headgate.tables.table import Table
+from tests.support.failing import dying
 from tests.unit.ledger.conftest import Lake
 from tests.unit.savepoints.conftest import NOW, add_batch, begin, take
-from tests.unit.savepoints.test_found import BRONZE, GOLD, LATE, SILVER, dying, tables
+from tests.unit.savepoints.test_found import BRONZE, GOLD, LATE, SILVER, tables
 
 BUILT = (SILVER, LATE, GOLD)
 
@@ -89,13 +90,11 @@ def test_bronze_is_published_when_it_has_read_as_far(lake: Lake) -> None:
     assert targets(lake.layout, "tiny", rebuild) is not None
 
 
-def test_whoever_opens_the_tables_next_ends_what_was_asked_for(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whoever_opens_the_tables_next_ends_what_was_asked_for(lake: Lake) -> None:
     rebuild = begin(lake, BUILT)
     absorb(lake, 2, *BUILT, rows=7)
     before = count(lake, GOLD)
-    with dying(monkeypatch, "reset.intended"):
+    with dying("reset.intended"):
         publish(lake.layout, lake.pipeline, rebuild, Resets(tables(lake, 7)[BRONZE]), NOW)
     assert count(lake, GOLD) == before > 0
     seen = tables(lake, 8)

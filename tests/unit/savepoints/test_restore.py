@@ -15,6 +15,7 @@ from headgate.savepoints.restore import restore
 from headgate.savepoints.verify import verify
 from headgate.storage.layout import Layout
 from headgate.tables.log import entry_path
+from tests.support.failing import dying
 from tests.unit.ledger.conftest import SCHEMAS, Lake
 from tests.unit.savepoints.conftest import NOW, add_batch, take
 
@@ -154,22 +155,11 @@ def test_a_copy_is_the_pipeline_as_it_was(lake: Lake, tmp_path: Path) -> None:
         clone(lake.layout, savepoint, there)
 
 
-def test_half_a_copy_is_no_pipeline(
-    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_half_a_copy_is_no_pipeline(lake: Lake, tmp_path: Path) -> None:
     savepoint = take(lake)
     there = Layout.of(str(tmp_path / "copy"), "tiny")
-    done = []
-
-    def crash(name: str) -> None:
-        done.append(name)
-        if len(done) == 3:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr("headgate.savepoints.clone.failpoint", crash)
-        with pytest.raises(KeyboardInterrupt):
-            clone(lake.layout, savepoint, there)
+    with dying("clone.", 3):
+        clone(lake.layout, savepoint, there)
     with pytest.raises(UnfinishedCloneError, match="was not finished"):
         require_whole(there)
     clone(lake.layout, savepoint, there)
@@ -195,24 +185,14 @@ def snapshot(folder: Path) -> dict[str, tuple[int, int]]:
 )
 @pytest.mark.parametrize("reread", [False, True])
 def test_a_restore_that_was_cut_short_is_finished_by_the_next(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch, place: str, nth: int, reread: bool
+    lake: Lake, place: str, nth: int, reread: bool
 ) -> None:
     then = all_rows(lake.layout)
     savepoint = take(lake)
     add_batch(lake, 3)
     newer = all_rows(lake.layout)
-    passed = []
-
-    def crash(name: str) -> None:
-        passed.append(name)
-        if passed.count(place) == nth:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        for module in ("resets", "restore"):
-            patched.setattr(f"headgate.savepoints.{module}.failpoint", crash)
-        with pytest.raises(KeyboardInterrupt):
-            restore(lake.layout, lake.pipeline, savepoint, 7, NOW, reread=reread)
+    with dying(place, nth):
+        restore(lake.layout, lake.pipeline, savepoint, 7, NOW, reread=reread)
     restore(lake.layout, lake.pipeline, savepoint, 8, NOW, reread=reread)
     expected = then if reread else {**then, "bronze/events": newer["bronze/events"]}
     expected["_headgate/files/events"] = newer["_headgate/files/events"]

@@ -20,9 +20,10 @@ from headgate.tables.arrow import stage_arrow
 from headgate.tables.live_files import live_files
 from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
+from tests.support.failing import dying
 from tests.unit.ledger.conftest import Lake, silver
 from tests.unit.savepoints.conftest import NOW, add_batch, take
-from tests.unit.savepoints.test_found import BRONZE, GOLD, SILVER, dying, tables
+from tests.unit.savepoints.test_found import BRONZE, GOLD, SILVER, tables
 
 OLD = ("silver/of_old", "gold/of_old", "late/of_old")
 KEPT = Target(keep=True)
@@ -85,14 +86,12 @@ def test_a_younger_one_keeps_its_rows_in_a_restore(lake: Lake) -> None:
     assert sum(file.rows for file in live_files(table.handle)) == 1
 
 
-def test_a_restore_that_died_is_finished_for_them_too(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_restore_that_died_is_finished_for_them_too(lake: Lake) -> None:
     """No job owns them, so the one that owns bronze does it: no savepoint could be taken else."""
     add_undeclared(lake, OLD[0])
     savepoint = take(lake)
     add_batch(lake, 3)
-    with dying(monkeypatch, "reset.intended"):
+    with dying("reset.intended"):
         restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
     owned = {t.name: t for t in tables_of(lake.layout, "tiny") if t.name not in OLD}
     for table in owned.values():

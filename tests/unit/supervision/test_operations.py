@@ -14,7 +14,6 @@ from headgate.cli import restoring
 from headgate.cli.life.run import go_back
 from headgate.declaration.load import load
 from headgate.jobs.lease import Lease
-from headgate.savepoints import restore as restore_module
 from headgate.savepoints.store import create
 from headgate.storage import ownership
 from headgate.storage.documents import read_document, write_document
@@ -23,6 +22,7 @@ from headgate.storage.stopping import request_stop
 from headgate.supervision.job_state import probe
 from headgate.supervision.report import Life
 from headgate.supervision.reporting import life_of
+from tests.support.failing import passing
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
 from tests.unit.supervision.conftest import report
 
@@ -66,9 +66,7 @@ def owner_is_gone(lake: Lake) -> None:
         write_document(lake.layout.storage, lease_path(layer), document | gone)
 
 
-def test_a_restore_is_told_as_one_until_its_driver_runs(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_restore_is_told_as_one_until_its_driver_runs(lake: Lake) -> None:
     """Never as an end that nobody asked for, which supervision would answer with a driver."""
     taken = create(lake.layout, lake.pipeline, datetime.now(UTC))
     stopped(lake)
@@ -78,8 +76,8 @@ def test_a_restore_is_told_as_one_until_its_driver_runs(
         life = seen(lake)
         found.append((life.condition, life.operation))
 
-    monkeypatch.setattr(restore_module, "failpoint", look)
-    go_back(lake.pipeline, lake.layout, taken.id)
+    with passing(look):
+        go_back(lake.pipeline, lake.layout, taken.id)
     look()
     lease = Lease(lake.layout, LAYERS, "tiny")
     epoch = lease.take()

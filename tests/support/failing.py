@@ -1,0 +1,50 @@
+"""Failpoints in this process: the one way in which tests arm them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from headgate import failpoints
+
+
+class Died(BaseException):
+    """Stands for the death of a process: no code catches it."""
+
+
+@contextmanager
+def passing(act: Callable[[str], None] | None) -> Iterator[None]:
+    """Call ``act`` with the name of each failpoint that is passed."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(failpoints, "_armed", act)
+        yield
+
+
+@contextmanager
+def failing(place: str) -> Iterator[None]:
+    """Expect an error at ``place`` (NAME, or NAME:NTH counted from now)."""
+    name, _, nth = place.partition(":")
+    act = failpoints.armed(f"{name}:{nth or 1}:raise")
+    with passing(act), pytest.raises(failpoints.FailpointError):
+        yield
+
+
+@contextmanager
+def dying(place: str = "", nth: int = 1, *, certainly: bool = True) -> Iterator[list[str]]:
+    """Die at the NTH failpoint whose name begins with ``place``; gives the names passed so far.
+    Fails where that failpoint is never passed, unless it need not be ``certainly``."""
+    passed: list[str] = []
+
+    def act(name: str) -> None:
+        passed.append(name)
+        if name.startswith(place) and sum(p.startswith(place) for p in passed) == nth:
+            raise Died(name)
+
+    with passing(act):
+        try:
+            yield passed
+        except Died:
+            return
+    assert not certainly, f"passage {nth} of {place or 'a failpoint'} never came: {passed}"
