@@ -84,6 +84,27 @@ def test_what_declarations_of_before_mean_keeps_its_digest(base: str, read: Read
 
 
 @pytest.mark.parametrize(
+    ("start", "digest"),
+    [
+        ("earliest", "d2e703ae284f70043dd91b5d3ca4ebf160ec281f65c6074b1d79174c646ab97c"),
+        ("{0: 7}", "fed00f1344455efe1c55bb84958a02021cc6cef6f6d0107a71bec6e1033daefa"),
+    ],
+)
+def test_nor_do_declarations_of_kafka(start: str, digest: str, kafka: str, read: Read) -> None:
+    assert read(kafka.replace("start: earliest", f"start: {start}")).digest == digest
+
+
+def test_nor_does_a_pattern_from_a_moment_on(kafka: str, read: Read) -> None:
+    text = kafka.replace("topic: orders", "pattern: orders.*")
+    start = "start: 2026-11-20T00:00:00Z\n      isolation: read_uncommitted"
+    pipeline = read(text.replace("start: earliest", start))
+    assert (pipeline.digest, pipeline.definitions["bronze/orders"]) == (
+        "9cdad45595832e1ba497ea70a5747319ce9908eb33676aca3b69161f6c27de4e",
+        "979dd443fdf8d4f792c47110e839127a41445cead0647db214e155bb2e77bb32",
+    )
+
+
+@pytest.mark.parametrize(
     ("old", "new"),
     [
         ("localhost:9092\n      topic: orders", "elsewhere:9093\n      topic: orders"),
