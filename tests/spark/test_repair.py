@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from headgate.cli.main import answer
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
-from headgate.jobs.failing import named
+from headgate.jobs.failing import translate_error
 from headgate.jobs.lease import Lease
 from headgate.ledger import balance
 from headgate.ledger.by_id import by_id
@@ -161,7 +161,7 @@ def go_on(spark: SparkSession, folder: Path) -> HeadgateError | None:
     except HeadgateError as error:
         return error
     except (PySparkException, Py4JError) as error:
-        if (known := named(error, Layout.of(str(folder / "root"), "readings"))) is None:
+        if (known := translate_error(error, Layout.of(str(folder / "root"), "readings"))) is None:
             raise
         return known
     return None

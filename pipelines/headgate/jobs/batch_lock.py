@@ -1,4 +1,4 @@
-"""Whose turn it is: a micro-batch's, on the stream's thread, or the supervising thread's."""
+"""The lock between a micro-batch, on the stream's thread, and the supervising thread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BatchLock:
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """A micro-batch's turn. Raises StopRequested instead of waiting once the query is ended:
+        """Held by a micro-batch. Raises StopRequested instead of waiting once the query is ended:
         stopping it waits for the batch that would wait here."""
         while not self._lock.acquire(timeout=LOOK_EVERY):
             if self.is_ending:
@@ -37,13 +37,13 @@ class BatchLock:
 
     @contextmanager
     def between_batches(self) -> Iterator[None]:
-        """The supervising thread's turn, when the batch that runs is done."""
+        """Held by the supervising thread; waits for the batch that runs."""
         with self._lock:
             yield
 
     @contextmanager
     def if_free(self) -> Iterator[bool]:
-        """The supervising thread's turn if no batch runs: whether it has it."""
+        """Held by the supervising thread if no batch runs; gives whether it is held."""
         taken = self._lock.acquire(blocking=False)
         try:
             yield taken

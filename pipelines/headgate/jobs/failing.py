@@ -18,7 +18,7 @@ _PARQUET = re.compile(r"[^\s'\"`\[\](),;]+\.parquet")
 _ROWS = 65_536  # read at once
 
 
-def named(error: BaseException, layout: Layout) -> HeadgateError | None:
+def translate_error(error: BaseException, layout: Layout) -> HeadgateError | None:
     """The error that says what is wrong with our own files; None where it is about something else:
     a source's files lie elsewhere.
 

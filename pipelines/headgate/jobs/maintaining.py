@@ -26,7 +26,7 @@ being taken, or a ledger that compares rows, reads what was live a moment ago.""
 
 
 class Maintaining:
-    """``tables`` are used in the job's turns only. ``since`` is when the job started."""
+    """``tables`` are used under the batch lock only. ``since`` is when the job started."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Maintaining:
         pipeline: Pipeline,
         job: str,
         tables: Sequence[Table],
-        turns: BatchLock,
+        batch_lock: BatchLock,
         since: datetime,
         clock: Callable[[], datetime],
     ) -> None:
@@ -42,7 +42,7 @@ class Maintaining:
         self._pipeline = pipeline
         self._job = job
         self._tables = tables
-        self._batch_lock = turns
+        self._batch_lock = batch_lock
         self._clock = clock
         self._since = since
         self._last = ""

@@ -1,4 +1,4 @@
-"""What a pause closes: before it, a micro-batch waits until it is open again."""
+"""A latch that a pause closes: a micro-batch waits until it is open again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PauseLatch:
 
     @contextmanager
     def passage(self, check: Callable[[], None]) -> Iterator[None]:
-        """A micro-batch, once the gate is open. While it waits, ``check`` is called again and
+        """A micro-batch, once the latch is open. While it waits, ``check`` is called again and
         again, and may raise."""
         with self._moved:
             while self._since is not None:

@@ -1,4 +1,4 @@
-"""Whose turn it is. Stopping a query waits for its batch; a batch that waits for its turn must
+"""Stopping a query waits for its batch; a batch that waits for the lock must
 not be waited for."""
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ PATIENCE = 20.0  # seconds until a thread that hangs is told so
 
 
 def test_a_batch_that_waits_gives_up_when_the_query_is_stopped() -> None:
-    turns = BatchLock()
+    lock = BatchLock()
     outcome: list[str] = []
 
     def batch() -> None:
         try:
-            with turns.batch():
+            with lock.batch():
                 outcome.append("ran")
         except StopRequested:
             outcome.append("gave up")
@@ -32,18 +32,18 @@ def test_a_batch_that_waits_gives_up_when_the_query_is_stopped() -> None:
         stream.join(PATIENCE)
         outcome.append("hangs" if stream.is_alive() else "stopped")
 
-    turns.end(stop)
+    lock.end(stop)
     assert outcome == ["gave up", "stopped"]
-    assert turns.is_ending
+    assert lock.is_ending
 
 
 def test_the_batch_that_runs_is_waited_for() -> None:
-    turns = BatchLock()
+    lock = BatchLock()
     outcome: list[str] = []
     running, go_on = threading.Event(), threading.Event()
 
     def batch() -> None:
-        with turns.batch():
+        with lock.batch():
             running.set()
             assert go_on.wait(PATIENCE)
             outcome.append("done")
@@ -51,9 +51,9 @@ def test_the_batch_that_runs_is_waited_for() -> None:
     threads = [threading.Thread(target=batch)]
     threads[0].start()
     assert running.wait(PATIENCE)
-    with turns.if_free() as free:
+    with lock.if_free() as free:
         assert not free
-    threads.append(threading.Thread(target=turns.end, args=[lambda: outcome.append("stopped")]))
+    threads.append(threading.Thread(target=lock.end, args=[lambda: outcome.append("stopped")]))
     threads[1].start()
     go_on.set()
     for thread in threads:
@@ -61,10 +61,10 @@ def test_the_batch_that_runs_is_waited_for() -> None:
     assert outcome == ["done", "stopped"]
 
 
-def test_a_turn_is_given_back_after_an_error() -> None:
-    turns = BatchLock()
-    for turn in (turns.batch, turns.between_batches, turns.if_free):
-        with pytest.raises(ZeroDivisionError), turn():
+def test_the_lock_is_released_after_an_error() -> None:
+    lock = BatchLock()
+    for hold in (lock.batch, lock.between_batches, lock.if_free):
+        with pytest.raises(ZeroDivisionError), hold():
             raise ZeroDivisionError
-    with turns.if_free() as free:
+    with lock.if_free() as free:
         assert free

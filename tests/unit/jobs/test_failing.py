@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.jobs.errors import PlanError
-from headgate.jobs.failing import named
+from headgate.jobs.failing import translate_error
 from headgate.storage.layout import Layout
 from headgate.tables.errors import DamagedFileError, LogGapError
 
@@ -44,7 +44,7 @@ def flip(file: Path) -> None:
 
 def test_a_flipped_page(file: Path, layout: Layout) -> None:
     flip(file)
-    error = named(spark_says(file), layout)
+    error = translate_error(spark_says(file), layout)
     assert isinstance(error, DamagedFileError)
     assert str(file) in error.message
     assert "headgate repair" in error.remedy
@@ -55,13 +55,13 @@ def test_deep_in_the_chain(file: Path, layout: Layout) -> None:
     file.unlink()
     error = ValueError("a batch failed")
     error.__cause__ = spark_says(file)
-    known = named(error, layout)
+    known = translate_error(error, layout)
     assert known is not None
     assert known.message == f"{file} is missing"
 
 
 def test_a_sound_file_is_not_blamed(file: Path, layout: Layout) -> None:
-    assert named(spark_says(file), layout) is None
+    assert translate_error(spark_says(file), layout) is None
 
 
 def test_a_source_file_is_not_ours(file: Path, layout: Layout, tmp_path: Path) -> None:
@@ -69,15 +69,17 @@ def test_a_source_file_is_not_ours(file: Path, layout: Layout, tmp_path: Path) -
     landed.parent.mkdir()
     flip(file)
     file.rename(landed)
-    assert named(spark_says(landed), layout) is None
+    assert translate_error(spark_says(landed), layout) is None
 
 
 def test_spark_s_own_checkpoint(layout: Layout) -> None:
     place = layout.storage.uri("_headgate/checkpoint/fused-3/spark/offsets/7")
-    error = named(FileNotFoundError(f"[Errno 2] No such file or directory: '{place}'"), layout)
+    error = translate_error(
+        FileNotFoundError(f"[Errno 2] No such file or directory: '{place}'"), layout
+    )
     assert isinstance(error, PlanError)
     assert "start again" in error.remedy
 
 
 def test_what_says_itself_what_is_wrong(layout: Layout) -> None:
-    assert named(LogGapError("a.parquet", "headgate repair"), layout) is None
+    assert translate_error(LogGapError("a.parquet", "headgate repair"), layout) is None

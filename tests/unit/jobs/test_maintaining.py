@@ -1,4 +1,4 @@
-"""Maintenance inside a running job: when it begins, whose turn it is, and what it says."""
+"""Maintenance inside a running job: when it begins, when it uses the tables, what it says."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def lake(fill: Fill) -> Lake:
     return fill(9)
 
 
-def job(lake: Lake, turns: BatchLock, clock: Callable[[], datetime] | None = None) -> Maintaining:
+def job(lake: Lake, lock: BatchLock, clock: Callable[[], datetime] | None = None) -> Maintaining:
     tables = [t for t in tables_of(lake.layout, "tiny") if t.name in PATHS]
     for table in tables:
         table.fence(1)
     now = clock or (lambda: datetime.now(UTC))
-    return Maintaining(lake.layout, lake.pipeline, "gold", tables, turns, SINCE, now)
+    return Maintaining(lake.layout, lake.pipeline, "gold", tables, lock, SINCE, now)
 
 
 def asks(lake: Lake, what: What, after: timedelta = timedelta(seconds=1)) -> Request:
@@ -96,8 +96,8 @@ def test_what_was_asked_of_the_job_before_is_ignored(lake: Lake) -> None:
 
 
 def test_commits_wait_for_the_batch_that_runs(lake: Lake) -> None:
-    turns = BatchLock()
-    maintaining = job(lake, turns)
+    lock = BatchLock()
+    maintaining = job(lake, lock)
     asks(lake, "compact")
     maintaining.step()
     stepped = threading.Event()
@@ -107,7 +107,7 @@ def test_commits_wait_for_the_batch_that_runs(lake: Lake) -> None:
             maintaining.step()
         stepped.set()
 
-    with turns.batch():
+    with lock.batch():
         thread = threading.Thread(target=step)
         thread.start()
         assert not stepped.wait(1.0)

@@ -18,57 +18,57 @@ def nothing() -> None:
     pass
 
 
-def test_an_open_gate_lets_batches_through() -> None:
-    gate = PauseLatch()
-    with gate.passage(nothing):
-        assert gate.at_rest_since is None
-    assert not gate.is_closed
+def test_an_open_latch_lets_batches_through() -> None:
+    latch = PauseLatch()
+    with latch.passage(nothing):
+        assert latch.at_rest_since is None
+    assert not latch.is_closed
 
 
 def test_the_batch_that_runs_is_finished_before_the_pause_is_told() -> None:
-    gate = PauseLatch()
-    with gate.passage(nothing):
-        gate.set(NOON)
-        assert gate.is_closed
-        assert gate.at_rest_since is None
-    assert gate.at_rest_since == NOON
+    latch = PauseLatch()
+    with latch.passage(nothing):
+        latch.set(NOON)
+        assert latch.is_closed
+        assert latch.at_rest_since is None
+    assert latch.at_rest_since == NOON
 
 
-def test_a_closed_gate_holds_a_batch_until_it_opens() -> None:
-    gate, passed = PauseLatch(), threading.Event()
-    gate.set(NOON)
+def test_a_closed_latch_holds_a_batch_until_it_opens() -> None:
+    latch, passed = PauseLatch(), threading.Event()
+    latch.set(NOON)
     looked = threading.Event()
 
     def batch() -> None:
-        with gate.passage(looked.set):
+        with latch.passage(looked.set):
             passed.set()
 
     thread = threading.Thread(target=batch)
     thread.start()
     assert looked.wait(PATIENCE)
     assert not passed.is_set()
-    assert gate.at_rest_since == NOON
-    gate.set(None)
+    assert latch.at_rest_since == NOON
+    latch.set(None)
     assert passed.wait(PATIENCE)
     thread.join(PATIENCE)
-    assert gate.at_rest_since is None
+    assert latch.at_rest_since is None
 
 
 def test_a_batch_that_waits_still_hears_a_stop() -> None:
-    gate = PauseLatch()
-    gate.set(NOON)
+    latch = PauseLatch()
+    latch.set(NOON)
 
     def stop() -> None:
         raise StopRequested
 
-    with pytest.raises(StopRequested), gate.passage(stop):
-        pytest.fail("a closed gate was passed")
-    assert gate.at_rest_since == NOON
+    with pytest.raises(StopRequested), latch.passage(stop):
+        pytest.fail("a closed latch was passed")
+    assert latch.at_rest_since == NOON
 
 
 def test_a_batch_that_fails_leaves_the_gate_free() -> None:
-    gate = PauseLatch()
-    with pytest.raises(ValueError, match="bad"), gate.passage(nothing):
+    latch = PauseLatch()
+    with pytest.raises(ValueError, match="bad"), latch.passage(nothing):
         raise ValueError("bad")
-    gate.set(NOON)
-    assert gate.at_rest_since == NOON
+    latch.set(NOON)
+    assert latch.at_rest_since == NOON

@@ -1,0 +1,52 @@
+"""Running one micro-batch: from a range of the source to all tables of the job."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from headgate.failpoints import failpoint
+from headgate.jobs.feeds.feed import Feed
+from headgate.jobs.run import Run
+
+
+class BatchRunner:
+    """Called on the stream's thread. ``position`` is where the next batch begins; ``failure`` is
+    what ended a batch, if anything did."""
+
+    def __init__(self, run: Run, feed: Feed) -> None:
+        self._run, self._feed = run, feed
+        self.position = feed.position
+        self.failure: BaseException | None = None
+
+    def run(self, planned_end: Callable[[], int]) -> None:
+        """Process the next batch, once the pipeline is not paused and the tables are free.
+
+        Raises StopRequested where no further batch is to begin, and whatever ends the batch.
+        """
+        control = self._run.control
+        try:
+            with control.pause_latch.passage(control.check), control.batch_lock.batch():
+                if (end := planned_end()) > self.position:  # a stream's first batch may be empty
+                    self._process(end)
+        except BaseException as error:
+            self.failure = error
+            raise
+
+    def _process(self, end: int) -> None:
+        run, feed = self._run, self._feed
+        run.control.check()
+        began, number = time.monotonic(), run.progress.n + 1
+        run.say(f"batch {number}: reading")
+        if not feed.absorb(self.position, end):
+            run.say("")
+            self.position = end
+            return
+        failpoint("bronze.absorbed")
+        run.say(f"batch {number}: in bronze, on to silver and gold")
+        run.catch_up.run(beside=True)
+        self.position = end
+        feed.batch_took(timedelta(seconds=time.monotonic() - began))
+        run.progress.batch_done(run.runtime, feed.backlog(end))
+        run.report(run.progress)

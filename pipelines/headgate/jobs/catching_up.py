@@ -1,0 +1,44 @@
+"""Tables and publications of a job, brought to where the tables above them are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from headgate.jobs.publishing import Publications
+from headgate.jobs.runtime import PipelineRuntime
+
+
+class CatchUp:
+    """Used by whoever holds the batch lock."""
+
+    def __init__(
+        self,
+        runtime: PipelineRuntime,
+        publications: Publications,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._runtime, self._publications, self._clock = runtime, publications, clock
+        self._is_level = False
+
+    @property
+    def trouble(self) -> str | None:
+        """What could not be published, in words."""
+        return self._publications.trouble
+
+    def run(self, *, beside: bool = False) -> None:
+        """Catch up without new data, carry out operations, publish. ``beside`` as in
+        ``PipelineRuntime.catch_up``: the rest follows between batches."""
+        self._is_level = self._runtime.catch_up(self._clock(), beside=beside)
+        self._publications.catch_up(self._clock())
+
+    def run_rest(self) -> None:
+        """What an earlier step left to do: rebuilds, publications."""
+        if self._is_level:
+            self._publications.catch_up(self._clock())
+        else:
+            self.run(beside=True)
+
+    def require_published(self) -> None:
+        """Raises NotPublishedError if something cannot be published."""
+        self._publications.require_done(self._clock())

@@ -1,0 +1,43 @@
+"""What all parts of one run of a job share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyspark.sql import SparkSession
+
+from headgate.jobs.catching_up import CatchUp
+from headgate.jobs.progress import Progress
+from headgate.jobs.run_control import RunControl
+from headgate.jobs.runtime import PipelineRuntime
+from headgate.jobs.scratch import job_name
+from headgate.jobs.task import Task
+from headgate.storage.layout import Layout
+
+
+@dataclass(frozen=True)
+class Run:
+    """A job whose tables are open and fenced under ``epoch``. ``say`` gets the stage that begins;
+    ``report`` ends it."""
+
+    task: Task
+    layout: Layout
+    epoch: int
+    spark: SparkSession
+    runtime: PipelineRuntime
+    catch_up: CatchUp
+    progress: Progress
+    control: RunControl
+    report: Callable[[Progress], None]
+    say: Callable[[str], None]
+    clock: Callable[[], datetime]
+
+    @property
+    def job(self) -> str:
+        return job_name(self.task.layers)
+
+    @property
+    def writes_bronze(self) -> bool:
+        return "bronze" in self.task.layers

@@ -1,0 +1,73 @@
+"""What ends a run or holds it up: a stop, the end of input, a lost lease, a pause."""
+
+from __future__ import annotations
+
+import threading
+from datetime import datetime
+
+from headgate.commands import pipeline_command
+from headgate.jobs.batch_lock import BatchLock
+from headgate.jobs.errors import StopRequested
+from headgate.jobs.lease import Lease
+from headgate.jobs.pause_latch import PauseLatch
+from headgate.storage.layout import Layout
+from headgate.storage.pausing import paused_since
+from headgate.storage.stopping import stop_requested
+from headgate.tables.errors import FencedError
+
+
+class RunControl:
+    """Shared by the threads of a run. ``stop`` and ``finish`` may be called from any thread or
+    signal handler."""
+
+    def __init__(self, layout: Layout, pipeline: str, lease: Lease) -> None:
+        self._layout, self._pipeline, self._lease = layout, pipeline, lease
+        self._stop = threading.Event()
+        self._finish = threading.Event()
+        self.batch_lock = BatchLock()
+        self.pause_latch = PauseLatch()
+
+    def stop(self) -> None:
+        """End after the current micro-batch."""
+        self._stop.set()
+
+    def finish(self) -> None:
+        """End after the current micro-batch as if input had ended."""
+        self._finish.set()
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stop.is_set()
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether no further micro-batch is to begin, for whatever reason."""
+        return self._stop.is_set() or self._finish.is_set() or self._lease.is_lost
+
+    def observe_stop_requests(self, since: datetime) -> None:
+        """Stop if somebody asked for it after ``since``, the start of the job."""
+        if stop_requested(self._layout, since):
+            self._stop.set()
+
+    def observe_pause(self) -> None:
+        self.pause_latch.set(paused_since(self._layout))
+
+    def wait(self, seconds: float) -> None:
+        """Return after some seconds, or as soon as a stop is asked for."""
+        self._stop.wait(seconds)
+
+    def check(self) -> None:
+        """Raises FencedError where the lease is lost, StopRequested where no further micro-batch
+        is to begin."""
+        self.require_lease()
+        if self._stop.is_set() or self.batch_lock.is_ending:
+            raise StopRequested
+
+    def require_lease(self) -> None:
+        """Raises FencedError where another driver has the lease."""
+        if self._lease.is_lost:
+            raise self.fenced()
+
+    def fenced(self) -> FencedError:
+        said = f"{self._pipeline}: another driver has taken the lease"
+        return FencedError(said, remedy=pipeline_command("status"))

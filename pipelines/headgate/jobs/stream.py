@@ -1,0 +1,150 @@
+"""Supervising a stream: its query, its source, stop requests, maintenance and savepoints."""
+
+from __future__ import annotations
+
+import time
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headgate.jobs.batch_runner import BatchRunner
+from headgate.jobs.errors import StopRequested
+from headgate.jobs.feeds.choosing import feed_of
+from headgate.jobs.feeds.feed import Feed
+from headgate.jobs.maintaining import Maintaining
+from headgate.jobs.planning import ends_path, planned_end
+from headgate.jobs.run import Run
+from headgate.jobs.savepointing import Schedule
+from headgate.sources import reference
+from headgate.storage.documents import write_document
+from headgate.storage.layout import Layout
+
+POLL = 0.25  # seconds between looks at stop requests, the lease and the query
+TRIGGER = "250 milliseconds"
+
+
+def process(run: Run) -> None:
+    """Run micro-batches until the job's input is absorbed (``once``) or the run ends.
+
+    Raises whatever ended a batch, FencedError if the lease was lost.
+    """
+    run.say("looking for input")
+    supervisor = StreamSupervisor(run)
+    try:
+        feed = feed_of(run.task, run.spark, run.runtime, supervisor.waits, run.clock)
+        feed.poll(final=run.task.once)
+    except StopRequested:
+        return
+    supervisor.supervise(feed, BatchRunner(run, feed))
+
+
+class StreamSupervisor:
+    """Supervises the query on the thread that starts it; batches run on the stream's."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._schedule = Schedule(run.layout, run.task.pipeline)
+
+    def waits(self, trouble: str) -> None:
+        """For brokers that do not answer, maybe before there is a query to supervise."""
+        run = self._run
+        run.control.observe_stop_requests(run.progress.since)
+        if run.progress.waits(trouble):
+            run.report(run.progress)
+        run.control.check()
+
+    def supervise(self, feed: Feed, batches: BatchRunner) -> None:
+        """Start the query and stay with it to its end."""
+        run = self._run
+        if (backlog := feed.backlog(batches.position)).count:
+            run.say(f"found {backlog} to read")
+        else:
+            run.report(run.progress)
+        self._plan(feed, batches)
+        query = self._start(batches)
+        run.progress.reached(feed.backlog(batches.position))
+        try:
+            self._until_end(query, feed, batches)
+        finally:
+            run.control.batch_lock.end(query.stop)
+            feed.close()
+        self._raise_failure(query, batches.failure)
+
+    def _plan(self, feed: Feed, batches: BatchRunner) -> None:
+        """Tell the stream how far it may go: nowhere while the pipeline is paused."""
+        run = self._run
+        if run.writes_bronze:
+            run.control.observe_pause()
+        ends = [] if run.control.pause_latch.is_closed else feed.ends(batches.position)
+        write_document(run.layout.storage, ends_path(run.job), {"ends": ends})
+
+    def _start(self, batches: BatchRunner) -> StreamingQuery:
+        run, storage = self._run, self._run.layout.storage
+        checkpoint = f"{Layout.checkpoint(run.job, run.epoch)}/spark"
+
+        def batch(_: DataFrame, number: int) -> None:
+            batches.run(lambda: planned_end(storage, checkpoint, number))
+
+        source = (
+            run.spark.readStream.format(reference.FORMAT)
+            .option("ends", storage.uri(ends_path(run.job)))
+            .option("start", str(batches.position))
+        )
+        writer = source.load().writeStream.queryName(f"{run.task.pipeline.name}_{run.job}")
+        writer = writer.option("checkpointLocation", storage.uri(checkpoint))
+        return writer.trigger(processingTime=TRIGGER).foreachBatch(batch).start()
+
+    def _until_end(self, query: StreamingQuery, feed: Feed, batches: BatchRunner) -> None:
+        """Until the query ends, the run is to end, or all is absorbed."""
+        run, control = self._run, self._run.control
+        maintaining = Maintaining(
+            *(run.layout, run.task.pipeline, run.job, run.runtime.owned()),
+            *(control.batch_lock, run.progress.since, run.clock),
+        )
+        polled = time.monotonic()
+        while query.isActive:
+            control.observe_stop_requests(run.progress.since)
+            if control.is_ending:
+                return
+            if run.task.once and feed.has_absorbed_all(batches.position):
+                return
+            if time.monotonic() - polled >= feed.every:
+                polled = time.monotonic()
+                self._poll(feed, batches)
+            if run.writes_bronze:
+                self._schedule.keep(run.clock())
+            maintaining.step()
+            control.wait(POLL)
+
+    def _poll(self, feed: Feed, batches: BatchRunner) -> None:
+        run, lock = self._run, self._run.control.batch_lock
+        if not run.task.once:
+            feed.poll(final=False)
+        self._plan(feed, batches)
+        if not run.writes_bronze:
+            with lock.between_batches():
+                run.catch_up.run(beside=True)
+        with lock.if_free() as free:
+            # The other jobs have just done so above.
+            if free and run.writes_bronze:
+                run.catch_up.run_rest()
+            news = run.progress.idle(
+                feed.backlog(batches.position),
+                run.runtime if free else None,
+                self._trouble(feed),
+                run.control.pause_latch.at_rest_since,
+            )
+        if news:
+            run.report(run.progress)
+
+    def _trouble(self, feed: Feed) -> str | None:
+        troubles = feed.trouble, self._run.catch_up.trouble, self._schedule.trouble
+        return "; ".join(said for said in troubles if said) or None
+
+    def _raise_failure(self, query: StreamingQuery, failure: BaseException | None) -> None:
+        was_asked_to = isinstance(failure, StopRequested)
+        if failure is not None and not was_asked_to:
+            raise failure
+        self._run.control.require_lease()
+        if (error := query.exception()) is not None and not was_asked_to:
+            raise error
