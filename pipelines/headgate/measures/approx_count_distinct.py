@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from headgate.declaration.measures import Field, Fold, MeasureKind
 from headgate.declaration.model import Measure
-from headgate.measures.adding import INTEGERS
 
 
 class ApproxCountDistinct(MeasureKind):
@@ -22,7 +21,7 @@ class ApproxCountDistinct(MeasureKind):
 
     def fold(self, measure: Measure) -> Fold:
         argument = measure.argument
-        if measure.argument_type not in {*INTEGERS, "string", "binary"}:
+        if measure.argument_type not in ("int", "bigint", "string", "binary"):
             argument = f"cast({argument} as string)"
         merge = (
             "case when {old} is null then {new} when {new} is null then {old} "

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
 
+from headgate.declaration.digest import digest
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
+from headgate.declaration.plan import plan
 from headgate.declaration.reference.page import EXAMPLE
+from tests.unit.declaration.expression_examples import SCOPE
 from tests.unit.declaration.test_load import ROOT
 
 Read = Callable[[str], Pipeline]
+
+# Of each form of type, and of each rule of decimals.
+COMPUTED = (
+    *("1.50", "2147483648", "1e3", "s || i", "i = b", "d + interval 1 day", "split(s, ',')[0]"),
+    *("p + q", "p - 1", "p * q", "p / b", "w / w", "p % q", "p div i", "p * x", "-p", "t + t"),
+    *("round(p)", "round(p, -1)", "ceil(p)", "coalesce(p, w)", "greatest(w, b)", "nullif(p, 0)"),
+    *("to_date(s, 'yyyy-MM-dd')", "case when ok then d else ts end", "cast(s as decimal(38,18))"),
+)
+TABLES = (("silver", "clean"), ("gold", "sales"))
 
 
 @pytest.mark.parametrize(
@@ -80,6 +93,26 @@ def test_what_declarations_of_before_mean_keeps_its_digest(base: str, read: Read
         "3579577db3550897718b901e6c71235e086eb312e35ee654eacd056a2ccb2519",
         "45c75ca002391386a754dc22cf49e92dde3fefaac441717bb89e9638c97029d6",
         "17c989b2d92506c8fd1b79f960b8d9fcc108560fcbef0313d4737e4abacb5a1e",
+    ]
+
+
+def test_types_of_columns_and_measures_keep_their_digest(base: str, read: Read) -> None:
+    columns = {f"c{index}": text for index, text in enumerate(COMPUTED)}
+    calls = [f"{name}({column})" for name in ("count", "min", "last") for column in SCOPE]
+    calls += [f"{name}({column})" for name in ("sum", "avg", "stddev") for column in "tibfxpqw"]
+    measures = {f"m{index}": call for index, call in enumerate(calls)}
+    sales = {"from": "clean", "window": {"tumbling": "1 h"}, "measures": measures}
+    schema = {**SCOPE, "ordered_at": "timestamp", "order_id": "string"}
+    text = base[: base.index("      schema:")]
+    text += f"      schema: {json.dumps(schema)}\n"
+    text += f"silver: {json.dumps({'clean': {'from': 'orders', 'columns': columns}})}\n"
+    text += f"gold: {json.dumps({'sales': {**sales, 'allowed_lateness': '1 s'}})}\n"
+    pipeline = read(text)
+    planned = plan(pipeline)
+    schemas = [planned[layer][name]["schema"] for layer, name in TABLES]
+    assert [pipeline.digest, digest({"schemas": schemas})] == [
+        "32aecdd7dbeaa7a5b1cdc38a7c0c1cef6936cd1e9ab82b1b242fdf41a0f86ff4",
+        "858519608a3b63b6cca6fa32ce88ce52fea7d435984bfb0ce511903d7b07d89b",
     ]
 
 

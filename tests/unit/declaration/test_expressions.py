@@ -98,6 +98,8 @@ REFUSED = {
     # Types that do not go together.
     "s + 1": "+ takes numbers",
     "ts - ts2": "use date_add, datediff",
+    "x div 2": "div takes exact numbers, and x is a double",
+    "p div f": "div takes exact numbers, and f is a float",
     "i = s": "compares a int with a string",
     "s = 1": "compares a string with a int",
     "ok and i": "AND takes conditions",

@@ -73,6 +73,9 @@ def _arithmetic(node: exp.Expression, type_of: TypeOf) -> Typed:
     left, right = type_of(node.this), type_of(node.expression)
     _check_number(node.this, left, operator)
     _check_number(node.expression, right, operator)
+    if operator == "div":
+        _check_exact(node.this, left)
+        _check_exact(node.expression, right)
     types = (_operand_type(node.this, left, right), _operand_type(node.expression, right, left))
     type_ = datatypes.arithmetic_type(operator, *types)
     return Typed(type_)
@@ -87,6 +90,12 @@ def _check_number(node: exp.Expression, typed: Typed, operator: str) -> None:
     if datatypes.is_time(typed.type):
         remedy = "use date_add, datediff, timestampdiff or an interval"
     raise Invalid(f"{operator} takes numbers, and {sql(node)} is a {typed.type}; {remedy}")
+
+
+def _check_exact(node: exp.Expression, typed: Typed) -> None:
+    if typed.type in ("float", "double"):
+        remedy = "use / and floor, or write cast(... as bigint)"
+        raise Invalid(f"div takes exact numbers, and {sql(node)} is a {typed.type}; {remedy}")
 
 
 def _operand_type(node: exp.Expression, typed: Typed, other: Typed) -> str:

@@ -171,4 +171,5 @@ def rounded_type(type_: str, scale: int) -> str:
 def whole_type(type_: str) -> str:
     """The type of ``ceil(value)`` and ``floor(value)``."""
     found = digits(type_) if is_decimal(type_) else None
+    # One digit more than Spark's where there is no fraction: tables are declared by this type.
     return decimal(min(MAX_PRECISION, found[0] - found[1] + 1), 0) if found else "bigint"

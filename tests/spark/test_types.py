@@ -1,0 +1,87 @@
+"""Types are found without Spark, so Spark's own analysis is what they are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from headgate.declaration.errors import Invalid
+from headgate.declaration.expressions.expression import parse_expression, parse_measure
+from headgate.declaration.measures import MEASURES
+from headgate.declaration.model import Measure
+from headgate.declaration.names import SILVER_COLUMNS
+from headgate.gold.states import fold, merged, state_type
+from tests.unit.declaration.expression_examples import EXAMPLES, SCOPE
+
+pytestmark = pytest.mark.spark
+
+NUMBERS = {"a": "tinyint", "b": "smallint", "c": "int", "d": "bigint", "e": "float", "f": "double"}
+DECIMALS = ((1, 0), (2, 2), (10, 0), (18, 2), (19, 6), (20, 20), (38, 0), (38, 10), (38, 38))
+NUMBERS |= {f"p{p}s{s}": f"decimal({p},{s})" for p, s in DECIMALS}
+EXACT = {name for name, type_ in NUMBERS.items() if type_ not in ("float", "double")}
+FORMS = (
+    *(f"{{0}} {operator} {{1}}" for operator in ("+", "-", "*", "/", "%")),
+    "coalesce({0}, {1})",
+    "case when {0} is null then {1} else {0} end",
+    "pmod({0}, {1})",
+    "round({0}, 1)",
+    "bround({0}, -3)",
+    "ceil({0} / 3)",
+    "floor({0} / 3)",
+    "abs(-{0})",
+    "greatest({0}, {1}, 2.5)",
+    "nullif({0}, {1})",
+    "if({0} > {1}, {0}, null)",
+    "mod({0}, {1})",
+    "round({0})",
+    "{0} + 1.25",
+    "{0} * 7",
+    "100 - {0}",
+)
+
+
+def _in_spark(spark: SparkSession, columns: dict[str, str], texts: Iterable[str]) -> dict[str, str]:
+    ddl = ", ".join(f"`{name}` {type_}" for name, type_ in columns.items())
+    named = {f"_{index}": text for index, text in enumerate(texts)}
+    rows = spark.createDataFrame([], ddl).select(*(F.expr(t).alias(n) for n, t in named.items()))
+    return {named[name]: type_ for name, type_ in rows.dtypes}
+
+
+def test_every_example_has_the_type_that_spark_finds(spark: SparkSession) -> None:
+    texts = {parse_expression(text, SCOPE).text: type_ for text, type_ in EXAMPLES.items()}
+    assert _in_spark(spark, SCOPE, texts) == texts
+
+
+def test_numbers_of_any_types_combine_as_in_spark(spark: SparkSession) -> None:
+    pairs = set(product(NUMBERS, NUMBERS))
+    texts = {form.format(*pair) for form, pair in product(FORMS, pairs)}
+    texts |= {f"{left} div {right}" for left, right in product(EXACT, EXACT)}
+    inferred = {text: parse_expression(text, NUMBERS).type for text in texts}
+    found = _in_spark(spark, NUMBERS, texts)
+    assert {t: (found[t], inferred[t]) for t in texts if found[t] != inferred[t]} == {}
+
+
+def test_states_of_measures_have_the_types_that_they_declare(spark: SparkSession) -> None:
+    columns = {f"in_{name}": type_ for name, type_ in SCOPE.items()} | SILVER_COLUMNS
+    partials: dict[str, str] = {}
+    merges: dict[str, str] = {}
+    states: dict[str, str] = {}
+    for name, column in product(MEASURES.names(), columns):
+        try:
+            call = parse_measure(f"{name}({column})", columns)
+        except Invalid:
+            continue
+        measure = Measure("m", call.function, call.argument, call.argument_type, call.type)
+        for field, kept in fold(measure).fields.items():
+            partials[kept.partial] = kept.type
+            old, new = f"old_{name}_{column}", f"new_{name}_{column}"
+            states |= {old: state_type(measure), new: state_type(measure)}
+            merges[merged(measure, field, old, new)] = kept.type
+    for known, texts in ((columns, partials), (states, merges)):
+        cast = {text: f"cast({text} as {type_})" for text, type_ in texts.items()}
+        found, declared = _in_spark(spark, known, cast), _in_spark(spark, known, cast.values())
+        assert found == {text: declared[cast[text]] for text in texts}
