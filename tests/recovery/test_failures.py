@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.oracle import Closing, judge
+from tests.property.protocol.histories import history_faults
 from tests.recovery.test_kills import EVERYWHERE, GOLD, IN_OPERATIONS
 from tests.support.engine import Engine
 from tests.support.events import readings
@@ -40,6 +41,7 @@ def test_an_error_at_every_named_place(spark: SparkSession, tmp_path: Path, at_o
     landing.write_all(files[-1:], first=len(files))
     engine.start().run_all()
     assert differences(engine.root, judge(landing.records(), rules(gold=GOLD))) == {}
+    assert history_faults(engine.layout, pipeline) == []
 
 
 def test_an_error_at_every_step_of_an_operation(spark: SparkSession, tmp_path: Path) -> None:
@@ -61,3 +63,4 @@ def test_an_error_at_every_step_of_an_operation(spark: SparkSession, tmp_path: P
     expected = judge(landing.records(), rules(gold=GOLD), drains=[Closing({0: first})])
     assert {row["reason"] for rows in expected.late.values() for row in rows} == {"late", "closed"}
     assert differences(engine.root, expected) == {}
+    assert history_faults(engine.layout, pipeline) == []

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from headgate.declaration.load import load
+from headgate.storage.layout import Layout
 from tests.oracle import Closing, Tables, judge
+from tests.property.protocol.histories import history_faults
 from tests.support.drivers import run, start
 from tests.support.events import readings
 from tests.support.landing import Landing, split
@@ -77,6 +80,10 @@ class Shop:
         ended = run(self.declaration, self.root, *options)
         assert ended.code == 0, ended.output
 
+    def history_faults(self) -> list[str]:
+        """What the model of the protocol says of all that was ever committed."""
+        return history_faults(Layout.of(str(self.root), "readings"), load(self.declaration))
+
     def expected(self, drains: Sequence[int] = ()) -> Tables:
         """``drains``: windows were closed when so many files were absorbed."""
         records = self.landing.records()
@@ -95,6 +102,7 @@ def test_killed_at_every_step_of_a_batch(tmp_path: Path) -> None:
     shop.deliver(1)
     shop.finish()
     assert differences(shop.root, shop.expected()) == {}
+    assert shop.history_faults() == []
 
 
 @in_full
@@ -112,6 +120,7 @@ def test_killed_at_every_step_of_an_operation(tmp_path: Path) -> None:
     expected = shop.expected([1])
     assert {row["reason"] for rows in expected.late.values() for row in rows} == {"late", "closed"}
     assert differences(shop.root, expected) == {}
+    assert shop.history_faults() == []
 
 
 @in_full
@@ -133,3 +142,4 @@ def test_killed_at_random(tmp_path: Path, seed: int) -> None:
     shop.deliver(1)
     shop.finish()
     assert differences(shop.root, shop.expected()) == {}, f"seed {seed}"
+    assert shop.history_faults() == [], f"seed {seed}"

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger import balance
 from tests.oracle import judge
+from tests.property.protocol.histories import history_faults
 from tests.recovery.test_kills import GOLD
 from tests.support.drivers import PATIENCE
 from tests.support.engine import Engine
@@ -84,4 +85,5 @@ def test_readers_see_the_old_rows_until_the_new_ones_are_complete(
     for name, found in seen.items():
         assert all(0 < before <= after for before, after in pairwise(found)), (name, found)
     assert differences(root, judge(landing.records(), rules(gold=GOLD))) == {}
+    assert history_faults(engine.layout, pipeline) == []
     assert balance(engine.layout, pipeline).balanced

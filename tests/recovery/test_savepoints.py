@@ -90,6 +90,7 @@ def test_savepoints_under_load_are_all_good(spark: SparkSession, tmp_path: Path)
             engine.absorb()
         engine.catch_up()
         assert differences(root, expected) == {}, savepoint.id
+    assert shop.history_faults() == []
 
 
 def headgate(*arguments: str, failpoint: str = "") -> int:
@@ -118,10 +119,11 @@ def test_a_restore_killed_half_way(tmp_path: Path, options: tuple[str, ...]) -> 
         assert headgate(*command, failpoint=failpoint) == -signal.SIGKILL
     generation = state(shop.root, f"gold/{GOLD[0]}")["generation"]
     assert headgate(*command) == 0
-    assert state(shop.root, f"gold/{GOLD[0]}")["generation"] > generation - 1
+    assert state(shop.root, f"gold/{GOLD[0]}")["generation"] > generation > 0
     assert headgate(*command, failpoint="reset.intended") == -signal.SIGKILL
     shop.finish()
     assert differences(shop.root, shop.expected()) == {}
+    assert shop.history_faults() == []
 
 
 @in_full
@@ -144,3 +146,4 @@ def test_a_restore_of_a_running_pipeline_is_refused(tmp_path: Path) -> None:
     restore(layout, load(shop.declaration), find(layout, "latest"), 100, datetime.now(UTC))
     shop.finish()
     assert differences(shop.root, shop.expected()) == {}
+    assert shop.history_faults() == []

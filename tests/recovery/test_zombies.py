@@ -63,3 +63,4 @@ def test_a_frozen_driver_is_shut_out(tmp_path: Path, failpoint: str) -> None:
     for table in before:
         assert epochs(table) == sorted(epochs(table))
     assert differences(shop.root, shop.expected()) == {}
+    assert shop.history_faults() == []

@@ -13,6 +13,7 @@ from headgate.savepoints.verify import verify
 from headgate.storage.layout import Layout
 from headgate.tables.errors import CommitRefusedError, FencedError
 from tests.oracle import Closing, Tables, judge
+from tests.property.protocol.histories import history_faults
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
@@ -69,6 +70,7 @@ def test_a_restored_pipeline_ends_with_the_same_tables(
     else:
         engine.catch_up_per_layer()
     assert differences(engine.root, expected) == {}
+    assert history_faults(engine.layout, engine.pipeline) == []
     assert balance(engine.layout, engine.pipeline).balanced
 
 
@@ -86,7 +88,8 @@ def test_a_savepoint_between_any_two_commits(
     engine.absorb(6)
     engine.catch_up()
     assert (bronze_ahead.n, bronze_ahead.bronze.n) == (1, 2)
-    assert silver_ahead.tables["silver/good"].n == 2 if "silver/good" in silver_ahead.tables else 1
+    assert {silver_ahead.tables[f"silver/{name}"].n for name in engine.pipeline.silver} == {2}
+    assert {silver_ahead.tables[f"gold/{name}"].n for name in engine.pipeline.gold} == {1}
     for savepoint in (silver_ahead, bronze_ahead):
         engine.restore(savepoint)
         engine.start()
@@ -114,6 +117,7 @@ def test_windows_that_were_closed_by_hand_are_closed_again_where_they_were(
     seen = [max(r.offset for r in records if r.offset >> 36 < files) for files in (2, 6)]
     judged = judge(records, rules(), drains=[Closing({0: last}) for last in seen])
     assert differences(engine.root, judged) == {}
+    assert history_faults(engine.layout, engine.pipeline) == []
 
 
 def test_a_zombie_that_wakes_within_a_restore_gets_nothing_in(

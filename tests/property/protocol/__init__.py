@@ -1,7 +1,7 @@
 """The protocol of commits, as a model small enough to try every interleaving of.
 
-No Spark, no files: a table is its log, a process is between two steps, and a step is a function
-from one world to the worlds that may follow. Where to look:
+The model has no Spark and no file: a table is its log, a process is between two steps, and a step
+is a function from one world to the worlds that may follow. Where to look:
 
 - ``rules.py``: the rules of the protocol, one line each;
 - ``delta.py``, ``past.py``: what a Delta table promises, what its log tells, and nothing more;
@@ -9,6 +9,8 @@ from one world to the worlds that may follow. Where to look:
 - ``starting.py``, ``routing.py``, ``sourcing.py``, ``staging.py``, ``operating.py``: what a driver
   does; ``saving.py``, ``resetting.py``: savepoints, restores, rebuilds;
 - ``invariants.py``: what must hold;
+- ``entries.py``, ``histories.py``: the logs of real lakes in these terms, held against these
+  invariants after each commit that was ever made;
 - ``search.py``, ``essence.py``: every interleaving of a scenario; at every point all processes may
   die and new ones start, any may pause for as long as it likes, and batches that were not committed
   are planned again with other boundaries.

@@ -30,8 +30,9 @@ RESETTING = ("restore", "reread", "rebuild")
 
 
 class Event(NamedTuple):
-    """One record, alone in its file: the window it falls in, and good, bad or late by each
-    declaration. Only the last of ``outcomes`` counts for declarations beyond it."""
+    """One record, alone in its file: the window it falls in, and good, bad, late or left out (a
+    duplicate, or filtered) by each declaration. Only the last of ``outcomes`` counts for those
+    beyond it."""
 
     window: int = 0
     outcomes: tuple[str, ...] = ("good",)
@@ -41,6 +42,7 @@ class Event(NamedTuple):
 
 
 GOOD, BAD, LATE = Event(), Event(outcomes=("bad",)), Event(outcomes=("late",))
+LEFT_OUT = Event(outcomes=("left out",))
 
 
 @dataclass(frozen=True)

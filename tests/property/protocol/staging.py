@@ -88,7 +88,7 @@ def commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Success
 def entry_of(state: Commit, table: str, driver: Driver) -> Commit:
     """The commit: files, state, cumulative counts."""
     entry = state.without_data("data", driver.epoch)._replace(
-        since=driver.lower,
+        since=state.n,
         n=driver.target,
         added=driver.staged,
         removed=driver.replaced,
@@ -107,6 +107,7 @@ def absorb(scenario: Scenario, world: World, driver: Driver) -> tuple[Rows, Rows
     rows = upstream_rows(scenario, world, driver)
     events = scenario.events
     if table in ("silver", "quarantine"):
+        rows = tuple(row for row in rows if events[row].outcome(driver.using) != "left out")
         aside = {row for row in rows if events[row].outcome(driver.using) == "bad"}
     else:
         late = {row for row in rows if events[row].outcome(driver.using) == "late"}

@@ -1,0 +1,55 @@
+"""The entries of real logs, in the order in which they were made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from headgate.tables.log import Commit as Entry
+from headgate.tables.log import entry_path, read_commit
+from headgate.tables.table import Table
+from tests.property.protocol.delta import TABLES
+from tests.property.protocol.invariants import Violation
+
+
+@dataclass(frozen=True)
+class Told:
+    """An entry of a log: ``at`` is its place in the order of all entries, ``transaction`` the
+    version of the table's application transaction."""
+
+    table: str
+    entry: Entry
+    at: int
+    transaction: int | None
+
+    @property
+    def label(self) -> str:
+        state = self.entry.state
+        return f"{self.table} {self.entry.version} ({state.kind}, n={state.n})"
+
+
+def told(name: str, table: Table) -> Iterator[Told]:
+    """A log from its first entry on."""
+    version, at = 0, 0
+    while table.log.exists(entry_path(version)):
+        lines = table.log.read(entry_path(version)).splitlines()
+        actions = [json.loads(line) for line in lines if line.strip()]
+        info = next(action["commitInfo"] for action in actions if "commitInfo" in action)
+        of_table = (a["txn"] for a in actions if a.get("txn", {}).get("appId") == table.app)
+        entry = read_commit(table.log, version)
+        assert entry is not None, f"{table.name}: {version} was not made by Headgate"
+        # A process takes the time before it commits, and its next step comes after that.
+        at = max(at, int(info["timestamp"]) * len(TABLES) + TABLES.index(name))
+        yield Told(name, entry, at, next((txn["version"] for txn in of_table), None))
+        version += 1
+    assert version, f"{table.name}: its log does not begin with version 0"
+
+
+def transaction_faults(log: tuple[Told, ...], one: Told) -> Iterator[Violation]:
+    """Every commit is fenced, and the versions of its transactions rise even where n falls."""
+    before = log[one.entry.version - 1].transaction
+    if one.transaction is None:
+        yield Violation("zombie", "it has no transaction: nobody can be refused behind it")
+    elif before is not None and one.transaction < before:
+        yield Violation("zombie", f"its transaction {one.transaction} comes after {before}")

@@ -1,0 +1,119 @@
+"""What real tables went through, held against the model: deaths, take-overs, resets, rebuilds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from headgate.declaration.load import load
+from headgate.jobs.rebuild_request import RebuildRequest
+from headgate.storage.format import FORMAT
+from headgate.storage.layout import Layout
+from headgate.tables.errors import CommitRefusedError, FencedError
+from tests.property.protocol.histories import History, history_faults
+from tests.support.failing import dying
+from tests.support.fake_stages import Record, without_spark
+from tests.support.lake import NARROW, WIDE, Lake, declared
+
+STORED = Path(__file__).parents[2] / f"data/lake-of-format-{FORMAT}.zip"
+DECLARATIONS = pytest.mark.parametrize("declaration", [NARROW, WIDE], ids=["narrow", "wide"])
+FILE = (Record(0), Record(7, bad=True), Record(3, late=True), Record(5, filtered=True))
+COPY = (Record(2, duplicate=True), Record(0), Record(9))
+PLACES = (
+    "fence",
+    "files.committed",
+    "bronze.staged",
+    "bronze.committed",
+    "quarantine.committed",
+    "silver.staged",
+    "silver.committed",
+    "late.committed",
+    "gold.staged",
+    "gold.committed",
+    "operation.intended",
+    "operation.staged",
+    "reset.table_done",
+)
+
+
+@pytest.fixture(autouse=True)
+def arrow() -> Iterator[None]:
+    with without_spark():
+        yield
+
+
+def faults(lake: Lake) -> list[str]:
+    return history_faults(lake.layout, lake.pipeline)
+
+
+@DECLARATIONS
+def test_drivers_die_everywhere_and_others_go_on(tmp_path: Path, declaration: str) -> None:
+    """The intent of a drain, and that of a restore, among all that is half done."""
+    lake = Lake(declared(tmp_path, declaration), tmp_path / "root")
+    lake.land(FILE)
+    lake.absorb()
+    lake.catch_up()
+    savepoint = lake.savepoint()
+    for number, place in enumerate(PLACES):
+        with dying(place):
+            lake.start().land(FILE, COPY)
+            lake.absorb(lake.last_sequence - 1)
+            lake.catch_up()
+            lake.drain()
+            lake.absorb()
+            lake.catch_up()
+            lake.restore(savepoint, reread=number % 2 == 0)
+    lake.start().run_all()
+    assert faults(lake) == []
+
+
+@DECLARATIONS
+@pytest.mark.parametrize("reread", [False, True])
+def test_a_zombie_wakes_after_a_restore(tmp_path: Path, declaration: str, reread: bool) -> None:
+    lake = Lake(declared(tmp_path, declaration), tmp_path / "root")
+    lake.land(FILE, COPY)
+    lake.absorb(1)
+    lake.catch_up()
+    savepoint = lake.savepoint()
+    lake.absorb(2)
+    zombie = lake.runtime
+    lake.restore(savepoint, reread=reread)
+    with pytest.raises((FencedError, CommitRefusedError)):
+        zombie.catch_up(lake.clock())
+    lake.start().land(COPY)
+    lake.absorb()
+    lake.catch_up_per_layer()
+    assert faults(lake) == []
+
+
+@DECLARATIONS
+def test_tables_are_rebuilt_and_the_driver_dies_meanwhile(tmp_path: Path, declaration: str) -> None:
+    lake = Lake(declared(tmp_path, declaration), tmp_path / "root")
+    for records in (FILE, COPY):
+        lake.land(records)
+        lake.absorb()
+        lake.drain()
+    for above in ("gold/per_minute", "silver/good", "bronze/events"):
+        lake.anew = RebuildRequest((above,))
+        for place in ("rebuild.recorded", "reset.intended", "reset.table_done"):
+            with dying(place, certainly=False):
+                lake.start().run_all()
+            lake.anew = RebuildRequest()
+        lake.start().land(COPY)
+        lake.absorb()
+        lake.catch_up()
+    assert lake.runtime.table("gold/per_minute").refresh().generation == 3
+    assert faults(lake) == []
+
+
+def test_a_lake_that_was_stored_once(tmp_path: Path) -> None:
+    with ZipFile(STORED) as archive:
+        archive.extractall(tmp_path)
+    pipeline = load(tmp_path / "pipelines/shop.yml")
+    layout = Layout.of(str(tmp_path / "lake"), pipeline.name)
+    assert history_faults(layout, pipeline) == []
+    (gold,) = pipeline.gold.values()
+    assert len(History(layout, pipeline, gold).in_order) == 14

@@ -1,0 +1,317 @@
+"""Stages that write tiny Parquet by Arrow where the engine's use Spark.
+
+The order of work, the commits and all that decides about them are the engine's own. What becomes of
+a record is decided here, by the record itself: see ``Record``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headgate.bronze.stage import Reached
+from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, SILVER, kind_of
+from headgate.declaration.model import GoldTable, SilverTable, Source
+from headgate.failpoints import failpoint
+from headgate.gold.stage import GoldStage
+from headgate.silver.stage import SilverStage
+from headgate.sources.files.log import LoggedFile
+from headgate.storage.files import Storage
+from headgate.tables.arrow import attempt_folder, describe
+from headgate.tables.catching_up import files_of
+from headgate.tables.data_file import FINAL, DataFile
+from headgate.tables.log import Commit
+from headgate.tables.open_rows import open_rows
+from headgate.tables.record_shape import offset_of
+from headgate.tables.staging import Prepared
+from headgate.tables.state import State, add_counts, commit_time, time_of
+from headgate.tables.table import Table, TableOf
+from headgate.tables.table_schema import TableSchema
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+TIME = pa.timestamp("us", "UTC")
+Row = dict[str, Any]
+
+_EVENT = [
+    ("_partition", pa.int32()),
+    ("_offset", pa.int64()),
+    ("_event_id", pa.string()),
+    ("_event_time", TIME),
+    ("_clock", TIME),
+]
+_WINDOW = [("window_start", TIME), ("window_end", TIME)]
+SCHEMAS: Mapping[str, pa.Schema] = {
+    BRONZE.name: pa.schema(
+        [
+            ("partition", pa.int32()),
+            ("offset", pa.int64()),
+            ("file", pa.string()),
+            ("ingested_at", TIME),
+            ("event_id", pa.string()),
+            ("event_time", TIME),
+            ("clock", TIME),
+            ("duplicate", pa.bool_()),
+            ("reason", pa.string()),
+            ("passes", pa.bool_()),
+        ]
+    ),
+    QUARANTINE.name: pa.schema(
+        [("partition", pa.int32()), ("offset", pa.int64()), ("ingested_at", TIME)]
+    ),
+    SILVER.name: pa.schema(_EVENT),
+    LATE.name: pa.schema([*_EVENT, *_WINDOW, ("reason", pa.string())]),
+    GOLD.name: pa.schema([*_WINDOW, ("events", pa.int64()), (FINAL, pa.bool_())]),
+}
+_TIME_COLUMN = {
+    BRONZE.name: "event_time",
+    QUARANTINE.name: "ingested_at",
+    SILVER.name: "_event_time",
+    LATE.name: "_event_time",
+    GOLD.name: "window_start",
+}
+
+
+@dataclass(frozen=True)
+class Record:
+    """A line of a landing file, which says itself what becomes of it. ``minute`` is that of its
+    event time, after noon."""
+
+    minute: int = 0
+    bad: bool = False
+    duplicate: bool = False
+    filtered: bool = False
+    late: bool = False
+
+    def line(self) -> str:
+        return json.dumps(asdict(self))
+
+
+@contextmanager
+def without_spark() -> Iterator[None]:
+    """The jobs of this process use the stages of this module."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("headgate.jobs.runtime.BronzeStage", ArrowBronze)
+        patched.setattr("headgate.jobs.stages.SilverStage", ArrowSilver)
+        patched.setattr("headgate.jobs.stages.GoldStage", ArrowGold)
+        patched.setattr("headgate.jobs.stages.drain", drain)
+        patched.setattr("headgate.jobs.feeds.files.FilesReader", ArrowReader)
+        yield
+
+
+class ArrowReader:
+    def __init__(self, _: object, landing: Storage, __: object) -> None:
+        self._landing = landing
+
+    def read(self, files: Sequence[LoggedFile]) -> list[Row]:
+        return [row for file in files for row in self._rows(file)]
+
+    def _rows(self, file: LoggedFile) -> Iterator[Row]:
+        for place, line in enumerate(self._landing.read(file.path).decode().splitlines()):
+            record, offset = Record(**json.loads(line)), offset_of(file.sequence, place)
+            at = NOON + timedelta(minutes=record.minute)
+            yield {
+                "partition": 0,
+                "offset": offset,
+                "file": file.path,
+                "ingested_at": file.modified,
+                "event_id": f"e{offset}",
+                "event_time": at,
+                "clock": at + timedelta(days=1) if record.late else None,
+                "duplicate": record.duplicate,
+                "reason": "wrong_type" if record.bad else None,
+                "passes": not record.filtered,
+            }
+
+
+class ArrowBronze:
+    """Takes the place of ``BronzeStage``."""
+
+    def __init__(self, _: object, table: Table, source: Source) -> None:
+        self.table, self.source = table, source
+
+    def write_to(self, table: Table) -> None:
+        self.table = table
+
+    @property
+    def shape(self) -> TableSchema:
+        return shape_of(self.table)
+
+    def absorb(
+        self, records: list[Row], reached: Reached, now: datetime, verify: Any = lambda: None
+    ) -> State:
+        held = self.table.refresh()
+        offsets = dict(reached.offsets)
+        counts = {
+            "read": len(records),
+            "duplicate": sum(row["duplicate"] for row in records),
+            "differing": 0,
+        }
+        state = held.absorbing(held.n + 1, now, offsets=offsets)
+        files = staged(self.table, state, records)
+        verify()
+        return self.table.commit(state.counting(counts, changed=bool(records)), add=files)
+
+    def no_records(self) -> list[Row]:
+        return []
+
+
+class ArrowSilver(SilverStage):
+    def __init__(
+        self, _: object, table: TableOf, source: Source, tables: Sequence[SilverTable]
+    ) -> None:
+        self._declared = {t.name: t for t in tables}
+        self.bronze = table(BRONZE.path(source.name)).reader()
+        self.quarantine = table(QUARANTINE.path(source.name))
+        self.silver = {t.name: table(SILVER.path(t.name)) for t in tables}
+
+    def type_of(self, name: str) -> Any:
+        return name
+
+    @property
+    def shapes(self) -> tuple[TableSchema, ...]:
+        return tuple(map(shape_of, (self.quarantine, *self.silver.values())))
+
+    def _prepare_quarantine(self, group: Sequence[Commit], now: datetime) -> Prepared | None:
+        held = self.quarantine.refresh()
+        state = held.absorbing(group[-1].state.n, now)
+        bronze = rows_of(self.bronze, files_of(group, after=held.n))
+        rows = [row for row in bronze if row["reason"] and not row["duplicate"]]
+        if not rows:
+            return None
+        files = staged(self.quarantine, state, rows)
+        return Prepared(self.quarantine, state.counting({"quarantined": len(rows)}), files)
+
+    def _prepare_silver(self, name: str, group: Sequence[Commit], now: datetime) -> Prepared | None:
+        table, last = self.silver[name], group[-1].state
+        held = table.refresh()
+        if held.n >= last.n:
+            return None
+        state = held.absorbing(last.n, now, watermark=last.watermark)
+        counts = dict.fromkeys(("silver", "filtered", "quarantined", "duplicate"), 0)
+        rows = []
+        for row in rows_of(self.bronze, files_of(group, after=held.n)):
+            outcome = self._outcome(name, row)
+            counts[outcome] += 1
+            if outcome == "silver":
+                rows.append({f"_{key}": value for key, value in row.items()})
+        return Prepared(table, state.counting(counts), staged(table, state, rows))
+
+    def _outcome(self, name: str, row: Row) -> str:
+        if row["duplicate"]:
+            return "duplicate"
+        if row["reason"]:
+            return "quarantined"
+        return "silver" if row["passes"] or not self._declared[name].where else "filtered"
+
+
+class ArrowGold(GoldStage):
+    def __init__(self, _: object, table: TableOf, declared: GoldTable) -> None:
+        self._declared = declared
+        self.silver = table(SILVER.path(declared.silver)).reader()
+        self.late, self.gold = table(LATE.path(declared.name)), table(GOLD.path(declared.name))
+
+    def shapes(self, _: object) -> tuple[TableSchema, ...]:
+        return shape_of(self.late), shape_of(self.gold)
+
+    def _prepare_gold(self, held: State, group: Sequence[Commit], now: datetime) -> Prepared:
+        last = group[-1].state
+        state = held.absorbing(last.n, now, watermark=last.watermark)
+        opened = open_rows(self.gold)
+        pairs = list(self._pairs_of(files_of(group), held))
+        folded = [pair for pair in pairs if pair["reason"] is None]
+        events = {row["window_start"]: row for row in rows_of(self.gold, opened.files)}
+        for pair in folded:
+            window = {name: pair[name] for name, _ in _WINDOW}
+            row = events.setdefault(pair["window_start"], window | {"events": 0})
+            row["events"] += 1
+        files = staged(self.gold, state, [*events.values()], final=False)
+        counts = {
+            "pairs": len(pairs),
+            "folded": len(folded),
+            "late": len(pairs) - len(folded),
+            "final": 0,
+        }
+        state = state.counting(counts, changed=bool(folded))
+        return Prepared(self.gold, state, files, opened.live)
+
+    def _prepare_late(self, held: State, group: Sequence[Commit], now: datetime) -> Prepared | None:
+        late = self.late.refresh()
+        state = late.absorbing(group[-1].state.n, now)
+        pairs = self._pairs_of(files_of(group, after=late.n), held)
+        rows = [pair for pair in pairs if pair["reason"] is not None]
+        if not rows:
+            return None
+        return Prepared(
+            self.late, state.counting({"late": len(rows)}), staged(self.late, state, rows)
+        )
+
+    def _pairs_of(self, files: Sequence[DataFile], held: State) -> Iterator[Row]:
+        window, closed = self._declared.window, held.closed_through
+        for row in rows_of(self.silver, files):
+            first = (row["_event_time"] - NOON) // window.every * window.every + NOON
+            for back in range(window.size // window.every):
+                start = first - back * window.every
+                end = start + window.size
+                reason = None
+                if row["_clock"] and end + self._declared.allowed_lateness <= row["_clock"]:
+                    reason = "late"
+                elif closed is not None and end <= time_of(closed):
+                    reason = "closed"
+                yield row | {"window_start": start, "window_end": end, "reason": reason}
+
+
+def drain(gold: GoldStage, operation: int, now: datetime) -> State:
+    """Takes the place of ``headgate.gold.drain.drain``."""
+    table = gold.gold
+    held = table.refresh()
+    if held.operation >= operation:
+        return held
+    opened = open_rows(table)
+    state = replace(held.held("operation", table.epoch), operation=operation, at=commit_time(now))
+    rows = rows_of(table, opened.files)
+    files = staged(table, state, rows, final=True)
+    failpoint("operation.staged")
+    if rows:
+        last = commit_time(max(row["window_end"] for row in rows))
+        total = add_counts(held.total, {"final": len(rows)})
+        state = replace(state, closed_through=max(last, held.closed_through or 0), total=total)
+    return table.commit(state, add=files, remove=opened.live)
+
+
+def shape_of(table: Table) -> TableSchema:
+    kind = kind_of(table.name).name
+    return TableSchema(table, SCHEMAS[kind], _TIME_COLUMN[kind])
+
+
+def staged(
+    table: Table, state: State, rows: Sequence[Row], *, final: bool | None = None
+) -> tuple[DataFile, ...]:
+    """As ``tables.staging.stage``: one file of rows that are here already."""
+    kind, folder = kind_of(table.name).name, attempt_folder(state)
+    files: tuple[DataFile, ...] = ()
+    if rows:
+        schema = pa.schema([field for field in SCHEMAS[kind] if field.name != FINAL])
+        sink = pa.BufferOutputStream()
+        content = pa.Table.from_pylist(list(rows), schema)
+        pq.write_table(content, sink, write_page_checksum=True)
+        part = "" if final is None else f"/{FINAL}={str(final).lower()}"
+        table.storage.write(f"{folder}{part}/part-0.parquet", sink.getvalue().to_pybytes())
+        files = describe(table.storage, folder, _TIME_COLUMN[kind])
+    failpoint(f"{kind}.staged")
+    return files
+
+
+def rows_of(table: Table, files: Sequence[DataFile]) -> list[Row]:
+    found: list[Row] = []
+    for file in files:
+        with table.storage.open(file.path) as source:
+            found += pq.ParquetFile(source).read().to_pylist()
+    return found
