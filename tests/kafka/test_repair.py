@@ -15,16 +15,17 @@ from headgate.broker.running import Broker
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
-from headgate.jobs.rereading import gone_from
 from headgate.ledger.by_id import by_id
 from headgate.repair.apply import highest_epoch, mend
 from headgate.repair.examine import examine
 from headgate.repair.plan import Plan
 from headgate.sources.kafka.cluster import Cluster
+from headgate.sources.kafka.rereading import gone_from
 from headgate.storage.layout import Layout
 from tests.oracle import judge
 from tests.support.broker import Sent, create_topic, expire, place_of, produce
 from tests.support.damage import harm
+from tests.support.declared import kafka_of
 from tests.support.events import readings
 from tests.support.kafka_engine import KafkaEngine, records_of
 from tests.support.readings import declare_kafka, rules
@@ -80,8 +81,7 @@ def silver_entry(root: Path) -> None:
 
 
 def looked(spark: SparkSession, pipeline: Pipeline, layout: Layout, scratch: Path) -> Plan:
-    assert pipeline.source.kafka is not None
-    cluster = Cluster(spark, pipeline.source.kafka)
+    cluster = Cluster(spark, kafka_of(pipeline))
     try:
         return examine(
             layout, pipeline, scratch, lambda offsets, topics: gone_from(cluster, offsets, topics)

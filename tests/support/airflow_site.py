@@ -65,7 +65,7 @@ class Site:
         return failure
 
     def _listed(self) -> set[str]:
-        log = FilesLog(self.layout.storage, self.declared.name, self.declared.source.name)
+        log = FilesLog.of(self.layout.storage, self.declared.name, self.declared.source.name)
         log.load()
         return {file.path for file in log.files}
 

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from headgate.declaration.model import FilesSource, Pipeline
+from headgate.declaration.model import Pipeline, Source
+from headgate.sources.files.declared import FilesSource
+from headgate.sources.kafka.declared import KafkaSource
+
+
+def source_of(pipeline: Pipeline) -> Source:
+    (source,) = pipeline.sources.values()
+    return source
 
 
 def files_of(pipeline: Pipeline) -> FilesSource:
-    files = pipeline.source.files
-    assert files is not None, f"{pipeline.name} does not read files"
-    return files
+    reads = source_of(pipeline).reads
+    assert isinstance(reads, FilesSource), f"{pipeline.name} does not read files"
+    return reads
+
+
+def kafka_of(pipeline: Pipeline) -> KafkaSource:
+    reads = source_of(pipeline).reads
+    assert isinstance(reads, KafkaSource), f"{pipeline.name} does not read Kafka"
+    return reads

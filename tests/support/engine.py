@@ -49,7 +49,7 @@ class Engine:
         self.runtime = PipelineRuntime(self.spark, self.pipeline, self.layout, layers)
         open_tables(self.runtime, self.layout, self.epoch, self.clock(), self.anew)
         self.files_log.load()
-        files = FilesIntake(self.pipeline.source, self.files_log)
+        files = FilesIntake(self.pipeline.source.reads, self.files_log)
         self.intake = FilesFeed(self.spark, files, self.runtime.bronze, self.clock)
         return self
 

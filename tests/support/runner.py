@@ -33,7 +33,7 @@ def main(declaration: str, root: str, *options: str) -> int:
         drain="--drain" in options,
         take_over="--take-over" in options,
         accept_gap="--accept-gap" in options,
-        jars=cached_jars() if pipeline.source.kafka else (),
+        jars=cached_jars() if pipeline.source.kind == "kafka" else (),
     )
     driver = Driver(task)
     signal.signal(signal.SIGTERM, lambda *_: driver.stop())

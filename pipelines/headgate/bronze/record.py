@@ -18,6 +18,7 @@ from headgate.bronze.numbers import is_odd, tamed
 from headgate.bronze.times import event_time, in_range, iso_date, iso_time
 from headgate.declaration.model import Column as Declared
 from headgate.declaration.model import Record, Source
+from headgate.declaration.sources import kind_of_source
 from headgate.tables.projection import Projection
 
 STRICT = {
@@ -34,7 +35,8 @@ class RecordParser:
     batch's data."""
 
     def __init__(self, source: Source) -> None:
-        record, format = source.record, source.format
+        kind = kind_of_source(source)
+        record, format = source.record, kind.format(source.reads)
         self._record = record
         self._format = format
         self.text = F.col("parse" if format == "csv" else "value")
@@ -48,7 +50,7 @@ class RecordParser:
         parsed = F.from_json(parsable, self._raw_type(), STRICT).alias("_raw")
         time = event_time(_raw(record.event_time.column), record.event_time)
         times = [iso_time(_raw(c.name)).alias(c.name) for c in self._other_times()]
-        position = ("partition", "offset", source.place, "ingested_at", "seen_at")
+        position = ("partition", "offset", kind.place, "ingested_at", "seen_at")
         kept = [*position, "key", "headers", "value", *(["parse"] if format == "csv" else [])]
         # One step cannot use what it makes itself, and nothing shall be computed twice.
         self._steps = (

@@ -6,6 +6,7 @@ from pyspark.sql.types import StructType
 
 from headgate.bronze.record import record_type
 from headgate.declaration.model import Source
+from headgate.declaration.sources import kind_of_source
 from headgate.tables.frames import struct_type
 from headgate.tables.record_shape import HEADERS
 
@@ -19,9 +20,10 @@ def bronze_type(source: Source) -> StructType:
     came; ``record``: the declared fields, parsed once,
     here; ``rescued``: a JSON object of undeclared fields, where asked.
     """
+    place = kind_of_source(source).place
     return struct_type(
         f"partition int, offset bigint, key binary, headers {HEADERS}, value binary, "
-        f"{source.place} string, ingested_at timestamp, seen_at timestamp, event_id string, "
+        f"{place} string, ingested_at timestamp, seen_at timestamp, event_id string, "
         "event_time timestamp, clock timestamp, duplicate boolean, "
         f"record {record_type(source.record)}, reason string, reason_column string, "
         "reason_detail string, rescued string"

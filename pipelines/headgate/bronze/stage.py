@@ -22,6 +22,7 @@ from headgate.bronze.schema import bronze_type
 from headgate.bronze.sequencing import Sequenced, sequence
 from headgate.bronze.validation import RESULTS, RESULTS_DDL, validate_batches
 from headgate.declaration.model import Source
+from headgate.declaration.sources import kind_of_source
 from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros, row_type
 from headgate.tables.history import Footers
 from headgate.tables.live_files import overlapping_files
@@ -57,7 +58,7 @@ class BronzeStage:
         source: Source,
     ) -> None:
         self._spark = spark
-        self._source = source
+        self._source, self._kind = source, kind_of_source(source)
         self.type = bronze_type(source)
         self.table = table
         self._parser = RecordParser(source)
@@ -114,7 +115,7 @@ class BronzeStage:
 
     def no_records(self) -> DataFrame:
         """A range without a record still is a batch: it moves the source offsets on."""
-        return self._spark.createDataFrame([], record_shape(self._source.place))
+        return self._spark.createDataFrame([], record_shape(self._kind.place))
 
     def _thin(self, rows: DataFrame) -> pa.Table:
         return self._key_columns.of(rows).toArrow().cast(KEY_COLUMNS)
@@ -126,7 +127,7 @@ class BronzeStage:
         if size is None:
             return RESULTS.empty_table()
         unclear = self._parser.unclear(rows.where("suspect"))
-        validate = validate_batches(self._source.record, self._source.format)
+        validate = validate_batches(self._source.record, self._kind.format(self._source.reads))
         if size > JUDGED_HERE:
             return unclear.mapInArrow(validate, RESULTS_DDL).toArrow().cast(RESULTS)
         return pa.Table.from_batches(validate(iter(unclear.toArrow().to_batches())), RESULTS)
@@ -134,8 +135,8 @@ class BronzeStage:
     def _stamped(self, rows: DataFrame, sequenced: Sequenced) -> DataFrame:
         """Bronze's rows: what was parsed, with the stamps of those that are not plain."""
         places, stamps = ["partition", "offset"], sequenced.stamps
-        if self._source.files is not None:
-            # One partition. A hash of one number is looked up faster than one of two.
+        if not self._kind.is_partitioned:
+            # A hash of one number is looked up faster than one of two.
             places, stamps = ["offset"], stamps.drop_columns("partition")
         known = F.broadcast(self._spark.createDataFrame(stamps))
         return self._columns.of(rows.join(known, places, "left"))

@@ -20,7 +20,7 @@ import pyarrow as pa
 from headgate.bronze.details import misfit, time_form, type_form, undeclared
 from headgate.bronze.limits import MAX_DEPTH, MAX_DIGITS, MAX_NAME
 from headgate.bronze.reasons import Reason
-from headgate.declaration.model import FileFormat, Record
+from headgate.declaration.model import Record, RecordFormat
 
 RESULTS = pa.schema(
     [
@@ -74,7 +74,7 @@ class _Object(dict[str, object]):
     repeats_keys = False
 
 
-def validate(unclear: Unclear, record: Record, format: FileFormat) -> ValidationResult:
+def validate(unclear: Unclear, record: Record, format: RecordFormat) -> ValidationResult:
     """The result on one record, in the order of :class:`Reason`."""
     try:
         document = _document(unclear.text)
@@ -101,7 +101,7 @@ def _has_unfit_id(document: _Object, record: Record) -> bool:
 
 
 def _judge_fields(
-    document: _Object, unclear: Unclear, record: Record, format: FileFormat
+    document: _Object, unclear: Unclear, record: Record, format: RecordFormat
 ) -> ValidationResult:
     for column in record.schema:
         value = document.get(column.name)
@@ -237,7 +237,7 @@ def _fits_decimal(value: object, precision: int, scale: int) -> bool:
 
 
 def validate_batches(
-    record: Record, format: FileFormat
+    record: Record, format: RecordFormat
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that makes ``RESULTS`` of suspect records. The driver calls it where they are
     few, else Spark's Python workers do."""
@@ -251,7 +251,7 @@ def validate_batches(
     return run
 
 
-def _row(row: dict[str, object], record: Record, format: FileFormat) -> dict[str, object]:
+def _row(row: dict[str, object], record: Record, format: RecordFormat) -> dict[str, object]:
     place = {"partition": row.pop("partition"), "offset": row.pop("offset")}
     result = validate(Unclear(**row), record, format)  # type: ignore[arg-type]
     return place | {

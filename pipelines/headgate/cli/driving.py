@@ -34,9 +34,11 @@ class NoJarsError(HeadgateError, code=exit_codes.MACHINE):
 
 def jars_for(pipeline: Pipeline) -> tuple[Path, ...]:
     """Spark's Kafka connector, where the pipeline reads or writes topics. Raises NoJarsError."""
+    from headgate.declaration.sources import kind_of_source
     from headgate.jars import cached_jars
 
-    if pipeline.source.kafka is None and not pipeline.publish:
+    reads = any(kind_of_source(source).needs_jars for source in pipeline.sources.values())
+    if not reads and not pipeline.publish:
         return ()
     try:
         return cached_jars()

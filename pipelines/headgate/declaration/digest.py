@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,34 +17,23 @@ from headgate.declaration.expressions.tokens import canonical
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, SILVER
 from headgate.declaration.model import (
     Derived,
-    FilesSource,
     GoldTable,
-    KafkaSource,
     Measure,
     Pipeline,
     SilverTable,
     Source,
 )
+from headgate.declaration.sources import kind_of_source
 
 # Raised when the meaning of a declaration changes without its text changing.
 MEANING_VERSION = 1
 # Raised when gold tables of the same meaning are laid out in another way. 2: without ``_state``.
 GOLD_LAYOUT = 2
-# What does not change which rows a table has: where a source lies, how it is reached, how much is
-# taken at a time, how work is spread, what is expected of a source's health.
+# What does not change which rows a table has: how work is spread, what is expected of a source's
+# health. What a source reads has more of it, which its kind knows.
 _NOT_MEANT: dict[type, tuple[str, ...]] = {
-    FilesSource: ("path", "settle", "max_files_per_batch", "max_bytes_per_batch"),
-    KafkaSource: (
-        "servers",
-        "options",
-        "max_per_batch",
-        "min_per_batch",
-        "batch_target",
-        "unreachable_after",
-        "written",
-    ),
     GoldTable: ("salt",),
-    Source: ("expect_input_every", "expect_event_time_within"),
+    Source: ("kind", "reads", "expect_input_every", "expect_event_time_within"),
 }
 
 
@@ -106,14 +95,17 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if not dataclasses.is_dataclass(value):
         return value
-    unmeant = _NOT_MEANT.get(type(value), ())
-    names = [f.name for f in dataclasses.fields(value) if f.name not in unmeant]
+    fields = _fields(value, _NOT_MEANT.get(type(value), ()))
     if isinstance(value, Source):
-        names = [name for name in names if getattr(value, name) is not None]
-    fields = {name: _plain(getattr(value, name)) for name in names}
+        fields[value.kind] = _fields(value.reads, kind_of_source(value).not_meant)
     for name in _expressions(value):
         fields[name] = canonical(fields[name])
     return fields
+
+
+def _fields(value: Any, not_meant: Collection[str]) -> dict[str, Any]:
+    names = (field.name for field in dataclasses.fields(value) if field.name not in not_meant)
+    return {name: _plain(getattr(value, name)) for name in names}
 
 
 def _expressions(value: Any) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from headgate.declaration.digest import digest, meaning, table_digests
 from headgate.declaration.errors import DeclarationError, Invalid
 from headgate.declaration.expressions.inference import Scope
-from headgate.declaration.keys.pipeline import PIPELINE
+from headgate.declaration.keys.pipeline import pipeline_key
 from headgate.declaration.model import (
     GoldTable,
     Pipeline,
@@ -65,7 +65,7 @@ def _load(text: str | None, report: Report) -> Pipeline:
     for fault in faults:
         report.add(fault.line, fault.path, fault.message)
     if node is not None:
-        root = Checker(report, project_folder(file)).check(node, PIPELINE, "", 1)
+        root = Checker(report, project_folder(file)).check(node, pipeline_key(), "", 1)
         pipeline = _build(Section.of(root), report, text or "") if root else None
         if pipeline is not None and not report.problems:
             return pipeline

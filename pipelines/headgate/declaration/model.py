@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-FileFormat = Literal["json", "csv", "parquet"]
-FileOrder = Literal["name", "modified"]
-StartAt = Literal["earliest", "latest"]
-Isolation = Literal["read_committed", "read_uncommitted"]
+RecordFormat = Literal["json", "csv", "parquet"]
 PublishedLayer = Literal["gold", "late", "quarantine"]
 PublishedWhen = Literal["final", "update"]
 OnDiffering = Literal["warn", "keep", "quarantine"]
@@ -38,49 +35,6 @@ class Derived:
     name: str
     expression: str
     type: str
-
-
-@dataclass(frozen=True)
-class FilesSource:
-    """A landing folder. ``path`` is as written, or resolved against the declaration's folder."""
-
-    path: str
-    format: FileFormat
-    order: FileOrder = "name"
-    settle: timedelta = timedelta(seconds=2)
-    max_files_per_batch: int = 1000
-    max_bytes_per_batch: int = 64 * 1024 * 1024
-    csv_header: bool = True
-    csv_delimiter: str = ","
-    csv_multiline: bool = False
-
-
-@dataclass(frozen=True)
-class KafkaSource:
-    """Topics of a Kafka cluster: exactly one of ``topic`` and ``pattern`` is given.
-
-    ``servers`` (host:port, comma separated) and ``options`` are resolved and may hold secrets:
-    neither is in the repr. ``pattern`` is a regular expression that whole topic names match.
-    ``start`` is where a partition that was never read begins: an end of it, a moment (aware UTC),
-    or offsets of the partitions of ``topic``. Batches are counted in records. ``written`` has the
-    values of keys that were given by placeholders, as the declaration writes them.
-    """
-
-    servers: str = field(repr=False)
-    topic: str | None
-    pattern: str | None
-    start: StartAt | Mapping[int, int] | datetime
-    max_per_batch: int = 100_000
-    # Backpressure never shrinks a batch below this.
-    min_per_batch: int = 1_000
-    # A batch that took longer shrinks the next intake.
-    batch_target: timedelta = timedelta(seconds=10)
-    idle_after: timedelta = timedelta(minutes=5)
-    # How long brokers that do not answer are waited for.
-    unreachable_after: timedelta = timedelta(minutes=2)
-    isolation: Isolation = "read_committed"
-    options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    written: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -122,7 +76,8 @@ class Record:
 
 @dataclass(frozen=True)
 class Source:
-    """Where records come from: exactly one of ``files`` and ``kafka`` is given.
+    """Where records come from. ``kind`` is the name of a member of ``declaration.sources``, and
+    ``reads`` says, as a frozen dataclass of that kind, what is read.
 
     ``expect_input_every`` and ``expect_event_time_within`` are what health checks ask of it; None
     asks nothing.
@@ -130,20 +85,10 @@ class Source:
 
     name: str
     record: Record
-    files: FilesSource | None = None
-    kafka: KafkaSource | None = None
+    kind: str
+    reads: Any
     expect_input_every: timedelta | None = None
     expect_event_time_within: timedelta | None = None
-
-    @property
-    def format(self) -> FileFormat:
-        """How the bytes of one record are written. Kafka's values are JSON."""
-        return self.files.format if self.files else "json"
-
-    @property
-    def place(self) -> Literal["file", "topic"]:
-        """The column that says where in the source a record was."""
-        return "file" if self.files else "topic"
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,16 @@ from typing import Any
 
 from headgate.declaration.kafka.plan import (
     planned_publication,
-    planned_source,
     publication_lines,
-    source_lines,
 )
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, SILVER
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.model import (
     Derived,
-    FilesSource,
     GoldTable,
     Measure,
     Pipeline,
+    Record,
     SilverTable,
     Source,
     Window,
@@ -30,13 +28,13 @@ from headgate.declaration.names import (
     STATUS_COLUMNS,
     WINDOW_COLUMNS,
 )
-from headgate.declaration.quantities import format_duration, format_size
+from headgate.declaration.quantities import format_duration
+from headgate.declaration.sources import SOURCES, kind_of_source
 
 
 def plan(pipeline: Pipeline) -> dict[str, Any]:
     """A document of plain values: sources, tables with schemas, windows, state, what is
     published, jobs."""
-    source = pipeline.source
     return {
         "pipeline": pipeline.name,
         "file": str(pipeline.file),
@@ -44,8 +42,8 @@ def plan(pipeline: Pipeline) -> dict[str, Any]:
         "jobs": _jobs(pipeline),
         "sources": {name: _source(s) for name, s in pipeline.sources.items()},
         "bronze": {name: _bronze(name) for name in pipeline.sources},
-        "silver": {name: _silver(t, source) for name, t in pipeline.silver.items()},
-        "quarantine": {"table": "quarantine", "reasons": _reasons(source)},
+        "silver": {name: _silver(t, pipeline) for name, t in pipeline.silver.items()},
+        "quarantine": {"table": "quarantine", "reasons": _reasons(pipeline)},
         "gold": {name: _gold(t, pipeline) for name, t in pipeline.gold.items()},
         "publish": {name: planned_publication(p) for name, p in pipeline.publish.items()},
     }
@@ -61,7 +59,7 @@ def _source(source: Source) -> dict[str, Any]:
     record = source.record
     time = record.event_time
     described: dict[str, Any] = {
-        **_intake(source),
+        source.kind: kind_of_source(source).plan(source.reads),
         **_expected(source),
         "event_id": list(record.event_id) or "the position in the source",
         "event_time": {"column": time.column, "format": time.format},
@@ -88,37 +86,19 @@ def _expected(source: Source) -> dict[str, str]:
     return {name: format_duration(span) for name, span in expected.items() if span is not None}
 
 
-def _intake(source: Source) -> dict[str, Any]:
-    if source.kafka is not None:
-        return {"kafka": planned_source(source.kafka)}
-    return {"files": _files(source.files)} if source.files else {}
-
-
-def _files(files: FilesSource) -> dict[str, Any]:
-    described: dict[str, Any] = {
-        "path": files.path,
-        "format": files.format,
-        "order": files.order,
-        "settle": format_duration(files.settle),
-        "max_files_per_batch": files.max_files_per_batch,
-        "max_bytes_per_batch": format_size(files.max_bytes_per_batch),
-    }
-    if files.format == "csv":
-        described["csv"] = {
-            "header": files.csv_header,
-            "delimiter": files.csv_delimiter,
-            "multiline": files.csv_multiline,
-        }
-    return described
-
-
 def _bronze(source: str) -> dict[str, Any]:
     holds = "every record as it was read, its position, event time, clock and duplicates' mark"
     return {"table": BRONZE.path(source), "holds": holds}
 
 
-def _reasons(source: Source) -> list[str]:
-    record = source.record
+def _reasons(pipeline: Pipeline) -> list[str]:
+    found = (
+        reason for source in pipeline.sources.values() for reason in _reasons_of(source.record)
+    )
+    return list(dict.fromkeys(found))
+
+
+def _reasons_of(record: Record) -> list[str]:
     reasons = ["unparsable", "not_an_object"]
     reasons += ["missing_id"] if record.event_id else []
     reasons += ["missing_time", "unparsable_time", "future"]
@@ -130,8 +110,9 @@ def _reasons(source: Source) -> list[str]:
     return reasons
 
 
-def _silver(table: SilverTable, source: Source) -> dict[str, Any]:
-    rescued = {RESCUED: "string"} if source.record.unknown_fields == "rescue" else {}
+def _silver(table: SilverTable, pipeline: Pipeline) -> dict[str, Any]:
+    record = pipeline.sources[table.source].record
+    rescued = {RESCUED: "string"} if record.unknown_fields == "rescue" else {}
     declared = {column.name: column.type for column in table.schema}
     return {
         "table": SILVER.path(table.name),
@@ -221,9 +202,9 @@ def _source_lines(source: Mapping[str, Any]) -> list[str]:
     same = "duplicates are not looked for"
     if duplicates:
         same = f"within {duplicates['within']}, differing: {duplicates['differing']}"
-    kafka = source.get("kafka")
+    kind = next(name for name in SOURCES.names() if name in source)
     return [
-        *(source_lines(kafka) if kafka else _files_lines(source["files"])),
+        *SOURCES[kind].lines(source[kind]),
         f"  id       {ids if isinstance(ids, str) else ', '.join(ids)}",
         f"  time     {source['event_time']['column']} ({source['event_time']['format']})",
         f"  same     {same}",
@@ -238,14 +219,6 @@ def _expected_lines(source: Mapping[str, Any]) -> list[str]:
     told = [f"input every {every}"] if every else []
     told += [f"event time within {within} of now"] if within else []
     return [f"  expect   {', '.join(told)}"] if told else []
-
-
-def _files_lines(files: Mapping[str, Any]) -> list[str]:
-    most = f"{files['max_files_per_batch']} files, {files['max_bytes_per_batch']}"
-    return [
-        f"  files    {files['path']} ({files['format']}, by {files['order']})",
-        f"  batch    at most {most}",
-    ]
 
 
 def _gold_lines(gold: Mapping[str, Any]) -> list[str]:

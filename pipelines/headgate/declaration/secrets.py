@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from headgate.declaration.kafka.values import SECRET_PATTERN
 from headgate.declaration.model import Pipeline
+from headgate.declaration.sources import kind_of_source
 
 _SHORTEST = 3  # shorter ones are in every text
 # Of `Module required username="ann" password="...";` a message may quote a part alone.
@@ -17,11 +19,10 @@ _ASSIGNED = re.compile(
 
 
 def secrets_of(pipeline: Pipeline) -> frozenset[str]:
-    """Those of the source and of the topics that are written."""
-    kafka = [pipeline.source.kafka] if pipeline.source.kafka else []
-    options = [source.options for source in kafka]
-    options += [publication.sink.options for publication in pipeline.publish.values()]
-    return frozenset(secret for each in options for secret in secrets_in(each))
+    """Those of the sources and of the topics that are written."""
+    read = (kind_of_source(each).secrets(each.reads) for each in pipeline.sources.values())
+    written = (secrets_in(publication.sink.options) for publication in pipeline.publish.values())
+    return frozenset(chain.from_iterable((*read, *written)))
 
 
 def secrets_in(options: Mapping[str, str]) -> Iterator[str]:

@@ -11,7 +11,6 @@ from typing import Literal
 
 from headgate.declaration.kinds import (
     BRONZE,
-    FILES,
     GOLD,
     LATE,
     PUBLICATION,
@@ -20,6 +19,7 @@ from headgate.declaration.kinds import (
     Kind,
 )
 from headgate.declaration.model import Pipeline, Publication
+from headgate.declaration.sources import kind_of_source
 
 Layer = Literal["bronze", "silver", "gold"]
 
@@ -104,8 +104,8 @@ def graph_of(pipeline: Pipeline) -> Graph:
 
 def _nodes(pipeline: Pipeline) -> Iterator[Node]:
     for name, source in pipeline.sources.items():
-        if source.files is not None:
-            yield Node(FILES, name, "bronze")
+        for kept in kind_of_source(source).keeps:
+            yield Node(kept, name, "bronze")
         yield Node(BRONZE, name, "bronze")
     for name in pipeline.sources:
         bronze = BRONZE.path(name)

@@ -4,18 +4,19 @@ there."""
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate.declaration.model import Pipeline
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.savepoint import Savepoint
-from headgate.sources.files.rereadable import gone_files
+from headgate.sources.connector import Place, connector_of
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
-    from headgate.sources.kafka.cluster import Cluster
+    from pyspark.sql import SparkSession
 
 
 def require_source(
@@ -41,36 +42,18 @@ def what_is_gone(
     """What the source has no longer of all that came after ``offsets`` of ``topics`` (as ``State``
     has both), in words; None if it has everything. Asking a Kafka cluster takes a JVM and
     seconds."""
-    if pipeline.source.files is not None:
-        return gone_files(layout, pipeline, int(offsets.get("sequence", 0)))
-    return _gone_offsets(pipeline, offsets, topics, jars)
 
+    @contextmanager
+    def spark() -> Iterator[SparkSession]:
+        from headgate.jobs import session
 
-def _gone_offsets(
-    pipeline: Pipeline, offsets: Mapping[str, int], topics: Sequence[str], jars: Sequence[Path]
-) -> str | None:
-    from headgate.jobs import session
-    from headgate.sources.kafka.cluster import Cluster
+        with tempfile.TemporaryDirectory(prefix="headgate-") as scratch:
+            started = session.start("headgate-rereading", cores=1, scratch=Path(scratch), jars=jars)
+            try:
+                yield started
+            finally:
+                started.stop()
 
-    assert pipeline.source.kafka is not None
-    with tempfile.TemporaryDirectory(prefix="headgate-") as scratch:
-        spark = session.start("headgate-rereading", cores=1, scratch=Path(scratch), jars=jars)
-        cluster = Cluster(spark, pipeline.source.kafka)
-        try:
-            return gone_from(cluster, offsets, topics)
-        finally:
-            cluster.close()
-            spark.stop()
-
-
-def gone_from(cluster: Cluster, offsets: Mapping[str, int], topics: Sequence[str]) -> str | None:
-    """As ``what_is_gone``, of a cluster that is connected."""
-    from headgate.sources.kafka.listing import decoded
-    from headgate.sources.kafka.losses import losses
-    from headgate.sources.kafka.topics import enrolled, partitions
-
-    there = cluster.topics()
-    listed = partitions(enrolled(topics, there), there)
-    first = cluster.offsets(listed.values(), "earliest")
-    last = cluster.offsets(listed.values(), "latest")
-    return "; ".join(map(str, losses(topics, decoded(offsets), listed, first, last))) or None
+    source = pipeline.source
+    place = Place(layout.storage, pipeline.name, source)
+    return connector_of(source).gone(place, offsets, topics, spark)

@@ -8,8 +8,9 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 
 from headgate.bronze.stage import BronzeStage
-from headgate.declaration.kinds import BRONZE, GOLD, SILVER
+from headgate.declaration.kinds import BRONZE, FILES, GOLD, SILVER
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
+from headgate.declaration.sources import kind_of_source
 from headgate.graph.graph import graph_of
 from headgate.jobs.errors import DefinitionChangedError
 from headgate.jobs.stages import Stages
@@ -39,8 +40,9 @@ class PipelineRuntime:
         self._spark, self._layout = spark, layout
         source, storage, name = pipeline.source, layout.storage, pipeline.name
         self.pipeline = pipeline
+        kept = kind_of_source(source).keeps
         self.layers = tuple(layers)
-        self.files_log = FilesLog(storage, name, source.name) if source.files else None
+        self.files_log = FilesLog.of(storage, name, source.name) if FILES in kept else None
         self._living = {p: Table(storage, p, pipeline=name) for p in pipeline.definitions}
         self.bronze = BronzeStage(spark, self.table(BRONZE.path(source.name)), source)
         self._declared = self._stages(self.table, pipeline.silver.values(), pipeline.gold.values())

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from headgate.jars import class_archive
-from headgate.sources import reference
+from headgate.jobs import references
 
 # A split is a task: the position of a line never depends on what else is in the batch.
 _SPLIT = 8 * 1024 * 1024
@@ -50,7 +50,7 @@ def start(name: str, *, cores: int, scratch: Path, jars: Sequence[Path] = ()) ->
         # Whatever the JVM did not like: the archive shall not be it.
         spark = _session(name, cores, scratch, jars, "")
     _leave_out_checksum_files(spark)
-    reference.register(spark)
+    references.register(spark)
     return spark
 
 

@@ -7,6 +7,7 @@ import time
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from headgate.jobs import references
 from headgate.jobs.batch_runner import BatchRunner
 from headgate.jobs.errors import StopRequested
 from headgate.jobs.feeds.choosing import feed_of
@@ -15,7 +16,6 @@ from headgate.jobs.maintaining import Maintaining
 from headgate.jobs.planning import ends_path, planned_end
 from headgate.jobs.run import Run
 from headgate.jobs.savepointing import Schedule
-from headgate.sources import reference
 from headgate.storage.documents import write_document
 from headgate.storage.layout import Layout
 
@@ -86,7 +86,7 @@ class StreamSupervisor:
             batches.run(lambda: planned_end(storage, checkpoint, number))
 
         source = (
-            run.spark.readStream.format(reference.FORMAT)
+            run.spark.readStream.format(references.FORMAT)
             .option("ends", storage.uri(ends_path(run.job)))
             .option("start", str(batches.position))
         )

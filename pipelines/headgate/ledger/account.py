@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from headgate.sources.connector import UnreadInput
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -56,17 +58,6 @@ class GoldAccount:
 
 
 @dataclass(frozen=True)
-class UnreadFile:
-    """A file that is not read (again): set aside as unreadable, skipped by a person, or withdrawn:
-    skipped after it had been read, so that bronze has its records."""
-
-    sequence: int
-    path: str
-    status: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class Gap:
     """Offsets ``[first, end)`` of a topic's partition that were lost before they were read, which
     a person has accepted. ``end`` is None where nobody knows how far it went."""
@@ -97,7 +88,7 @@ class Ledger:
     differing: int
     silver: tuple[SilverAccount, ...]
     gold: tuple[GoldAccount, ...]
-    files: tuple[UnreadFile, ...] | None
+    files: tuple[UnreadInput, ...] | None
     gaps: tuple[Gap, ...]
     differences: tuple[Difference, ...]
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
-import pyarrow.parquet as pq
-
-from headgate.declaration.kinds import FILES
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.ledger.account import (
     Difference,
@@ -14,13 +12,12 @@ from headgate.ledger.account import (
     GoldAccount,
     Ledger,
     SilverAccount,
-    UnreadFile,
 )
 from headgate.ledger.position import Positions, as_of, newest
+from headgate.sources.connector import Place, UnreadInput, connector_of
 from headgate.storage.layout import Layout
 from headgate.tables.live_files import live_files
 from headgate.tables.snapshot import TablePosition
-from headgate.tables.table import Table
 
 
 def balance(layout: Layout, pipeline: Pipeline) -> Ledger:
@@ -40,7 +37,7 @@ def balance(layout: Layout, pipeline: Pipeline) -> Ledger:
         differing=bronze.total("differing"),
         silver=tuple(_silver(name, at) for name in pipeline.silver),
         gold=tuple(_gold(g, at) for g in pipeline.gold.values()),
-        files=tuple(_unread_files(layout, pipeline)) if pipeline.source.files else None,
+        files=_unread(layout, pipeline),
         gaps=tuple(Gap(**gap) for gap in bronze.state.gaps),
         differences=tuple(_differences(pipeline, at)),
     )
@@ -143,16 +140,10 @@ def _final_rows(position: TablePosition) -> int:
     return sum(f.rows for f in files if f.is_final)
 
 
-def _unread_files(layout: Layout, pipeline: Pipeline) -> Iterator[UnreadFile]:
-    log = Table(layout.storage, FILES.path(pipeline.source.name), pipeline=pipeline.name)
-    log.refresh()
-    events: list[dict[str, object]] = []
-    for file in live_files(log.handle):
-        with log.storage.open(file.path) as source:
-            events += pq.read_table(source).to_pylist()
-    last = {row["sequence"]: row for row in sorted(events, key=lambda row: int(str(row["event"])))}
-    for sequence, row in sorted(last.items(), key=lambda item: int(str(item[0]))):
-        if row["status"] != "recorded":
-            yield UnreadFile(
-                int(str(sequence)), str(row["path"]), str(row["status"]), str(row["reason"])
-            )
+def _unread(layout: Layout, pipeline: Pipeline) -> tuple[UnreadInput, ...] | None:
+    found = [
+        connector_of(source).unread(Place(layout.storage, pipeline.name, source))
+        for source in pipeline.sources.values()
+    ]
+    listed = [each for each in found if each is not None]
+    return tuple(chain.from_iterable(listed)) if listed else None

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from headgate import exit_codes
 from headgate.declaration.kinds import PUBLICATION
 from headgate.declaration.model import Pipeline, Publication
+from headgate.declaration.sources import kind_of_source
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
 from headgate.graph.graph import graph_of
@@ -152,7 +153,8 @@ class PublishStage:
         publication = self.publication
         columns = row_type(self.source).fieldNames()
         if publication.layer == "quarantine":
-            return of_quarantine(publication, columns, self._pipeline.source.place)
+            source = self._pipeline.sources[publication.table]
+            return of_quarantine(publication, columns, kind_of_source(source).place)
         if publication.layer == "late":
             return of_late(publication, columns)
         by = [b.name for b in self._pipeline.gold[publication.table].by]

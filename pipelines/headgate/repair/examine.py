@@ -24,6 +24,7 @@ from headgate.repair.recovery_point import Bounds, Pick, Picks, View, choose
 from headgate.savepoints.resets import Resets, Target, is_built
 from headgate.savepoints.store import savepoints
 from headgate.savepoints.undeclared import left_behind
+from headgate.sources.connector import connector_of
 from headgate.storage.layout import Layout
 from headgate.tables.agreement import disagreements
 from headgate.tables.errors import LogGapError
@@ -196,7 +197,7 @@ class _Examination:
                 yield path, max(newest, 0)
 
     def _filling(self, bronze: Pick) -> Filling | None:
-        if self._pipeline.source.files is None or self._bronze not in self._states:
+        if self._files not in self._graph or self._bronze not in self._states:
             return None
         log = self._logs.get(self._files)
         state = bronze.moment.state if bronze.moment else State()
@@ -221,7 +222,7 @@ class _Examination:
             return None
         batches = f"batches {bronze.n + 1:,} to {upto:,}" if upto > bronze.n else "the newest batch"
         lost = f"{self._bronze}: {batches} are damaged or gone"
-        if self._pipeline.source.kafka is not None and bronze.n == 0:
+        if bronze.n == 0 and not connector_of(self._pipeline.source).has_known_start:
             return f"{lost}, and with them where the topic was begun; {_BACKUP}"
         if filled is not None and filled.is_needed:
             return f"{lost}, and so is the log of the files they came from; {_BACKUP}"

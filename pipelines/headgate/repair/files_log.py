@@ -91,7 +91,7 @@ def filling(
     missing = [sequence for sequence in range(1, last + 1) if sequence not in known]
     damaged = bool(bad or missing or (log and (log.is_cut or log.is_lost)))
     there = _in_bronze(bronze, data.at(bronze.name)) if damaged else {}
-    landing = Storage(pipeline.source.files.path) if pipeline.source.files else data
+    landing = Storage(pipeline.source.reads.path)
     findings = [Finding(f"{path}/{file}", what, "file") for file, what in bad.items()]
     if missing:
         findings.append(Finding(path, f"files {_listed(missing)} are not in it", "sequence"))
@@ -108,7 +108,7 @@ def filling(
 
 def fill(layout: Layout, pipeline: Pipeline, wanted: Filling, epoch: int, now: datetime) -> None:
     """Write what is lacking in one commit, on a table that is made anew if it is not there."""
-    log = FilesLog(layout.storage, pipeline.name, pipeline.source.name)
+    log = FilesLog.of(layout.storage, pipeline.name, pipeline.source.name)
     log.shape.create(FILES_LOG)
     log.table.fence(epoch)
     events = enumerate(wanted.rows, start=wanted.events + 1)

@@ -11,7 +11,7 @@ from headgate.declaration.model import Pipeline
 from headgate.savepoints import rebuilds
 from headgate.savepoints.compatibility import Deployed, TablePlan, Verdict, compare, worst
 from headgate.savepoints.declarations import all_kept, declaration_of
-from headgate.sources.files.rereadable import gone_files
+from headgate.sources.connector import Place, connector_of
 from headgate.storage.layout import Layout
 from headgate.tables.engine import engine
 from headgate.tables.snapshot import tables_of
@@ -40,7 +40,7 @@ class Deployment:
 
 
 def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
-    """Compare. Reads logs and kept declarations, and lists the landing folder if bronze changes.
+    """Compare. Reads logs and kept declarations, and asks the source if bronze changes.
 
     Raises LogGapError where a log is damaged.
     """
@@ -96,5 +96,5 @@ def _by_table(kept: Mapping[str, Pipeline]) -> dict[tuple[str, str], Meaning]:
 
 
 def _holds_everything(layout: Layout, pipeline: Pipeline) -> bool:
-    """Of files only: a topic's first records expire, and nobody knows what they were."""
-    return pipeline.source.files is not None and gone_files(layout, pipeline, after=0) is None
+    places = (Place(layout.storage, pipeline.name, each) for each in pipeline.sources.values())
+    return all(connector_of(place.source).holds_all(place) for place in places)

@@ -180,7 +180,8 @@ def _reaches(layout: Layout, pipeline: str, rebuilt: Mapping[str, State], n: int
 
     above = next((path for path in rebuilt if kind_of(path) == BRONZE), None)
     if above is not None:  # its batches are numbered anew
-        return rebuilt[above].n == n and rebuilt[above].sequence >= _living(above).sequence
+        reached, wanted = rebuilt[above].offsets, _living(above).offsets
+        return rebuilt[above].n == n and all(reached.get(at, 0) >= wanted[at] for at in wanted)
     return all(n >= _living(path).n for path in rebuilt if kind_of(path).is_dense)
 
 

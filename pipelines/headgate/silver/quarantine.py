@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.sql.types import StructType
 
 from headgate.declaration.model import Source
+from headgate.declaration.sources import kind_of_source
 from headgate.storage.files import Storage
 from headgate.tables.damage import require_sound
 from headgate.tables.data_file import DataFile
@@ -31,7 +32,7 @@ def quarantine_type(source: Source) -> StructType:
     return struct_type(
         "partition int, offset bigint, event_id string, event_time timestamp, reason string, "
         "column string, detail string, table string, value binary, "
-        f"{source.place} string, ingested_at timestamp"
+        f"{kind_of_source(source).place} string, ingested_at timestamp"
     )
 
 

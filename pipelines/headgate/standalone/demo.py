@@ -79,7 +79,7 @@ def feed(folder: Path) -> None:
 def tidy(landing: Path, layout: Layout, now: datetime) -> None:
     """Remove the landing files that nobody will read again: a stream may run for weeks."""
     bronze = Table(layout.storage, BRONZE.path(SOURCE), pipeline=PIPELINE)
-    log = FilesLog(layout.storage, PIPELINE, SOURCE)
+    log = FilesLog.of(layout.storage, PIPELINE, SOURCE)
     if bronze.exists and log.table.exists:
         read = bronze.refresh().sequence
         log.load()

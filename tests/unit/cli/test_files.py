@@ -34,7 +34,7 @@ def landing(empty_lake: Lake) -> Path:
     for name in ("a.json", "b.json"):
         (folder / name).write_text("{}\n")
     empty_lake.layout.storage.remove("_headgate/files/events")
-    log = FilesLog(empty_lake.layout.storage, "tiny", "events")
+    log = FilesLog.of(empty_lake.layout.storage, "tiny", "events")
     log.shape.create("digest")
     log.load()
     log.record(sorted(Storage(str(folder)).list(), key=lambda s: s.path), NOW)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.life.folders import look_at_landing
+from headgate.cli.life.folders import look_at_sources
 from tests.support.declared import files_of
 from tests.unit.cli.conftest import Ask
 from tests.unit.ledger.conftest import Lake
@@ -17,14 +17,15 @@ OfLake = tuple[str, str, str]
 @pytest.fixture
 def no_rights(monkeypatch: pytest.MonkeyPatch) -> None:
     """As an unprivileged user sees folders of another one; root may do everything."""
-    monkeypatch.setattr("headgate.cli.life.folders.os.access", lambda *_: False)
+    monkeypatch.setattr("headgate.sources.files.landing.os.access", lambda *_: False)
 
 
 def test_a_landing_folder_that_is_to_come_is_a_remark(empty_lake: Lake) -> None:
     landing = Path(files_of(empty_lake.pipeline).path)
-    assert str(landing) in (look_at_landing(empty_lake.pipeline) or "")
+    (remark,) = look_at_sources(empty_lake.pipeline)
+    assert str(landing) in remark
     landing.mkdir(parents=True)
-    assert look_at_landing(empty_lake.pipeline) is None
+    assert look_at_sources(empty_lake.pipeline) == ()
 
 
 @pytest.mark.parametrize("verb", ["start", "restart"])
@@ -52,7 +53,7 @@ def test_a_landing_folder_that_is_a_file_is_3(
 def test_a_landing_folder_that_may_not_be_listed(empty_lake: Lake, no_rights: None) -> None:
     Path(files_of(empty_lake.pipeline).path).mkdir(parents=True)
     with pytest.raises(Exception, match="may not be listed"):
-        look_at_landing(empty_lake.pipeline)
+        look_at_sources(empty_lake.pipeline)
 
 
 @pytest.mark.parametrize("verb", ["run", "start"])

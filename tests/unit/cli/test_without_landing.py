@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.life.folders import look_at_landing
+from headgate.cli.life.folders import look_at_sources
 from headgate.declaration.load import load
 from tests.unit.cli.conftest import Ask
 from tests.unit.declaration.conftest import KAFKA
@@ -20,7 +20,7 @@ def shop(tmp_path: Path) -> Path:
 
 
 def test_there_is_no_folder_to_look_at(shop: Path) -> None:
-    assert look_at_landing(load(shop)) is None
+    assert look_at_sources(load(shop)) == ()
 
 
 @pytest.mark.parametrize("verb", [("list",), ("skip", "1")])

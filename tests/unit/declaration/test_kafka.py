@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from headgate.declaration.errors import Problem
-from headgate.declaration.model import KafkaSink, KafkaSource, Pipeline, Publication
+from headgate.declaration.model import KafkaSink, Pipeline, Publication
+from headgate.declaration.sources import kind_of_source
+from headgate.sources.kafka.declared import KafkaSource
+from tests.support.declared import kafka_of, source_of
 from tests.unit.declaration.test_wrong_declarations import Wrong
 
 Read = Callable[[str], Pipeline]
@@ -28,17 +31,13 @@ OPTIONS = f"{SOURCE}.options"
 FINALS = "publish.finals"
 
 
-def source_of(pipeline: Pipeline) -> KafkaSource:
-    assert pipeline.source.kafka is not None
-    return pipeline.source.kafka
-
-
 def test_defaults_are_those_of_the_model(kafka: str, read: Read) -> None:
     text = kafka.replace(f"      {START}\n", "").replace("      idle_after: 1 minute\n", "")
     text = text.replace("      options:\n        client.id: shop\n    record", "    record")
     shop = read(text)
-    assert source_of(shop) == KafkaSource("localhost:9092", "orders", None, "earliest")
-    assert (shop.source.files, shop.source.format) == (None, "json")
+    assert kafka_of(shop) == KafkaSource("localhost:9092", "orders", None, "earliest")
+    source = source_of(shop)
+    assert (source.kind, kind_of_source(source).format(source.reads)) == ("kafka", "json")
 
 
 def test_every_key_is_read(kafka: str, read: Read) -> None:
@@ -51,7 +50,7 @@ def test_every_key_is_read(kafka: str, read: Read) -> None:
       unreachable_after: 30 s
       isolation: read_uncommitted""",
     )
-    assert source_of(read(text)) == KafkaSource(
+    assert kafka_of(read(text)) == KafkaSource(
         servers="localhost:9092",
         topic=None,
         pattern="orders-(eu|us)",
@@ -82,7 +81,7 @@ def test_where_reading_starts(
     written: str, start: object, kafka: str, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WHERE", "2026-11-20T00:00:00Z")
-    assert source_of(read(kafka.replace(START, f"start: {written}"))).start == start
+    assert kafka_of(read(kafka.replace(START, f"start: {written}"))).start == start
 
 
 @pytest.mark.parametrize(
@@ -100,7 +99,7 @@ def test_servers(
 ) -> None:
     monkeypatch.setenv("BROKERS", "a:1, b:2\n")
     monkeypatch.setenv("BROKER", "broker")
-    assert source_of(read(kafka.replace("localhost:9092", written, 1))).servers == servers
+    assert kafka_of(read(kafka.replace("localhost:9092", written, 1))).servers == servers
 
 
 def test_options_are_texts(
@@ -119,7 +118,7 @@ def test_options_are_texts(
         a.property-of_ours: 1.5
     record:""",
     )
-    assert source_of(read(text)).options == {
+    assert kafka_of(read(text)).options == {
         "security.protocol": "SASL_SSL",
         "sasl.jaas.config": 'Login required password="x";',
         "fetch.min.bytes": "012",
@@ -131,14 +130,14 @@ def test_options_are_texts(
 
 
 def test_few_records_a_batch_need_no_second_limit(kafka: str, read: Read) -> None:
-    source = source_of(read(kafka.replace(START, "max_per_batch: 300")))
+    source = kafka_of(read(kafka.replace(START, "max_per_batch: 300")))
     assert (source.max_per_batch, source.min_per_batch) == (300, 300)
 
 
 def test_names_with_dots_and_patterns_that_look_ahead(kafka: str, read: Read) -> None:
-    assert source_of(read(kafka.replace("topic: orders", f"topic: {'a.B-_' * 49}"))).topic
+    assert kafka_of(read(kafka.replace("topic: orders", f"topic: {'a.B-_' * 49}"))).topic
     pattern = r"(?!__)[a-z]+\.orders"
-    assert source_of(read(kafka.replace("topic: orders", f"pattern: '{pattern}'"))).pattern
+    assert kafka_of(read(kafka.replace("topic: orders", f"pattern: '{pattern}'"))).pattern
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from headgate.declaration.errors import DeclarationError, Problem
 from headgate.declaration.model import Pipeline
 from headgate.declaration.plan import describe, plan
 from headgate.declaration.reference.schema import json_text
-from tests.unit.declaration.test_kafka import CLIENT, START, source_of
+from tests.support.declared import kafka_of
+from tests.unit.declaration.test_kafka import CLIENT, START
 
 Read = Callable[[str], Pipeline]
 Refuse = Callable[[str], tuple[Problem, ...]]
@@ -43,7 +44,7 @@ def secretive(kafka: str) -> str:
 
 def test_it_is_given_to_the_client_alone(secretive: str, read: Read) -> None:
     shop = read(secretive)
-    for place in (source_of(shop), shop.publish["finals"].sink):
+    for place in (kafka_of(shop), shop.publish["finals"].sink):
         assert place.servers == f"{CANARY}.example.com:9092"
         assert place.options == {
             "sasl.jaas.config": f'Login required password="{CANARY}";',
@@ -65,7 +66,7 @@ def test_no_digest_is_made_of_it(
     before = read(secretive)
     hide("swordfish", tmp_path, monkeypatch)
     after = read(secretive)
-    assert source_of(before).options != source_of(after).options
+    assert kafka_of(before).options != kafka_of(after).options
     assert before.digest == after.digest
 
 
@@ -175,4 +176,4 @@ def test_what_yaml_makes_of_a_secret_is_not_shown(
 def test_what_is_no_secret_may_be_written_out(
     key: str, written: str, kafka: str, read: Read
 ) -> None:
-    assert key in source_of(read(kafka.replace("client.id: shop", f"{key}: {written}", 1))).options
+    assert key in kafka_of(read(kafka.replace("client.id: shop", f"{key}: {written}", 1))).options

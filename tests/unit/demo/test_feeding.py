@@ -16,7 +16,7 @@ from headgate.demo.feeding import FIRST, SPAN, Feeder, slices
 from headgate.demo.landing import into_folder
 from headgate.demo.topic import TOPIC, key_of
 from headgate.errors import HeadgateError
-from tests.support.declared import files_of
+from tests.support.declared import files_of, kafka_of
 
 START = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -82,8 +82,7 @@ def test_bids_of_an_auction_have_its_key() -> None:
 
 def test_the_project_of_a_topic_reads_its_own_broker(tmp_path: Path) -> None:
     declared = load(project.make(tmp_path, example("auctions_kafka"), "127.0.0.1:7"))
-    assert declared.source.kafka is not None
-    assert (declared.source.kafka.servers, declared.source.kafka.topic) == ("127.0.0.1:7", TOPIC)
+    assert (kafka_of(declared).servers, kafka_of(declared).topic) == ("127.0.0.1:7", TOPIC)
     assert not project.landing(tmp_path).exists()
 
 

@@ -102,7 +102,7 @@ class Lake:
 
     def open(self) -> None:
         """As a driver: a new epoch over all tables."""
-        self.log = FilesLog(self.layout.storage, "tiny", "events")
+        self.log = FilesLog.of(self.layout.storage, "tiny", "events")
         self.log.shape.create(FILES_LOG)
         self.tables = {path: self._made(path) for path in _COLUMNS}
         epochs = (t.refresh().epoch for t in tables_of(self.layout, "tiny"))
@@ -249,7 +249,7 @@ class Lake:
         return {path: self.rows(path) for path in _COLUMNS}
 
     def files(self) -> list[tuple[int, str, int, str]]:
-        log = FilesLog(self.layout.storage, "tiny", "events")
+        log = FilesLog.of(self.layout.storage, "tiny", "events")
         log.load()
         return [(f.sequence, f.path, f.size, f.status) for f in log.files]
 

@@ -50,15 +50,19 @@ def waiting_for(backlog: Backlog) -> str | None:
 
 def advice_for(job: JobState, declared: Pipeline) -> Advice | None:
     """What a running job's backlog calls for, where it has samples of one."""
+    from headgate.declaration.sources import kind_of_source
     from headgate.supervision.scaling import advise
 
-    if job.state != "running" or job.cores is None or declared.source.kafka is None:
+    if job.state != "running" or job.cores is None:
         return None
-    source = declared.source.kafka
+    sources = declared.sources.values()
+    paces = [pace for each in sources if (pace := kind_of_source(each).pace(each.reads))]
+    most = sum(pace.records for pace in paces)
     full = (
-        job.rows is not None
+        paces
+        and job.rows is not None
         and job.seconds is not None
-        and job.rows >= source.max_per_batch
-        and job.seconds < source.batch_target.total_seconds() / 2
+        and job.rows >= most
+        and job.seconds < min(pace.target for pace in paces).total_seconds() / 2
     )
-    return advise(job.samples, job.cores, full=source.max_per_batch if full else None)
+    return advise(job.samples, job.cores, full=most if full else None)

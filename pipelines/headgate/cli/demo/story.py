@@ -37,8 +37,10 @@ def tell(
     folder: Path,
     account: Ledger,
     first_gold: float | None,
+    servers: str | None = None,
 ) -> None:
-    """Print the ledger, the last gold rows, a late and a quarantined row, and the next steps."""
+    """Print the ledger, the last gold rows, a late and a quarantined row, and the next steps.
+    ``servers`` are those of a demo with a broker."""
 
     def rows(sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         return select(declared, layout, sql)
@@ -58,8 +60,7 @@ def tell(
         out.print(f"{reason}{at}:", markup=False)
         out.print(value, markup=False, soft_wrap=True)
     out.print("\n[bold]what to type next[/]")
-    kafka = declared.source.kafka
-    for command in next_commands(folder, declared.file, kafka.servers if kafka else None):
+    for command in next_commands(folder, declared.file, servers):
         out.print(command, markup=False, soft_wrap=True)
 
 

@@ -47,6 +47,7 @@ def demo(
     from headgate.ledger import balance
 
     folder = Path(absolute_root(root) if root else tempfile.mkdtemp(prefix="headgate-demo-"))
+    servers = None
     if kafka:
         require_new(folder)
         with _broker(folder) as servers:
@@ -64,7 +65,7 @@ def demo(
     respond(
         json,
         measured | summary(account, account.n, seconds),
-        lambda: tell(console(), declared, layout, folder, account, first_gold),
+        lambda: tell(console(), declared, layout, folder, account, first_gold, servers),
     )
     if not account.balanced:
         raise typer.Exit(exit_codes.FAILED)

@@ -1,9 +1,8 @@
-"""Looks at the folders of a run before Spark starts: where events land and where tables lie."""
+"""Looks, before Spark starts, at where a run reads from and where its tables lie."""
 
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,42 +15,27 @@ if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
 
 
-class LandingError(HeadgateError, code=exit_codes.SOURCE):
-    """The landing folder is missing or cannot be listed."""
-
-
 class RootError(HeadgateError, code=exit_codes.MACHINE):
     """The folder for tables and logs cannot be used."""
 
 
-def require_landing(pipeline: Pipeline) -> None:
-    """Raises LandingError where there is no landing folder that may be listed."""
-    if (remark := look_at_landing(pipeline)) is not None:
-        files = pipeline.source.files
-        assert files is not None
-        raise LandingError(
-            remark.partition(" yet")[0],
-            f"mkdir -p {shlex.quote(files.path)}\nor mend its path in {pipeline.file}",
-        )
+def look_at_sources(pipeline: Pipeline) -> tuple[str, ...]:
+    """Remarks about input that is still to come. Raises SourceError where none can come."""
+    from headgate.sources.connector import connector_of
+
+    remarks = (
+        connector_of(source).look(source.reads, pipeline.file)
+        for source in pipeline.sources.values()
+    )
+    return tuple(remark for remark in remarks if remark)
 
 
-def look_at_landing(pipeline: Pipeline) -> str | None:
-    """A remark about a landing folder that is still to come.
+def require_input(pipeline: Pipeline) -> None:
+    """Raises SourceError where a source has no place to be read from yet."""
+    from headgate.sources.connector import connector_of
 
-    Raises LandingError where it is no folder or may not be listed.
-    """
-    files = pipeline.source.files
-    if files is None or "://" in files.path:
-        return None
-    place = files.path
-    folder, remedy = Path(place), f"mend the folder, or its path in {pipeline.file}"
-    if folder.is_dir():
-        if not os.access(folder, os.R_OK | os.X_OK):
-            raise LandingError(f"the landing folder {folder} may not be listed", remedy)
-        return None
-    if folder.exists():
-        raise LandingError(f"the landing folder {folder} is a file", remedy)
-    return f"there is no landing folder {folder} yet: files are read once they are in it"
+    for source in pipeline.sources.values():
+        connector_of(source).require_input(source.reads, pipeline.file)
 
 
 def make_root(layout: Layout) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
-from headgate.cli.life.folders import make_root, require_landing
+from headgate.cli.life.folders import make_root, require_input
 from headgate.cli.life.pausing import look_at_pause
 from headgate.cli.life.refusing import require_free, require_tables
 from headgate.cli.options import (
@@ -121,7 +121,7 @@ def _require_startable(declared: Pipeline, layout: Layout, accept_gap: bool) -> 
 
     look_at_gap(declared, accept_gap)
     make_root(layout)
-    require_landing(declared)
+    require_input(declared)
     require_machine(declared)
     require_tables(declared, layout)
 
@@ -138,7 +138,7 @@ def _start(
     options = ["--take-over"] * take_over + ["--accept-gap"] * accept_gap
     say("starting a process")
     started = launch(layout, declared.file, root, options, say)
-    if declared.source.kafka is not None and started.waits_for is not None:
+    if started.waits_for is not None and _is_remote(declared):
         say("stopping: the source does not answer")
         _stop(layout, now=False)
         raise SourceSilentError(
@@ -148,6 +148,12 @@ def _start(
     if started.waits_for is not None:
         print(started.waits_for, file=sys.stderr)
     return started.pid
+
+
+def _is_remote(declared: Pipeline) -> bool:
+    from headgate.sources.connector import connector_of
+
+    return any(connector_of(source).is_remote for source in declared.sources.values())
 
 
 def _stop(layout: Layout, now: bool) -> tuple[JobState, ...]:

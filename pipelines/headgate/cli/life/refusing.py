@@ -30,6 +30,7 @@ def require_tables(declared: Pipeline, layout: Layout) -> None:
     from headgate.savepoints.clone import require_whole
     from headgate.savepoints.rebuilds import continued
     from headgate.savepoints.resets import Resets
+    from headgate.sources.connector import Place, connector_of
     from headgate.tables.agreement import require_agreement, states_of
     from headgate.tables.table import Table
 
@@ -53,16 +54,6 @@ def require_tables(declared: Pipeline, layout: Layout) -> None:
         is_declared = kind_of(path) in RECORDS and wanted is not None and path not in goes_on
         if is_declared and state.definition != wanted and not awaits(path):
             raise DefinitionChangedError(declared, path)
-    _require_files(declared, layout, states[bronze][1].sequence)
-
-
-def _require_files(declared: Pipeline, layout: Layout, after: int) -> None:
-    from headgate.sources.files.intake import FilesIntake
-    from headgate.sources.files.log import FilesLog
-
-    if declared.source.files is None:
-        return
-    log = FilesLog(layout.storage, declared.name, declared.source.name)
-    if log.table.exists:
-        log.load()
-        FilesIntake(declared.source, log).readable(after, log.last_sequence)
+    source = declared.source
+    place = Place(layout.storage, declared.name, source)
+    connector_of(source).require_unchanged(place, states[bronze][1].offsets)

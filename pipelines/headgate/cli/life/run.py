@@ -14,7 +14,7 @@ from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.driving import require_machine
 from headgate.cli.ledger_screen import show_ledger, summary
-from headgate.cli.life.folders import look_at_landing, make_root
+from headgate.cli.life.folders import look_at_sources, make_root
 from headgate.cli.life.pausing import look_at_pause
 from headgate.cli.life.recording import failure_recorded
 from headgate.cli.options import (
@@ -94,7 +94,7 @@ def _prepare(
     with waiting("looking at machine and source") as say:
         require_machine(declared)
         look_at_pause(declared, layout, root, once=once)
-        if remark := look_at_landing(declared):
+        for remark in look_at_sources(declared):
             print(remark, file=sys.stderr)
         if from_savepoint is not None:
             say(f"restoring savepoint {from_savepoint}")
@@ -125,9 +125,13 @@ def go_back(declared: Pipeline, layout: Layout, wanted: str) -> None:
 
 def look_at_gap(declared: Pipeline, accept_gap: bool) -> None:
     """Raises BadParameter where there can be no gap to accept."""
-    if accept_gap and declared.source.kafka is None:
-        said = f"{declared.name} reads files; one that is gone is passed over with: files skip"
-        raise typer.BadParameter(said, param_hint="--accept-gap")
+    if not accept_gap:
+        return
+    from headgate.sources.connector import connector_of
+
+    why = [connector_of(source).why_no_gap for source in declared.sources.values()]
+    if None not in why:
+        raise typer.BadParameter(f"{declared.name} {why[0]}", param_hint="--accept-gap")
 
 
 def _drive_layers(

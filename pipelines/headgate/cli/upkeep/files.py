@@ -12,7 +12,7 @@ from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells
-from headgate.declaration.kinds import BRONZE
+from headgate.declaration.kinds import BRONZE, FILES
 from headgate.errors import HeadgateError
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
@@ -74,8 +74,7 @@ def skip_file(
 
     declared, layout = declaration.opened(pipeline, root)
     log = _open(declared, layout, root)
-    assert declared.source.files is not None
-    landing = Storage(declared.source.files.path)
+    landing = Storage(declared.source.reads.path)
     _get(log, sequence, declared, root)
     # All layers: a fused driver must not start meanwhile, nor one job hold two epochs.
     lease = Lease(layout, LAYERS, declared.name, "files skip")
@@ -107,14 +106,16 @@ def skip_file(
 
 
 def _open(declared: Pipeline, layout: Layout, root: str) -> FilesLog:
+    from headgate.sources.connector import connector_of
     from headgate.sources.files.log import FilesLog
 
-    if declared.source.files is None:
+    kind = connector_of(declared.source)
+    if FILES not in kind.keeps:
         raise HeadgateError(
-            f"{declared.name} reads no files: its source {declared.source.name} is Kafka",
+            f"{declared.name} reads no files: its source {declared.source.name} is {kind.title}",
             remedy=command("status", str(declared.file), root),
         )
-    log = FilesLog(layout.storage, declared.name, declared.source.name)
+    log = FilesLog.of(layout.storage, declared.name, declared.source.name)
     try:
         log.load()
     except FileNotFoundError as error:

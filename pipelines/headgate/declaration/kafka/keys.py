@@ -1,33 +1,21 @@
-"""The keys of Kafka, as a source and as the target of a publication."""
+"""The keys that sources and publications of Kafka share, and those of publications."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from headgate.declaration.keys.key import Key
 
-from headgate.declaration.keys.key import YEAR, Key
-
-_SERVERS = Key(
+SERVERS = Key(
     "servers",
     "servers",
     "Bootstrap brokers: `host:port`, several separated by commas.",
     required=True,
     deployment=True,
 )
-_OPTIONS = (
+OPTIONS = (
     "Client properties with the names of Kafka's Java client, such as `security.protocol`. A "
     "password or another secret must be a placeholder."
 )
-_NO_INTERCEPTORS = "nothing may come between a record and its row"
-_REFUSED_READING = {
-    "bootstrap.servers": "use the key servers",
-    "group.id": "positions are kept in bronze's commits, not by a consumer group",
-    "auto.offset.reset": "use the key start",
-    "enable.auto.commit": "positions are kept in bronze's commits, and nowhere else",
-    "isolation.level": "use the key isolation",
-    "key.deserializer": "records are read as bytes; use the key record",
-    "value.deserializer": "records are read as bytes; use the key record",
-    "interceptor.classes": _NO_INTERCEPTORS,
-}
+NO_INTERCEPTORS = "nothing may come between a record and its row"
 _REFUSED_WRITING = {
     "bootstrap.servers": "use the key servers",
     "group.id": "a publication reads nothing",
@@ -36,94 +24,13 @@ _REFUSED_WRITING = {
     "isolation.level": "a publication reads nothing",
     "key.deserializer": "a publication reads nothing",
     "value.deserializer": "a publication reads nothing",
-    "interceptor.classes": _NO_INTERCEPTORS,
+    "interceptor.classes": NO_INTERCEPTORS,
     "key.serializer": "the bytes of keys are made by Headgate",
     "value.serializer": "the bytes of values are made by Headgate",
     "transactional.id": "what a publication promises rests on it",
     "acks": "what a publication promises rests on it",
     "enable.idempotence": "what a publication promises rests on it",
 }
-
-KAFKA = Key(
-    "kafka",
-    "section",
-    "Topics of a Kafka cluster. The value of a record is one JSON document. Give exactly one of "
-    "`topic` and `pattern`.",
-    one_of=("topic", "pattern"),
-    children=(
-        _SERVERS,
-        Key("topic", "topic", "The topic to read.", deployment=True),
-        Key(
-            "pattern",
-            "pattern",
-            "A regular expression: every topic whose whole name matches it is read.",
-            deployment=True,
-        ),
-        Key(
-            "start",
-            "start",
-            "Where the pipeline starts to read a partition on its first run: `earliest`, `latest`, "
-            'the first record at or after a time (`"2026-11-20T00:00:00Z"`), or, with `topic`, '
-            "offsets by partition (`{0: 1200, 1: 3400}`).",
-            default="earliest",
-            deployment=True,
-        ),
-        Key(
-            "max_per_batch",
-            "integer",
-            "A micro-batch takes no more records than this.",
-            default="100000",
-            low=1,
-            high=100_000_000,
-            deployment=True,
-        ),
-        Key(
-            "min_per_batch",
-            "integer",
-            "Backpressure never reduces a micro-batch below this many records. The default is at "
-            "most `max_per_batch`.",
-            default="1000",
-            low=1,
-            high=100_000_000,
-            deployment=True,
-        ),
-        Key(
-            "batch_target",
-            "duration",
-            "If a micro-batch takes longer than this, the next one is smaller.",
-            default="10 s",
-            low=timedelta(seconds=1),
-            high=timedelta(hours=1),
-            deployment=True,
-        ),
-        Key(
-            "idle_after",
-            "duration",
-            "The watermark does not wait for a partition that delivered no record for this long "
-            "while another one did.",
-            default="5 minutes",
-            low=timedelta(seconds=1),
-            high=YEAR,
-        ),
-        Key(
-            "unreachable_after",
-            "duration",
-            "How long the pipeline waits for brokers that do not answer before it stops.",
-            default="2 minutes",
-            low=timedelta(seconds=1),
-            high=timedelta(days=1),
-            deployment=True,
-        ),
-        Key(
-            "isolation",
-            "choice",
-            "Whether records of open and aborted transactions are read.",
-            default="read_committed",
-            choices=("read_committed", "read_uncommitted"),
-        ),
-        Key("options", "options", _OPTIONS, refused=_REFUSED_READING),
-    ),
-)
 
 PUBLICATION = Key(
     "NAME",
@@ -150,9 +57,9 @@ PUBLICATION = Key(
             "The target topic.",
             required=True,
             children=(
-                _SERVERS,
+                SERVERS,
                 Key("topic", "topic", "The name of the topic.", required=True, deployment=True),
-                Key("options", "options", _OPTIONS, refused=_REFUSED_WRITING),
+                Key("options", "options", OPTIONS, refused=_REFUSED_WRITING),
             ),
         ),
     ),

@@ -9,37 +9,40 @@ from __future__ import annotations
 from headgate.declaration.kafka.keys import PUBLICATION
 from headgate.declaration.keys.key import Key, comes_next
 from headgate.declaration.keys.savepoints import SAVEPOINTS
-from headgate.declaration.keys.source import SOURCE
+from headgate.declaration.keys.source import source_key
 from headgate.declaration.keys.tables import GOLD, SILVER
 
-PIPELINE = Key(
-    "",
-    "section",
-    "One file declares one pipeline.",
-    children=(
-        Key("pipeline", "name", "The name of the pipeline and its folder.", required=True),
-        Key(
-            "sources",
-            "table",
-            "Where records come from. Today a pipeline has one source.",
-            required=True,
-            entry=SOURCE,
+
+def pipeline_key() -> Key:
+    """The whole table: members of other installed packages may add keys."""
+    return Key(
+        "",
+        "section",
+        "One file declares one pipeline.",
+        children=(
+            Key("pipeline", "name", "The name of the pipeline and its folder.", required=True),
+            Key(
+                "sources",
+                "table",
+                "Where records come from. Today a pipeline has one source.",
+                required=True,
+                entry=source_key(),
+            ),
+            Key("silver", "table", "Silver tables.", required=True, entry=SILVER),
+            Key("gold", "table", "Gold tables.", entry=GOLD),
+            Key("publish", "table", "Rows that are sent to Kafka.", entry=PUBLICATION),
+            Key(
+                "jobs",
+                "choice",
+                "`fused`: one process runs all layers; `per_layer`: one process per layer. You can "
+                "change it at any time.",
+                default="fused",
+                choices=("fused", "per_layer"),
+            ),
+            SAVEPOINTS,
+            comes_next("functions", "write the expressions out in columns"),
+            comes_next("partition_by"),
+            comes_next("retain"),
+            comes_next("airflow", "give build_dags its arguments in the DAGs file"),
         ),
-        Key("silver", "table", "Silver tables.", required=True, entry=SILVER),
-        Key("gold", "table", "Gold tables.", entry=GOLD),
-        Key("publish", "table", "Rows that are sent to Kafka.", entry=PUBLICATION),
-        Key(
-            "jobs",
-            "choice",
-            "`fused`: one process runs all layers; `per_layer`: one process per layer. You can "
-            "change it at any time.",
-            default="fused",
-            choices=("fused", "per_layer"),
-        ),
-        SAVEPOINTS,
-        comes_next("functions", "write the expressions out in columns"),
-        comes_next("partition_by"),
-        comes_next("retain"),
-        comes_next("airflow", "give build_dags its arguments in the DAGs file"),
-    ),
-)
+    )

@@ -14,7 +14,7 @@ from pathlib import Path
 from headgate.declaration.expressions.datatypes import SCALARS
 from headgate.declaration.expressions.functions import REFUSED_FOR, Argument, functions
 from headgate.declaration.keys.key import Key
-from headgate.declaration.keys.pipeline import PIPELINE
+from headgate.declaration.keys.pipeline import pipeline_key
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.names import COLUMN_PATTERN, NAME_PATTERN
 from headgate.declaration.quantities import format_duration, format_size
@@ -80,7 +80,7 @@ def document(example: str) -> str:
     parts = [
         INTRODUCTION.format(name=NAME_PATTERN, column=COLUMN_PATTERN, example=example.rstrip()),
         "## Keys\n",
-        *_sections(PIPELINE, ""),
+        *_sections(pipeline_key(), ""),
         EXPRESSIONS.format(types=", ".join(f"`{name}`" for name in SCALARS)),
         *_functions(),
         AFTER_FUNCTIONS,

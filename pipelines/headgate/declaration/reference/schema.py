@@ -19,7 +19,7 @@ from headgate.declaration.kafka.values import (
     TOPIC_PATTERN,
 )
 from headgate.declaration.keys.key import Key
-from headgate.declaration.keys.pipeline import PIPELINE
+from headgate.declaration.keys.pipeline import pipeline_key
 from headgate.declaration.names import COLUMN_PATTERN, NAME_PATTERN
 from headgate.declaration.quantities import DURATION_PATTERN, SIZE_PATTERN
 
@@ -57,7 +57,7 @@ def json_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A Headgate pipeline",
-        **_schema(PIPELINE),
+        **_schema(pipeline_key()),
     }
 
 

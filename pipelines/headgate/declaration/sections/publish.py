@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 
 from headgate.declaration.kafka.section import options_of, written_of
 from headgate.declaration.model import KafkaSink, Publication, PublishedLayer
 from headgate.declaration.nearest import nearest
 from headgate.declaration.reading.checked import Field, Report, Section
+from headgate.declaration.sources import SOURCES
 
 _OWNERS: dict[PublishedLayer, str] = {
     "gold": "gold table",
@@ -73,17 +73,7 @@ def _check_no_loop(
     at = section.section("kafka")
     topic = at.get("topic") if at else None
     for name, of in sources.items():
-        source = of.section("kafka")
-        # Lists that share a broker are of one cluster.
-        servers = (source.text("servers") if source else None) or ""
-        same = set(servers.split(",")) & set(sink.servers.split(","))
-        if topic and source and same and _reads(source, sink.topic):
+        given = ((kind, of.section(kind)) for kind in SOURCES.names())
+        if topic and any(SOURCES[kind].would_read(part, sink) for kind, part in given if part):
             message = f"is a topic that the source {name!r} reads: what is published would return"
             report.add(topic.line, topic.path, message)
-
-
-def _reads(source: Section, topic: str) -> bool:
-    pattern = source.text("pattern")
-    if pattern is not None:
-        return re.fullmatch(pattern, topic) is not None
-    return source.text("topic") == topic

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import datatypes
 from headgate.declaration.expressions.literals import check_zone
-from headgate.declaration.kafka.section import build_kafka
-from headgate.declaration.model import Column, Duplicates, EventTime, FilesSource, Record, Source
+from headgate.declaration.model import Column, Duplicates, EventTime, Record, Source
 from headgate.declaration.names import RESCUED, in_other_case
 from headgate.declaration.nearest import nearest
 from headgate.declaration.patterns import check_read_pattern, has_offset
 from headgate.declaration.reading.checked import Field, Report, Section, partial
+from headgate.declaration.sources import SOURCES
 
 NAMED_FORMATS = {
     "iso": ("timestamp", "string"),
@@ -27,14 +25,15 @@ NAMED_FORMATS = {
 
 def build_source(section: Section, name: str, report: Report, project: Path) -> Source | None:
     """The source, or None after reporting what is wrong with it."""
-    files = _files(section.section("files"), report, project)
-    kafka = build_kafka(section.section("kafka"), report)
+    given = {kind: of for kind in SOURCES.names() if (of := section.section(kind))}
+    built = {kind: SOURCES[kind].build(of, report, project) for kind, of in given.items()}
     record = _record(section.section("record"), report)
-    if record is None or not (files or kafka):
+    read = [(kind, reads) for kind, reads in built.items() if reads is not None]
+    if record is None or not read:
         return None
     names = ("expect_input_every", "expect_event_time_within")
     expected = {name: field.value for name in names if (field := section.get(name))}
-    return Source(name, record, files, kafka, **expected)
+    return Source(name, record, *read[0], **expected)
 
 
 def scope_of(section: Section) -> dict[str, str | None]:
@@ -72,33 +71,6 @@ def project_folder(declaration: Path) -> Path:
         if (candidate / "pipelines").is_dir():
             return candidate
     return folder
-
-
-def _files(section: Section | None, report: Report, project: Path) -> FilesSource | None:
-    if section is None:
-        return None
-    csv = section.section("csv")
-    format_, path = section.text("format"), section.text("path")
-    if csv and format_ and format_ != "csv":
-        report.add(csv.line, csv.path, f"says how CSV is written, and the format is {format_}")
-    delimiter = csv.get("delimiter") if csv else None
-    if delimiter and len(delimiter.text) != 1:
-        report.add(delimiter.line, delimiter.path, "must be one character")
-    if format_ is None or path is None:
-        return None
-    values: dict[str, Any] = {
-        name: field.value
-        for name, field in section.fields.items()
-        if name in ("order", "settle", "max_files_per_batch", "max_bytes_per_batch")
-    }
-    if csv:
-        values |= {f"csv_{name}": field.value for name, field in csv.fields.items()}
-    return FilesSource(path=_located(path, project), format=format_, **values)  # type: ignore[arg-type]
-
-
-def _located(path: str, project: Path) -> str:
-    """Absolute, without `..`; links are left to whoever reads, so that one may be turned over."""
-    return path if "://" in path else os.path.normpath(project / Path(path).expanduser())
 
 
 def _record(section: Section | None, report: Report) -> Record | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TypeVar
 
-from headgate.declaration.model import KafkaSource
+from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.errors import BrokersUnreachableError
 
 ASK_AGAIN = 1.0  # seconds between attempts

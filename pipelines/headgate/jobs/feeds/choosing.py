@@ -26,10 +26,9 @@ def feed_of(
     """``waits`` is told, again and again, what keeps a source from answering."""
     if "bronze" not in task.layers:
         return UpstreamFeed(runtime.upstream())
-    if task.pipeline.source.kafka is not None:
+    if runtime.files_log is None:
         around = Surroundings(waits, now, cores=task.cores, accept_gap=task.accept_gap)
         return KafkaFeed(spark, task.pipeline, runtime.bronze, around)
-    assert runtime.files_log is not None
     runtime.files_log.load()
-    files = FilesIntake(task.pipeline.source, runtime.files_log)
+    files = FilesIntake(task.pipeline.source.reads, runtime.files_log)
     return FilesFeed(spark, files, runtime.bronze, now)

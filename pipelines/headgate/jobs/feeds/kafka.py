@@ -17,12 +17,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headgate.bronze.stage import BronzeStage, Reached
-from headgate.declaration.model import KafkaSource, Pipeline
+from headgate.declaration.model import Pipeline
 from headgate.jobs.feeds.broker_retry import BrokerRetry
 from headgate.jobs.feeds.feed import Feed
 from headgate.jobs.feeds.kafka_backlog import kafka_backlog
 from headgate.sources.kafka.arrivals import Arrivals
 from headgate.sources.kafka.cluster import Cluster
+from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.errors import BrokersUnreachableError, UnknownTopicError
 from headgate.sources.kafka.idling import Idling, waited_for
 from headgate.sources.kafka.listing import Listing, decoded, encoded
@@ -63,8 +64,7 @@ class KafkaFeed(Feed):
     def __init__(
         self, spark: SparkSession, pipeline: Pipeline, bronze: BronzeStage, around: Surroundings
     ) -> None:
-        assert pipeline.source.kafka is not None
-        self._source: KafkaSource = pipeline.source.kafka
+        self._source: KafkaSource = pipeline.source.reads
         self._file = str(pipeline.file)
         self._bronze = bronze
         self._around = around

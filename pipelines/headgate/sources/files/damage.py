@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.declaration.model import FileFormat
+from headgate.declaration.model import RecordFormat
 from headgate.sources.errors import FileNotReachedError
 from headgate.sources.files.log import LoggedFile
 from headgate.storage.files import Storage
@@ -19,7 +19,7 @@ _CHUNK = 1 << 20
 
 
 def unreadable(
-    landing: Storage, format: FileFormat, files: Iterable[LoggedFile]
+    landing: Storage, format: RecordFormat, files: Iterable[LoggedFile]
 ) -> dict[LoggedFile, str]:
     """The files that cannot be read at all, each with the reason.
 
@@ -45,7 +45,7 @@ def unreadable(
     return found
 
 
-def _read_through(landing: Storage, format: FileFormat, path: str) -> None:
+def _read_through(landing: Storage, format: RecordFormat, path: str) -> None:
     with landing.open(path) as raw:
         if format == "parquet":
             for _ in pq.ParquetFile(raw).iter_batches():

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from headgate.commands import pipeline_command
-from headgate.declaration.model import Source
 from headgate.failpoints import failpoint
 from headgate.sources.errors import FileChangedError
 from headgate.sources.files.damage import unreadable
+from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.listing import examine
 from headgate.sources.files.log import FilesLog, LoggedFile
 from headgate.storage.files import Stat, Storage
@@ -21,9 +21,8 @@ class FilesIntake:
     One writer: the bronze job's driver.
     """
 
-    def __init__(self, source: Source, log: FilesLog) -> None:
-        assert source.files is not None
-        self.source = source.files
+    def __init__(self, source: FilesSource, log: FilesLog) -> None:
+        self.source = source
         self.log = log
         self.landing = Storage(self.source.path)
         self._settling: dict[str, Stat] = {}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from headgate.declaration.model import FileOrder
+from headgate.sources.files.declared import FileOrder
 from headgate.storage.files import Stat
 
 IGNORED_PREFIXES = (".", "_")

@@ -74,10 +74,14 @@ def standing(events: Iterable[Mapping[str, Any]]) -> tuple[dict[int, LoggedFile]
 class FilesLog:
     """The events of one source's log, held in memory and appended to by one writer."""
 
-    def __init__(self, storage: Storage, pipeline: str, source: str) -> None:
-        self.table = Table(storage, FILES.path(source), pipeline=pipeline)
+    def __init__(self, table: Table) -> None:
+        self.table = table
         self._files: dict[int, LoggedFile] = {}
         self._events = 0
+
+    @classmethod
+    def of(cls, storage: Storage, pipeline: str, source: str) -> FilesLog:
+        return cls(Table(storage, FILES.path(source), pipeline=pipeline))
 
     @property
     def shape(self) -> TableSchema:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.declaration.model import FilesSource
+from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.log import LoggedFile
 from headgate.storage.files import Storage
 from headgate.storage.globs import literal

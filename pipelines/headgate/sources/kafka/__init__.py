@@ -1,1 +1,7 @@
-"""The Kafka source: topics of a broker are a log already; this lists it and reads ranges of it."""
+"""The Kafka source: topics, which are logs already."""
+
+from __future__ import annotations
+
+from headgate.sources.kafka.kind import Kafka
+
+MEMBER = Kafka()

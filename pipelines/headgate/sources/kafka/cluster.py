@@ -14,9 +14,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from headgate.commands import shell_command
-from headgate.declaration.model import KafkaSource
 from headgate.declaration.nearest import nearest
 from headgate.declaration.secrets import secrets_in, without
+from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.errors import (
     BrokersRefuseError,
     BrokersUnreachableError,

@@ -12,8 +12,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.declaration.model import KafkaSource
 from headgate.sources.kafka.cluster import client_properties
+from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.ranges import Offsets
 from headgate.sources.kafka.topics import Partition
 from headgate.tables.projection import Projection

@@ -1,0 +1,88 @@
+"""What a kind of source is to a declaration, and which there are.
+
+A member is a package of ``headgate.sources`` (``headgate.registry``), named like the key under
+which a source says what is read. ``headgate.sources.contract`` adds what a member does when a
+pipeline runs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+from headgate.declaration.keys.key import Key
+from headgate.declaration.kinds import Kind
+from headgate.declaration.model import RecordFormat, Source
+from headgate.declaration.reading.checked import Report, Section
+from headgate.registry import Registry
+
+Reads = TypeVar("Reads")
+
+
+@dataclass(frozen=True)
+class Pace:
+    """A batch takes at most ``records``, and fewer where that takes longer than ``target``."""
+
+    records: int
+    target: timedelta
+
+
+class SourceKind(ABC, Generic[Reads]):
+    """A kind of source. ``Reads`` is its frozen dataclass of what is read.
+
+    ``key`` has the keys of a declaration. ``not_meant`` are the fields of ``Reads`` that do not
+    change which rows a table has: where the source is, how it is reached, how much is taken at a
+    time. They do not count in digests.
+
+    ``place`` is the column that says where in the source a record was. ``is_partitioned`` says
+    whether records come from several partitions; if not, all are of partition 0. ``keeps`` are the
+    kinds of tables that the source has beside bronze, under its own name. ``needs_jars`` says
+    whether Spark needs the jars of ``headgate.jars``.
+    """
+
+    key: ClassVar[Key]
+    place: ClassVar[str]
+    is_partitioned: ClassVar[bool] = False
+    not_meant: ClassVar[frozenset[str]] = frozenset()
+    keeps: ClassVar[tuple[Kind, ...]] = ()
+    needs_jars: ClassVar[bool] = False
+
+    @abstractmethod
+    def build(self, section: Section, report: Report, project: Path) -> Reads | None:
+        """What the checked keys say, or None after reporting what is wrong with it. Relative paths
+        begin at ``project``."""
+
+    @abstractmethod
+    def plan(self, reads: Reads) -> dict[str, Any]:
+        """A document of plain values, without secrets."""
+
+    @abstractmethod
+    def lines(self, planned: Mapping[str, Any]) -> list[str]:
+        """A plan as text for a person."""
+
+    def format(self, reads: Reads) -> RecordFormat:
+        """How the bytes of one record are written."""
+        return "json"
+
+    def pace(self, reads: Reads) -> Pace | None:
+        """What bounds a batch, where the time that batches take does, too."""
+        return None
+
+    def secrets(self, reads: Reads) -> Iterable[str]:
+        """Texts that must never be shown."""
+        return ()
+
+    def would_read(self, section: Section, sink: object) -> bool:
+        """Whether a source with these checked keys reads what goes to a sink of a publication."""
+        return False
+
+
+SOURCES: Registry[SourceKind[Any]] = Registry("headgate.sources", SourceKind)
+
+
+def kind_of_source(source: Source) -> SourceKind[Any]:
+    return SOURCES[source.kind]

@@ -1,0 +1,79 @@
+"""The keys of a landing folder."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from headgate.declaration.keys.key import Key
+
+_CSV = Key(
+    "csv",
+    "section",
+    "How CSV files are written. Only with `format: csv`.",
+    children=(
+        Key("header", "boolean", "The first line of each file names the fields.", default="true"),
+        Key("delimiter", "text", "The character between fields.", default='","'),
+        Key("multiline", "boolean", "Quoted fields may contain line breaks.", default="false"),
+    ),
+)
+
+FILES = Key(
+    "files",
+    "section",
+    "A landing folder. Each file is read once, in a recorded order. A name that starts with `.` or "
+    "`_` is not read: write a file under such a name, then rename it.",
+    children=(
+        Key(
+            "path",
+            "text",
+            "The folder. A relative path starts at the project folder: the nearest folder above "
+            "the declaration that contains a `pipelines` folder, otherwise the declaration's own "
+            "folder.",
+            required=True,
+            deployment=True,
+        ),
+        Key(
+            "format",
+            "choice",
+            "`json` is one document per line. A name that ends in `.gz` is read as gzip.",
+            required=True,
+            choices=("json", "csv", "parquet"),
+        ),
+        Key(
+            "order",
+            "choice",
+            "The order among files that are found together.",
+            default="name",
+            choices=("name", "modified"),
+        ),
+        Key(
+            "settle",
+            "duration",
+            "How long a file's size and modification time must stay the same before it is read. "
+            "Use `0 s` if files appear complete, as on object stores.",
+            default="2 s",
+            low=timedelta(0),
+            high=timedelta(hours=1),
+            deployment=True,
+        ),
+        Key(
+            "max_files_per_batch",
+            "integer",
+            "A micro-batch takes no more files than this.",
+            default="1000",
+            low=1,
+            high=1_000_000,
+            deployment=True,
+        ),
+        Key(
+            "max_bytes_per_batch",
+            "size",
+            "A micro-batch takes no more bytes than this, but at least one file.",
+            default='"64 MB"',
+            low=1,
+            high=1 << 40,
+            deployment=True,
+        ),
+        _CSV,
+    ),
+)

@@ -1,0 +1,79 @@
+"""The kind of source that reads a landing folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headgate.declaration.kinds import FILES as FILES_LOG
+from headgate.declaration.model import RecordFormat
+from headgate.declaration.reading.checked import Report, Section
+from headgate.sources.connector import Connector, Place, Session, UnreadInput
+from headgate.sources.files.declared import FilesSource
+from headgate.sources.files.keys import FILES
+from headgate.sources.files.landing import look_at_landing, require_landing
+from headgate.sources.files.plan import files_lines, planned_files
+from headgate.sources.files.section import build_files
+
+if TYPE_CHECKING:
+    from headgate.tables.table_schema import TableSchema
+
+
+class Files(Connector[FilesSource]):
+    key = FILES
+    title = "files"
+    place = "file"
+    not_meant = frozenset({"path", "settle", "max_files_per_batch", "max_bytes_per_batch"})
+    keeps = (FILES_LOG,)
+    why_no_gap = "reads files; one that is gone is passed over with: files skip"
+
+    def build(self, section: Section, report: Report, project: Path) -> FilesSource | None:
+        return build_files(section, report, project)
+
+    def plan(self, reads: FilesSource) -> dict[str, Any]:
+        return planned_files(reads)
+
+    def lines(self, planned: Mapping[str, Any]) -> list[str]:
+        return files_lines(planned)
+
+    def format(self, reads: FilesSource) -> RecordFormat:
+        return reads.format
+
+    def look(self, reads: FilesSource, declaration: Path) -> str | None:
+        return look_at_landing(reads, declaration)
+
+    def require_input(self, reads: FilesSource, declaration: Path) -> None:
+        require_landing(reads, declaration)
+
+    def require_unchanged(self, place: Place, offsets: Mapping[str, int]) -> None:
+        from headgate.sources.files.rereading import require_unchanged
+
+        require_unchanged(place, _sequence(offsets))
+
+    def gone(
+        self, place: Place, offsets: Mapping[str, int], topics: Sequence[str], session: Session
+    ) -> str | None:
+        from headgate.sources.files.rereading import gone_files
+
+        return gone_files(place, _sequence(offsets))
+
+    def holds_all(self, place: Place) -> bool:
+        from headgate.sources.files.rereading import gone_files
+
+        return gone_files(place, after=0) is None
+
+    def tables(self, place: Place) -> tuple[TableSchema, ...]:
+        from headgate.sources.files.log import FilesLog
+
+        return (FilesLog.of(place.storage, place.pipeline, place.source.name).shape,)
+
+    def unread(self, place: Place) -> tuple[UnreadInput, ...] | None:
+        from headgate.sources.files.unread import unread_files
+
+        return tuple(unread_files(place))
+
+
+def _sequence(offsets: Mapping[str, int]) -> int:
+    """Of the last file that bronze has absorbed."""
+    return offsets.get("sequence", 0)

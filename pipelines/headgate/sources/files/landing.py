@@ -1,0 +1,40 @@
+"""Looks at the landing folder before Spark starts."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+from headgate.sources.errors import SourceError
+from headgate.sources.files.declared import FilesSource
+
+
+class LandingError(SourceError):
+    """The landing folder is missing or cannot be listed."""
+
+
+def require_landing(reads: FilesSource, declaration: Path) -> None:
+    """Raises LandingError where there is no landing folder that may be listed."""
+    if (remark := look_at_landing(reads, declaration)) is not None:
+        raise LandingError(
+            remark.partition(" yet")[0],
+            f"mkdir -p {shlex.quote(reads.path)}\nor mend its path in {declaration}",
+        )
+
+
+def look_at_landing(reads: FilesSource, declaration: Path) -> str | None:
+    """A remark about a landing folder that is still to come.
+
+    Raises LandingError where it is no folder or may not be listed.
+    """
+    if "://" in reads.path:
+        return None
+    folder, remedy = Path(reads.path), f"mend the folder, or its path in {declaration}"
+    if folder.is_dir():
+        if not os.access(folder, os.R_OK | os.X_OK):
+            raise LandingError(f"the landing folder {folder} may not be listed", remedy)
+        return None
+    if folder.exists():
+        raise LandingError(f"the landing folder {folder} is a file", remedy)
+    return f"there is no landing folder {folder} yet: files are read once they are in it"

@@ -1,0 +1,30 @@
+"""Whether a landing folder still holds what was recorded of it."""
+
+from __future__ import annotations
+
+from headgate.errors import HeadgateError
+from headgate.sources.connector import Place
+from headgate.sources.files.intake import FilesIntake
+from headgate.sources.files.log import FilesLog
+
+
+def gone_files(place: Place, after: int) -> str | None:
+    """Which of the files behind sequence ``after`` cannot be read a second time, in words; None if
+    all can."""
+    log = FilesLog.of(place.storage, place.pipeline, place.source.name)
+    if not log.table.exists:
+        return "there is no log of the files that were read"
+    try:
+        log.load()
+        FilesIntake(place.source.reads, log).require_all_again(after)
+    except HeadgateError as error:
+        return error.message
+    return None
+
+
+def require_unchanged(place: Place, after: int) -> None:
+    """Raises FileChangedError if a file behind sequence ``after`` is not what was recorded."""
+    log = FilesLog.of(place.storage, place.pipeline, place.source.name)
+    if log.table.exists:
+        log.load()
+        FilesIntake(place.source.reads, log).readable(after, log.last_sequence)

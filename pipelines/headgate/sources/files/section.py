@@ -1,0 +1,36 @@
+"""The `files` part of a source: what its keys mean together."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from headgate.declaration.reading.checked import Report, Section
+from headgate.sources.files.declared import FilesSource
+
+
+def build_files(section: Section, report: Report, project: Path) -> FilesSource | None:
+    """What is read, or None after reporting what is wrong with it."""
+    csv = section.section("csv")
+    format_, path = section.text("format"), section.text("path")
+    if csv and format_ and format_ != "csv":
+        report.add(csv.line, csv.path, f"says how CSV is written, and the format is {format_}")
+    delimiter = csv.get("delimiter") if csv else None
+    if delimiter and len(delimiter.text) != 1:
+        report.add(delimiter.line, delimiter.path, "must be one character")
+    if format_ is None or path is None:
+        return None
+    values: dict[str, Any] = {
+        name: field.value
+        for name, field in section.fields.items()
+        if name in ("order", "settle", "max_files_per_batch", "max_bytes_per_batch")
+    }
+    if csv:
+        values |= {f"csv_{name}": field.value for name, field in csv.fields.items()}
+    return FilesSource(path=_located(path, project), format=format_, **values)  # type: ignore[arg-type]
+
+
+def _located(path: str, project: Path) -> str:
+    """Absolute, without `..`; links are left to whoever reads, so that one may be turned over."""
+    return path if "://" in path else os.path.normpath(project / Path(path).expanduser())

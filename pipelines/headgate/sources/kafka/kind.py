@@ -1,0 +1,65 @@
+"""The kind of source that reads topics of a Kafka cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from headgate.declaration.model import KafkaSink
+from headgate.declaration.reading.checked import Report, Section
+from headgate.declaration.secrets import secrets_in
+from headgate.declaration.sources import Pace
+from headgate.sources.connector import Connector, Place, Session
+from headgate.sources.kafka.declared import KafkaSource
+from headgate.sources.kafka.keys import KAFKA
+from headgate.sources.kafka.plan import planned_source, source_lines
+from headgate.sources.kafka.section import build_kafka, would_read
+
+
+class Kafka(Connector[KafkaSource]):
+    key = KAFKA
+    title = "Kafka"
+    place = "topic"
+    is_partitioned = True
+    not_meant = frozenset(
+        {
+            "servers",
+            "options",
+            "max_per_batch",
+            "min_per_batch",
+            "batch_target",
+            "unreachable_after",
+            "written",
+        }
+    )
+    needs_jars = True
+    is_remote = True
+    why_no_gap = None
+    # A topic's first records expire, and nobody knows what they were.
+    has_known_start = False
+
+    def build(self, section: Section, report: Report, project: Path) -> KafkaSource | None:
+        return build_kafka(section, report)
+
+    def plan(self, reads: KafkaSource) -> dict[str, Any]:
+        return planned_source(reads)
+
+    def lines(self, planned: Mapping[str, Any]) -> list[str]:
+        return source_lines(planned)
+
+    def secrets(self, reads: KafkaSource) -> Iterable[str]:
+        return secrets_in(reads.options)
+
+    def would_read(self, section: Section, sink: object) -> bool:
+        return isinstance(sink, KafkaSink) and would_read(section, sink)
+
+    def pace(self, reads: KafkaSource) -> Pace | None:
+        return Pace(reads.max_per_batch, reads.batch_target)
+
+    def gone(
+        self, place: Place, offsets: Mapping[str, int], topics: Sequence[str], session: Session
+    ) -> str | None:
+        from headgate.sources.kafka.rereading import gone_offsets
+
+        return gone_offsets(place.source.reads, offsets, topics, session)

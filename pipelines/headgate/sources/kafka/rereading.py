@@ -1,0 +1,33 @@
+"""Whether topics still hold what came after some offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from headgate.sources.connector import Session
+from headgate.sources.kafka.cluster import Cluster
+from headgate.sources.kafka.declared import KafkaSource
+from headgate.sources.kafka.listing import decoded
+from headgate.sources.kafka.losses import losses
+from headgate.sources.kafka.topics import enrolled, partitions
+
+
+def gone_offsets(
+    source: KafkaSource, offsets: Mapping[str, int], topics: Sequence[str], session: Session
+) -> str | None:
+    """What is gone of all that came after ``offsets`` of ``topics``, in words."""
+    with session() as spark:
+        cluster = Cluster(spark, source)
+        try:
+            return gone_from(cluster, offsets, topics)
+        finally:
+            cluster.close()
+
+
+def gone_from(cluster: Cluster, offsets: Mapping[str, int], topics: Sequence[str]) -> str | None:
+    """As ``gone_offsets``, of a cluster that is connected."""
+    there = cluster.topics()
+    listed = partitions(enrolled(topics, there), there)
+    first = cluster.offsets(listed.values(), "earliest")
+    last = cluster.offsets(listed.values(), "latest")
+    return "; ".join(map(str, losses(topics, decoded(offsets), listed, first, last))) or None
