@@ -21,7 +21,8 @@ from headgate.bronze.stage import Reached
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, SILVER, kind_of
 from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.failpoints import failpoint
-from headgate.gold.stage import GoldStage
+from headgate.gold.fold_stage import FoldStage
+from headgate.operators.windows import Windows
 from headgate.silver.stage import SilverStage
 from headgate.sources.files.log import LoggedFile
 from headgate.storage.files import Storage
@@ -100,8 +101,7 @@ def without_spark() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("headgate.jobs.runtime.BronzeStage", ArrowBronze)
         patched.setattr("headgate.jobs.stages.SilverStage", ArrowSilver)
-        patched.setattr("headgate.jobs.stages.GoldStage", ArrowGold)
-        patched.setattr("headgate.jobs.stages.drain", drain)
+        patched.setattr("headgate.jobs.stages.stage_of", ArrowGold)
         patched.setattr("headgate.jobs.feeds.files.FilesReader", ArrowReader)
         yield
 
@@ -212,7 +212,7 @@ class ArrowSilver(SilverStage):
         return "silver" if row["passes"] or not self._declared[name].where else "filtered"
 
 
-class ArrowGold(GoldStage):
+class ArrowGold(FoldStage):
     def __init__(self, _: object, table: TableOf, declared: GoldTable) -> None:
         self._declared = declared
         self.silver = table(SILVER.path(declared.silver)).reader()
@@ -254,7 +254,8 @@ class ArrowGold(GoldStage):
         )
 
     def _pairs_of(self, files: Sequence[DataFile], held: State) -> Iterator[Row]:
-        window, closed = self._declared.window, held.closed_through
+        window, closed = self._declared.operator, held.closed_through
+        assert isinstance(window, Windows)
         for row in rows_of(self.silver, files):
             first = (row["_event_time"] - NOON) // window.every * window.every + NOON
             for back in range(window.size // window.every):
@@ -267,23 +268,23 @@ class ArrowGold(GoldStage):
                     reason = "closed"
                 yield row | {"window_start": start, "window_end": end, "reason": reason}
 
-
-def drain(gold: GoldStage, operation: int, now: datetime) -> State:
-    """Takes the place of ``headgate.gold.drain.drain``."""
-    table = gold.gold
-    held = table.refresh()
-    if held.operation >= operation:
-        return held
-    opened = open_rows(table)
-    state = replace(held.held("operation", table.epoch), operation=operation, at=commit_time(now))
-    rows = rows_of(table, opened.files)
-    files = staged(table, state, rows, final=True)
-    failpoint("operation.staged")
-    if rows:
-        last = commit_time(max(row["window_end"] for row in rows))
-        total = add_counts(held.total, {"final": len(rows)})
-        state = replace(state, closed_through=max(last, held.closed_through or 0), total=total)
-    return table.commit(state, add=files, remove=opened.live)
+    def drain(self, operation: int, now: datetime) -> State:
+        table = self.gold
+        held = table.refresh()
+        if held.operation >= operation:
+            return held
+        opened = open_rows(table)
+        state = replace(
+            held.held("operation", table.epoch), operation=operation, at=commit_time(now)
+        )
+        rows = rows_of(table, opened.files)
+        files = staged(table, state, rows, final=True)
+        failpoint("operation.staged")
+        if rows:
+            last = commit_time(max(row["window_end"] for row in rows))
+            total = add_counts(held.total, {"final": len(rows)})
+            state = replace(state, closed_through=max(last, held.closed_through or 0), total=total)
+        return table.commit(state, add=files, remove=opened.live)
 
 
 def shape_of(table: Table) -> TableSchema:

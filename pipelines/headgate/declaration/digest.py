@@ -23,6 +23,7 @@ from headgate.declaration.model import (
     SilverTable,
     Source,
 )
+from headgate.declaration.operators import operator_of
 from headgate.declaration.sources import kind_of_source
 
 # Raised when the meaning of a declaration changes without its text changing.
@@ -32,7 +33,7 @@ GOLD_LAYOUT = 2
 # What does not change which rows a table has: how work is spread, what is expected of a source's
 # health. What a source reads has more of it, which its kind knows.
 _NOT_MEANT: dict[type, tuple[str, ...]] = {
-    GoldTable: ("salt",),
+    GoldTable: ("salt", "kind", "operator"),
     Source: ("kind", "reads", "expect_input_every", "expect_event_time_within"),
 }
 
@@ -98,6 +99,8 @@ def _plain(value: Any) -> Any:
     fields = _fields(value, _NOT_MEANT.get(type(value), ()))
     if isinstance(value, Source):
         fields[value.kind] = _fields(value.reads, kind_of_source(value).not_meant)
+    if isinstance(value, GoldTable):
+        fields |= _plain(operator_of(value).meaning(value.operator))
     for name in _expressions(value):
         fields[name] = canonical(fields[name])
     return fields

@@ -99,9 +99,11 @@ def _build(root: Section, report: Report, text: str) -> Pipeline | None:
         if source is not None:
             sources[name] = source
     silver, scopes = _build_silver(root, silver_sections, source_sections, report)
-    gold: dict[str, GoldTable] = {
-        name: build_gold(section, name, scopes, report) for name, section in gold_sections.items()
-    }
+    gold: dict[str, GoldTable] = {}
+    for name, section in gold_sections.items():
+        table = build_gold(section, name, scopes, report)
+        if table is not None:
+            gold[name] = table
     publish = _build_publications(root, source_sections, report)
     pipeline = root.text("pipeline")
     if report.problems or pipeline is None:

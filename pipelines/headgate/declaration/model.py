@@ -105,15 +105,6 @@ class SilverTable:
 
 
 @dataclass(frozen=True)
-class Window:
-    """Event-time windows [start, start + size), a new one every ``every``, aligned to the Unix
-    epoch in UTC. Tumbling windows have ``every == size``."""
-
-    size: timedelta
-    every: timedelta
-
-
-@dataclass(frozen=True)
 class Measure:
     """``function``, a module of ``headgate.measures``, over ``argument`` (a Spark SQL expression
     over silver columns; None for ``count(*)``). ``argument_type`` is the argument's type, ``type``
@@ -128,12 +119,14 @@ class Measure:
 
 @dataclass(frozen=True)
 class GoldTable:
-    """``columns`` are computed over ``by`` and ``measures`` when the table is written. ``salt``
-    is how many parts the first step of folding spreads a key over; None for one."""
+    """``kind`` names the operator, a folder of ``headgate.operators``, and ``operator`` is what it
+    has built. ``columns`` are computed over ``by`` and ``measures`` when the table is written.
+    ``salt`` is how many parts the first step of folding spreads a key over; None for one."""
 
     name: str
     silver: str
-    window: Window
+    kind: str
+    operator: Any
     where: str | None
     by: tuple[Derived, ...]
     measures: tuple[Measure, ...]

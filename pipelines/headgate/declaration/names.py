@@ -13,10 +13,10 @@ COLUMN_PATTERN = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"
 _NAME = re.compile(NAME_PATTERN)
 _COLUMN = re.compile(COLUMN_PATTERN)
 
-# Columns that every gold table has beside the author's.
+# Columns of the results of windows.
 WINDOW_COLUMNS = {"window_start": "timestamp", "window_end": "timestamp"}
+# Columns that every gold table has after the author's.
 STATUS_COLUMNS = {"final": "boolean", "revision": "int", "updated_at": "timestamp"}
-GOLD_COLUMNS = (*WINDOW_COLUMNS, *STATUS_COLUMNS)
 # Columns that every silver table has after the author's, and their types.
 SILVER_COLUMNS = {
     "_event_id": "string",
@@ -28,8 +28,10 @@ SILVER_COLUMNS = {
 RESCUED = "_rescued"
 """The fields that nobody declared, as JSON text, where ``unknown_fields`` is ``rescue``."""
 
-# Columns that a late side table adds to the silver row.
-LATE_COLUMNS = {**WINDOW_COLUMNS, "late_seconds": "double", "reason": "string"}
+# Columns that a late side table adds to the silver row and the operator's columns.
+WHY_LATE = {"late_seconds": "double", "reason": "string"}
+# Those that no silver table may have, whatever its gold tables are.
+LATE_COLUMNS = {**WINDOW_COLUMNS, **WHY_LATE}
 
 # Tables that a pipeline has whatever its declaration says.
 RESERVED_TABLES = ("quarantine", "files")

@@ -19,15 +19,14 @@ from headgate.declaration.model import (
     Record,
     SilverTable,
     Source,
-    Window,
 )
 from headgate.declaration.names import (
-    LATE_COLUMNS,
     RESCUED,
     SILVER_COLUMNS,
     STATUS_COLUMNS,
-    WINDOW_COLUMNS,
+    WHY_LATE,
 )
+from headgate.declaration.operators import columns_of, operator_of
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.sources import SOURCES, kind_of_source
 
@@ -127,31 +126,22 @@ def _silver(table: SilverTable, pipeline: Pipeline) -> dict[str, Any]:
 def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
     named: tuple[Derived | Measure, ...] = (*table.by, *table.measures, *table.columns)
     silver = {column.name: column.type for column in pipeline.silver[table.silver].schema}
+    columns = dict(columns_of(table))
     return {
         "table": GOLD.path(table.name),
         "from": table.silver,
-        "window": _window(table.window),
+        **operator_of(table).plan(table.operator),
         "where": table.where,
         "by": _expressions(table.by),
         "measures": {measure.name: _measure(measure) for measure in table.measures},
         "columns": _expressions(table.columns),
         "allowed_lateness": format_duration(table.allowed_lateness),
         "salt": table.salt,
-        "schema": WINDOW_COLUMNS | {item.name: item.type for item in named} | STATUS_COLUMNS,
+        "schema": columns | {item.name: item.type for item in named} | STATUS_COLUMNS,
         "late": {
             "table": LATE.path(table.name),
-            "schema": silver | SILVER_COLUMNS | LATE_COLUMNS,
+            "schema": silver | SILVER_COLUMNS | columns | WHY_LATE,
         },
-    }
-
-
-def _window(window: Window) -> dict[str, Any]:
-    shape = "tumbling" if window.size == window.every else "hopping"
-    return {
-        "shape": shape,
-        "size": format_duration(window.size),
-        "every": format_duration(window.every),
-        "windows_per_row": window.size // window.every,
     }
 
 
@@ -170,10 +160,10 @@ def _expressions(derived: tuple[Derived, ...]) -> dict[str, Any]:
 
 def describe(pipeline: Pipeline) -> str:
     """The plan as text for a person: one block per part, one line per table, column and measure."""
-    return "\n".join(_lines(plan(pipeline)))
+    return "\n".join(_lines(plan(pipeline), pipeline))
 
 
-def _lines(document: Mapping[str, Any]) -> list[str]:
+def _lines(document: Mapping[str, Any], pipeline: Pipeline) -> list[str]:
     jobs = document["jobs"]
     processes = ", ".join(" + ".join(layers) for layers in jobs["processes"])
     many = "one process" if len(jobs["processes"]) == 1 else "three processes"
@@ -188,8 +178,9 @@ def _lines(document: Mapping[str, Any]) -> list[str]:
         lines += ["", f"{silver['table']} from {silver['from']}", *_table_lines(silver)]
     quarantine = document["quarantine"]
     lines += ["", quarantine["table"], f"  reasons  {', '.join(quarantine['reasons'])}"]
-    for gold in document["gold"].values():
-        lines += ["", f"{gold['table']} from {gold['from']}", *_gold_lines(gold)]
+    for name, gold in document["gold"].items():
+        lines += ["", f"{gold['table']} from {gold['from']}"]
+        lines += _gold_lines(gold, pipeline.gold[name])
         lines += _table_lines(gold)
         lines.append(f"  late     {gold['late']['table']}")
     for name, publication in document["publish"].items():
@@ -221,12 +212,9 @@ def _expected_lines(source: Mapping[str, Any]) -> list[str]:
     return [f"  expect   {', '.join(told)}"] if told else []
 
 
-def _gold_lines(gold: Mapping[str, Any]) -> list[str]:
-    window = gold["window"]
-    size = f"{window['shape']} {window['size']}"
-    if window["shape"] == "hopping":
-        size += f" every {window['every']}, {window['windows_per_row']} windows a row"
-    lines = [f"  window   {size}, {gold['allowed_lateness']} allowed lateness"]
+def _gold_lines(gold: Mapping[str, Any], table: GoldTable) -> list[str]:
+    label, operator = operator_of(table).summary(table.operator)
+    lines = [f"  {label:<8} {operator}, {gold['allowed_lateness']} allowed lateness"]
     lines.append(f"  by       {', '.join(gold['by']) or 'nothing: one row per window'}")
     for name, measure in gold["measures"].items():
         call = f"{measure['function']}({measure['argument'] or '*'})"

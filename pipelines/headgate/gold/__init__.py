@@ -1,1 +1,1 @@
-"""Gold: event-time windows as a commutative fold of silver rows, with late rows beside them."""
+"""Gold: what all operators that fold share: pairs, states, late rows, drain, one commit."""

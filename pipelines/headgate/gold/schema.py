@@ -5,21 +5,26 @@ from __future__ import annotations
 from pyspark.sql.types import StructField, StructType
 
 from headgate.declaration.model import GoldTable
+from headgate.declaration.names import STATUS_COLUMNS, WHY_LATE
+from headgate.declaration.operators import begin_of, columns_of
 from headgate.gold.states import state_type
-from headgate.tables.data_file import FINAL, STATE
+from headgate.tables.data_file import STATE
 from headgate.tables.frames import struct_type
 
 
 def gold_type(table: GoldTable) -> StructType:
-    """What readers see: windows, keys, measures and columns; then how final a row is."""
+    """What readers see: the result, keys, measures and columns; then how final a row is."""
     columns = [(c.name, c.type) for c in (*table.by, *table.columns)]
     measures = [(m.name, m.type) for m in table.measures]
-    in_order = columns[: len(table.by)] + measures + columns[len(table.by) :]
-    named = ", ".join(f"`{name}` {type_}" for name, type_ in in_order)
-    return struct_type(
-        f"window_start timestamp, window_end timestamp, {named}, {FINAL} boolean, revision int, "
-        "updated_at timestamp"
-    )
+    by = len(table.by)
+    own = [*columns[:by], *measures, *columns[by:]]
+    in_order = [*columns_of(table).items(), *own, *STATUS_COLUMNS.items()]
+    return struct_type(", ".join(f"`{name}` {type_}" for name, type_ in in_order))
+
+
+def time_column(table: GoldTable) -> str:
+    """The column that gold's files have bounds of."""
+    return next(iter(begin_of(table)), "updated_at")
 
 
 def state_field(table: GoldTable) -> StructField:
@@ -28,9 +33,8 @@ def state_field(table: GoldTable) -> StructField:
     return struct_type(f"{STATE} struct<{state}>")[STATE]
 
 
-def late_type(silver: StructType) -> StructType:
-    """A silver row, the window it came too late for, by how many seconds, and why."""
-    late = struct_type(
-        "window_start timestamp, window_end timestamp, late_seconds double, reason string"
-    )
+def late_type(table: GoldTable, silver: StructType) -> StructType:
+    """A silver row, the result it came too late for, by how many seconds, and why."""
+    columns = {**columns_of(table), **WHY_LATE}
+    late = struct_type(", ".join(f"`{name}` {type_}" for name, type_ in columns.items()))
     return StructType([*silver.fields, *late.fields])

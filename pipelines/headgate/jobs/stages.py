@@ -10,8 +10,7 @@ from pyspark.sql import SparkSession
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.failpoints import failpoint
-from headgate.gold.drain import drain
-from headgate.gold.stage import GoldStage
+from headgate.operators.contract import GoldStage, stage_of
 from headgate.silver.stage import SilverStage
 from headgate.tables.table import Table, TableOf
 
@@ -29,7 +28,7 @@ class Stages:
     ) -> None:
         self.bronze = table(BRONZE.path(source.name)).reader()
         self.silver = SilverStage(spark, table, source, tuple(silver))
-        self.gold: Mapping[str, GoldStage] = {g.name: GoldStage(spark, table, g) for g in gold}
+        self.gold: Mapping[str, GoldStage] = {g.name: stage_of(spark, table, g) for g in gold}
 
     def catch_up(
         self,
@@ -68,7 +67,7 @@ class Stages:
             gold.catch_up(min(n, silver.n), now, most_steps)
             if gold.gold.refresh().n < n:
                 return False
-            drain(gold, number, now)
+            gold.drain(number, now)
             failpoint("operation.table_done")
         gold.catch_up(silver.n, now, most_steps)
         return gold.gold.refresh().n >= silver.n

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from headgate.declaration.model import GoldTable, Pipeline
+from headgate.declaration.operators import operator_of
 from headgate.ledger.account import (
     Difference,
     Gap,
@@ -124,8 +125,8 @@ def _check_gold(declared: GoldTable, at: Positions, laws: _Laws) -> None:
     late = as_of(at.late[declared.name], gold.state.n).total("late")
     laws.check(gold, "late = rows of its late table", gold.total("late"), late)
     laws.check(gold, "final rows = rows of its final files", gold.total("final"), _final_rows(gold))
-    windows, rest = divmod(declared.window.size, declared.window.every)
-    if declared.where is None and not rest:
+    windows = operator_of(declared).pairs_per_row(declared.operator)
+    if declared.where is None and windows is not None:
         # Every silver row is selected, and is in exactly this many windows.
         rows = as_of(at.silver[declared.silver], gold.state.n).total("silver")
         laws.check(gold, "pairs = silver rows × windows a row", rows * windows, gold.total("pairs"))

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
+from headgate.declaration.operators import begin_of
 from headgate.ledger.position import Positions, as_of, newest
 from headgate.storage.layout import Layout
 from headgate.tables.snapshot import TablePosition
@@ -117,10 +118,15 @@ class _Prover:
         """Late pairs are unique and from silver; the windows count what was folded."""
         gold = self._at.gold[table.name]
         late = as_of(self._at.late[table.name], gold.state.n)
-        self._load("late_rows", late, [*_SILVER_COLUMNS, "window_start"])
+        late_twice = _LATE_TWICE.format("".join(f'"{name}", ' for name in begin_of(table)))
+        self._load("late_rows", late, [*_SILVER_COLUMNS, *begin_of(table)])
         silver = as_of(self._at.silver[table.silver], gold.state.n)
         self._load("silver_rows", silver, _SILVER_COLUMNS)
-        yield from self._wrong(late.table.name, "pairs more than once", _LATE_TWICE)
+        yield from self._wrong(
+            late.table.name,
+            "pairs more than once",
+            late_twice,
+        )
         yield from self._wrong(late.table.name, "pairs of rows that silver lacks", _LATE_FOREIGN)
         for measure in table.measures:
             if measure.function == "count" and measure.argument is None:
@@ -189,7 +195,7 @@ _MISSING = """
     ANTI JOIN silver USING (partition, "offset") WHERE b.outcome = 'conformed'
 """
 _LATE_TWICE = """
-    SELECT _partition AS partition, _offset AS "offset", window_start, count(*) AS times
+    SELECT _partition AS partition, _offset AS "offset", {}count(*) AS times
     FROM late_rows GROUP BY ALL HAVING count(*) > 1
 """
 _LATE_FOREIGN = """

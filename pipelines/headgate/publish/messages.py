@@ -3,7 +3,7 @@
 ===========  =============================  ====================  ==================================
 from         key                            value                 headers beside ``headgate-id``
 ===========  =============================  ====================  ==================================
-gold         JSON: window_start and ``by``  JSON of the row       table, final, revision, batch
+gold         JSON: its begin and ``by``     JSON of the row       table, final, revision, batch
 late         the event's id                 JSON of the row       table, reason
 quarantine   the event's id, or null        the bytes as read     table, reason, column, detail,
                                                                   partition, offset, file or topic
@@ -19,7 +19,8 @@ from collections.abc import Sequence
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from headgate.declaration.model import Publication
+from headgate.declaration.model import GoldTable, Publication
+from headgate.declaration.operators import begin_of, columns_of
 from headgate.tables.projection import Projection
 
 BATCH = "_batch"
@@ -28,11 +29,12 @@ BATCH = "_batch"
 _JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
 
 
-def of_gold(publication: Publication, columns: Sequence[str], by: Sequence[str]) -> Projection:
+def of_gold(publication: Publication, columns: Sequence[str], table: GoldTable) -> Projection:
     """Messages of gold rows with ``columns`` and ``BATCH``. A compacted topic keeps the last
-    message of a window and key."""
-    key = _json(["window_start", *by])
-    identity = ["window_start", "window_end", *by, "revision", BATCH]
+    message of a result and key."""
+    by = [b.name for b in table.by]
+    key = _json([*begin_of(table), *by])
+    identity = [*columns_of(table), *by, "revision", BATCH]
     headers = {
         "final": F.col("final").cast("string"),
         "revision": F.col("revision").cast("string"),
@@ -41,8 +43,8 @@ def of_gold(publication: Publication, columns: Sequence[str], by: Sequence[str])
     return _message(publication, key, _json(columns), identity, headers)
 
 
-def of_late(publication: Publication, columns: Sequence[str]) -> Projection:
-    identity = ["_partition", "_offset", "window_start"]
+def of_late(publication: Publication, columns: Sequence[str], table: GoldTable) -> Projection:
+    identity = ["_partition", "_offset", *begin_of(table)]
     headers = {"reason": F.col("reason")}
     return _message(publication, F.col("_event_id"), _json(columns), identity, headers)
 

@@ -155,7 +155,7 @@ class PublishStage:
         if publication.layer == "quarantine":
             source = self._pipeline.sources[publication.table]
             return of_quarantine(publication, columns, kind_of_source(source).place)
+        table = self._pipeline.gold[publication.table]
         if publication.layer == "late":
-            return of_late(publication, columns)
-        by = [b.name for b in self._pipeline.gold[publication.table].by]
-        return of_gold(publication, columns, by)
+            return of_late(publication, columns, table)
+        return of_gold(publication, columns, table)

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from headgate.declaration.kinds import GOLD
-from headgate.declaration.model import Pipeline
+from headgate.declaration.model import GoldTable, Pipeline
+from headgate.declaration.operators import columns_of
 from headgate.storage.layout import Layout
 from headgate.tables.data_file import STATE
 from headgate.tables.history import lineage
@@ -48,12 +47,11 @@ class Replay:
 
 @dataclass(frozen=True)
 class OpenWindow:
-    """A window that can still change: its rows in gold, and the bytes in memory of what they are
-    folded on from."""
+    """A window, or the results of another operator, that can still change: its begin and end if
+    results have them, its rows in gold, and the bytes in memory of what they are folded on from."""
 
     table: str
-    start: datetime
-    end: datetime
+    span: tuple[datetime, ...]
     rows: int
     bytes: int
 
@@ -78,7 +76,7 @@ def checkpoints(layout: Layout, pipeline: Pipeline, most: int = 10) -> Checkpoin
         generation=at.bronze.state.generation,
         history=found,
         replay=tuple(_replay(at)),
-        windows=tuple(w for name in pipeline.gold for w in _open_windows(at, GOLD.path(name))),
+        windows=tuple(w for gold in pipeline.gold.values() for w in _open_windows(at, gold)),
     )
 
 
@@ -118,16 +116,19 @@ def _replay(at: ConsistentSnapshot) -> list[Replay]:
     ]
 
 
-def _open_windows(at: ConsistentSnapshot, path: str) -> list[OpenWindow]:
+def _open_windows(at: ConsistentSnapshot, gold: GoldTable) -> list[OpenWindow]:
+    path, columns = GOLD.path(gold.name), tuple(columns_of(gold))[:2]
     table = at.tables[path].table
-    found: dict[tuple[datetime, datetime], list[int]] = defaultdict(lambda: [0, 0])
+    found: dict[tuple[datetime, ...], list[int]] = defaultdict(lambda: [0, 0])
     for file in open_rows(table).files:
         with table.storage.open(file.path) as source:
-            rows = pq.read_table(source, columns=["window_start", "window_end", STATE])
-        for start, end in set(zip(*(rows.column(i).to_pylist() for i in (0, 1)), strict=True)):
-            of_window = pc.equal(rows.column(0), pa.scalar(start, rows.schema[0].type))
-            state = rows.filter(of_window)
-            counted = found[start, end]
-            counted[0] += len(state)
-            counted[1] += state.column(2).combine_chunks().nbytes
-    return [OpenWindow(path, *window, *counted) for window, counted in sorted(found.items())]
+            rows = pq.read_table(source, columns=[*columns, STATE])
+        places: dict[tuple[datetime, ...], list[int]] = defaultdict(list)
+        times = [rows.column(name).to_pylist() for name in columns]
+        for place in range(len(rows)):
+            places[tuple(time[place] for time in times)].append(place)
+        for span, of_window in places.items():
+            state = rows.column(STATE).take(of_window).combine_chunks()
+            found[span][0] += len(state)
+            found[span][1] += state.nbytes
+    return [OpenWindow(path, span, *counted) for span, counted in sorted(found.items())]

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from headgate.declaration.digest import GOLD_LAYOUT
+from headgate.declaration.keys.pipeline import durations
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of, name_of
 from headgate.declaration.quantities import format_duration
 
@@ -19,8 +20,6 @@ anew from the table above it; ``reread``: the whole pipeline is built anew, from
 Named = Mapping[str, Any]
 
 _SECTIONS = {BRONZE: "sources", SILVER: "silver", GOLD: "gold"}
-
-_DURATIONS = ("size", "every", "allowed_lateness", "within", "future_after", "idle_after")
 
 
 @dataclass(frozen=True)
@@ -179,6 +178,6 @@ def _is_short(value: Any) -> bool:
 
 
 def _text(key: str, value: Any) -> str:
-    if key in _DURATIONS and isinstance(value, int):
+    if isinstance(value, int) and key in durations():
         return format_duration(timedelta(microseconds=value))
     return "none" if value is None else str(value)

@@ -7,6 +7,7 @@ from datetime import datetime
 from headgate.commands import shell_command
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
+from headgate.declaration.operators import operator_of
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.tables.state import time_of
@@ -14,11 +15,12 @@ from headgate.tables.table import Table
 
 
 def final_up_to(layout: Layout, declared: Pipeline, gold: str) -> datetime | None:
-    """The time up to which no window changes any more: all that end then or before are final, or
+    """The time up to which no result changes any more: all that end then or before are final, or
     had no event. None where nothing is final yet.
 
-    That is the watermark that the table has absorbed, less its allowed lateness
-    (docs/semantics-of-time.md), or where an operation has closed its windows, if that is later.
+    That is what the operator says of the watermark that the table has absorbed: of windows, that
+    watermark less the allowed lateness (docs/semantics-of-time.md); or where an operation has
+    closed its results, if that is later.
     Raises HeadgateError where no such table is declared.
     """
     if gold not in declared.gold:
@@ -30,10 +32,11 @@ def final_up_to(layout: Layout, declared: Pipeline, gold: str) -> datetime | Non
     table = Table(layout.storage, GOLD.path(gold), pipeline=declared.name)
     if not table.exists:
         return None
-    state, lateness = table.refresh(), declared.gold[gold].allowed_lateness
-    ends = []
+    state, of = table.refresh(), declared.gold[gold]
+    ends: list[datetime | None] = []
     if state.watermark is not None:
-        ends.append(time_of(state.watermark) - lateness)
+        watermark = time_of(state.watermark)
+        ends.append(operator_of(of).final_up_to(of.operator, watermark, of.allowed_lateness))
     if state.closed_through is not None:
         ends.append(time_of(state.closed_through))
-    return max(ends, default=None)
+    return max((end for end in ends if end is not None), default=None)

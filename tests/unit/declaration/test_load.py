@@ -11,8 +11,9 @@ import pytest
 
 from headgate.declaration.errors import DeclarationError, Problem
 from headgate.declaration.load import load
-from headgate.declaration.model import Column, Derived, Duplicates, EventTime, Pipeline, Window
+from headgate.declaration.model import Column, Derived, Duplicates, EventTime, Pipeline
 from headgate.errors import HeadgateError
+from headgate.operators.windows import Windows
 from tests.support.declared import files_of
 
 Read = Callable[[str], Pipeline]
@@ -120,9 +121,9 @@ def test_a_field_may_get_its_name_in_another_case(base: str, read: Read) -> None
 
 def test_windows(base: str, read: Read) -> None:
     minute = timedelta(minutes=1)
-    assert read(base).gold["sales"].window == Window(minute, minute)
+    assert read(base).gold["sales"].operator == Windows(minute, minute)
     hopping = base.replace("{tumbling: 1 minute}", "{hopping: {size: 5 min, every: 60 s}}")
-    assert read(hopping).gold["sales"].window == Window(5 * minute, minute)
+    assert read(hopping).gold["sales"].operator == Windows(5 * minute, minute)
 
 
 def test_gold_may_be_left_out_and_lateness_may_be_none(base: str, read: Read) -> None:

@@ -25,10 +25,14 @@ def as_dict(found: Checkpoints) -> dict[str, Any]:
         ],
         "replay": [asdict(r) for r in found.replay],
         "windows": [
-            asdict(w) | {"start": w.start.isoformat(), "end": w.end.isoformat()}
+            {"table": w.table, **_times(w.span), "rows": w.rows, "bytes": w.bytes}
             for w in found.windows
         ],
     }
+
+
+def _times(span: tuple[datetime, ...]) -> dict[str, str]:
+    return dict(zip(("start", "end"), (time.isoformat() for time in span), strict=False))
 
 
 def show(found: Checkpoints, file: str, root: str) -> None:
@@ -53,7 +57,7 @@ def show(found: Checkpoints, file: str, root: str) -> None:
         out.print("  no table has anything to do again; a batch that runs is read again")
     table = grid("\nopen windows", "table", "window", "rows:", "state:")
     for window in found.windows:
-        span = f"{window.start:%F %T}Z to {window.end:%F %T}Z"
+        span = " to ".join(f"{time:%F %T}Z" for time in window.span)
         table.add_row(*cells(window.table, span, f"{window.rows:,}", size_of(window.bytes)))
     out.print(table)
     for name in sorted({name_of(w.table) for w in found.windows}):

@@ -35,13 +35,13 @@ INSTANT = timedelta(milliseconds=1)
 
 @dataclass(frozen=True)
 class Key:
-    """``low`` and ``high`` bound a quantity, both inclusive (an int or a timedelta). ``default``
-    is as one would write it. A key of the ``deployment`` may hold ``${env:NAME}`` and
+    """``low`` and ``high`` bound a quantity, both inclusive (an int or a timedelta). ``default`` is
+    as one would write it. A key of the ``deployment`` may hold ``${env:NAME}`` and
     ``${file:PATH}`` (what of it counts in a pipeline's digest is said there). A key that
-    ``comes_next`` is known, and refused: ``today`` says what does its work today, ``replaces``
-    which keys it would stand for. Of the keys ``one_of`` a section, exactly one is given.
-    A table ``of_columns`` has names that are those of fields, in letters of both cases. Options
-    say which properties are ``refused``, and why."""
+    ``comes_next`` is known, and refused: ``today`` says what does its work today. A key
+    ``replaces`` others that it stands for: where it is given, they are not asked for. Of the keys
+    ``one_of`` a section, exactly one is given. A table ``of_columns`` has names that are those of
+    fields, in letters of both cases. Options say which properties are ``refused``, and why."""
 
     name: str
     kind: Kind = "text"

@@ -6,11 +6,13 @@ The loader checks files against this table; the JSON Schema for editors and
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from headgate.declaration.kafka.keys import PUBLICATION
 from headgate.declaration.keys.key import Key, comes_next
 from headgate.declaration.keys.savepoints import SAVEPOINTS
 from headgate.declaration.keys.source import source_key
-from headgate.declaration.keys.tables import GOLD, SILVER
+from headgate.declaration.keys.tables import SILVER, gold_key
 
 
 def pipeline_key() -> Key:
@@ -29,7 +31,7 @@ def pipeline_key() -> Key:
                 entry=source_key(),
             ),
             Key("silver", "table", "Silver tables.", required=True, entry=SILVER),
-            Key("gold", "table", "Gold tables.", entry=GOLD),
+            Key("gold", "table", "Gold tables.", entry=gold_key()),
             Key("publish", "table", "Rows that are sent to Kafka.", entry=PUBLICATION),
             Key(
                 "jobs",
@@ -46,3 +48,14 @@ def pipeline_key() -> Key:
             comes_next("airflow", "give build_dags its arguments in the DAGs file"),
         ),
     )
+
+
+def durations() -> frozenset[str]:
+    """The names of the keys that are durations."""
+    return frozenset(key.name for key in _within(pipeline_key()) if key.kind == "duration")
+
+
+def _within(key: Key) -> Iterator[Key]:
+    yield key
+    for child in (*key.children, *((key.entry,) if key.entry else ())):
+        yield from _within(child)

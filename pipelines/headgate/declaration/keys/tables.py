@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from headgate.declaration.keys.key import INSTANT, YEAR, Key, comes_next
+from headgate.declaration.keys.key import YEAR, Key, comes_next
+from headgate.declaration.operators import OPERATORS
 
 _EXPRESSIONS = Key("NAME", "expression", "A Spark SQL expression.")
 _COMPUTED = "write expressions in columns, and a condition in where"
@@ -41,119 +42,97 @@ SILVER = Key(
     ),
 )
 
-_WINDOW = Key(
-    "window",
-    "section",
-    "Event-time windows `[start, start + size)`, aligned to the Unix epoch in UTC. Give exactly "
-    "one of these keys.",
-    required=True,
-    one_of=("tumbling", "hopping"),
-    children=(
-        Key(
-            "tumbling",
-            "duration",
-            "Windows of this size that do not overlap.",
-            low=INSTANT,
-            high=YEAR,
-        ),
-        Key(
-            "hopping",
-            "section",
-            "Windows that overlap (Flink, Spark: sliding).",
-            children=(
-                Key(
-                    "size",
-                    "duration",
-                    "The length of a window: a multiple of `every`.",
-                    required=True,
-                    low=INSTANT,
-                    high=YEAR,
-                ),
-                Key(
-                    "every",
-                    "duration",
-                    "The time between the starts of two windows.",
-                    required=True,
-                    low=INSTANT,
-                    high=YEAR,
-                ),
-            ),
-        ),
-        comes_next(
-            "session",
-            "write a tumbling window, or ask silver for sessions with lag() over (...) in "
-            "headgate query",
-            replaces=("tumbling",),
-        ),
-        comes_next(
-            "calendar",
-            "write {tumbling: 1 day}, a day in UTC, and add up months in headgate query",
-            replaces=("tumbling",),
-        ),
+_FROM = Key("from", "name", "The silver table that it aggregates.", required=True)
+_COMMON = (
+    Key("where", "expression", "A condition over silver columns. Other rows are left out."),
+    Key(
+        "by",
+        "groups",
+        "The key that rows are grouped by: silver columns, or a map from names to expressions "
+        "over silver columns. Without it, there is one row per window.",
+        default="[]",
+    ),
+    Key(
+        "measures",
+        "table",
+        "`count(*)`, or one of count, sum, min, max, avg, stddev, count_distinct, "
+        "approx_count_distinct, first, last over one expression of silver columns.",
+        required=True,
+        entry=Key("NAME", "expression", "A measure, such as `sum(price)`."),
+    ),
+    Key(
+        "columns",
+        "table",
+        "Expressions over `by` and `measures`, computed when the table is written.",
+        entry=_EXPRESSIONS,
+    ),
+    Key(
+        "allowed_lateness",
+        "duration",
+        "How far the watermark may pass the end of a window before the window is final. Later "
+        "rows go to the table's late table. (Spark: the delay of withWatermark; Flink: "
+        "allowedLateness; Kafka Streams: grace; Beam: withAllowedLateness.)",
+        required=True,
+        low=timedelta(0),
+        high=YEAR,
+    ),
+    Key(
+        "salt",
+        "integer",
+        "The first step of an aggregation divides each key into this many parts, so that one "
+        "hot key does not slow down a batch. The result is the same. You can change it at any "
+        "time.",
+        low=2,
+        high=1024,
+    ),
+    comes_next(
+        "latest",
+        "write last(column) in measures, the latest of each window",
+        replaces=("window", "measures", "allowed_lateness"),
+    ),
+    comes_next(
+        "join",
+        "join the tables in headgate query",
+        replaces=("from", "window", "measures", "allowed_lateness"),
+    ),
+    comes_next("process", "write measures and columns", replaces=("window", "measures")),
+    comes_next("publish", "write the section publish, beside gold"),
+    comes_next("partition_by"),
+    comes_next("retain"),
+)
+_WINDOWS_TO_COME = (
+    comes_next(
+        "session",
+        "write a tumbling window, or ask silver for sessions with lag() over (...) in "
+        "headgate query",
+        replaces=("tumbling",),
+    ),
+    comes_next(
+        "calendar",
+        "write {tumbling: 1 day}, a day in UTC, and add up months in headgate query",
+        replaces=("tumbling",),
     ),
 )
 
-GOLD = Key(
-    "TABLE",
-    "section",
-    "One gold table: measures per window and key.",
-    children=(
-        Key("from", "name", "The silver table that it aggregates.", required=True),
-        _WINDOW,
-        Key("where", "expression", "A condition over silver columns. Other rows are left out."),
-        Key(
-            "by",
-            "groups",
-            "The key that rows are grouped by: silver columns, or a map from names to expressions "
-            "over silver columns. Without it, there is one row per window.",
-            default="[]",
-        ),
-        Key(
-            "measures",
-            "table",
-            "`count(*)`, or one of count, sum, min, max, avg, stddev, count_distinct, "
-            "approx_count_distinct, first, last over one expression of silver columns.",
-            required=True,
-            entry=Key("NAME", "expression", "A measure, such as `sum(price)`."),
-        ),
-        Key(
-            "columns",
-            "table",
-            "Expressions over `by` and `measures`, computed when the table is written.",
-            entry=_EXPRESSIONS,
-        ),
-        Key(
-            "allowed_lateness",
-            "duration",
-            "How far the watermark may pass the end of a window before the window is final. Later "
-            "rows go to the table's late table. (Spark: the delay of withWatermark; Flink: "
-            "allowedLateness; Kafka Streams: grace; Beam: withAllowedLateness.)",
-            required=True,
-            low=timedelta(0),
-            high=YEAR,
-        ),
-        Key(
-            "salt",
-            "integer",
-            "The first step of an aggregation divides each key into this many parts, so that one "
-            "hot key does not slow down a batch. The result is the same. You can change it at any "
-            "time.",
-            low=2,
-            high=1024,
-        ),
-        comes_next(
-            "latest",
-            "write last(column) in measures, the latest of each window",
-            replaces=("window", "measures", "allowed_lateness"),
-        ),
-        comes_next(
-            "join",
-            "join the tables in headgate query",
-            replaces=("from", "window", "measures", "allowed_lateness"),
-        ),
-        comes_next("process", "write measures and columns", replaces=("window", "measures")),
-        comes_next("publish", "write the section publish, beside gold"),
-        comes_next("partition_by"),
-        comes_next("retain"),
-    ),
-)
+
+def gold_key() -> Key:
+    """The keys of a gold table. One key of one operator is given."""
+    kinds = [OPERATORS[name] for name in OPERATORS.names()]
+    windows = [key for kind in kinds if kind.is_window for key in kind.keys]
+    others = [key for kind in kinds if not kind.is_window for key in kind.keys]
+    window = Key(
+        "window",
+        "section",
+        "Event-time windows `[start, start + size)`, aligned to the Unix epoch in UTC. Give "
+        "exactly one of these keys.",
+        required=not others,
+        one_of=tuple(key.name for key in windows),
+        children=(*windows, *_WINDOWS_TO_COME),
+    )
+    return Key(
+        "TABLE",
+        "section",
+        "One gold table: measures per window and key.",
+        one_of=("window", *(key.name for key in others)) if others else (),
+        children=(_FROM, window, *others, *_COMMON),
+    )

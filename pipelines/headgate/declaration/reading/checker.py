@@ -84,7 +84,8 @@ class Checker:
                 given.add(child.name)
             wrong = Field(where, entry.line, None)
             fields[child.name] = self.check(entry.node, child, where, entry.line) or wrong
-        for name in self._missing(key, fields, replaced, path, line):
+        instead = {n for name in fields if (k := key.child(name)) for n in k.replaces}
+        for name in self._missing(key, fields, {*replaced, *instead}, path, line):
             replaced[name] = Field(_join(path, name), line, None)
         return replaced | fields
 

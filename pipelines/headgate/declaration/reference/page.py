@@ -17,10 +17,10 @@ from headgate.declaration.keys.key import Key
 from headgate.declaration.keys.pipeline import pipeline_key
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.names import COLUMN_PATTERN, NAME_PATTERN
+from headgate.declaration.operators import OPERATORS
 from headgate.declaration.quantities import format_duration, format_size
 from headgate.declaration.reference.schema import json_text
 from headgate.declaration.reference.text import AFTER_FUNCTIONS, ERRORS, EXPRESSIONS, INTRODUCTION
-from headgate.declaration.sections.gold import MAX_WINDOWS_PER_ROW
 
 DOCUMENT = Path("docs/declaration.md")
 SCHEMA = Path("pipelines/examples/headgate.schema.json")
@@ -85,7 +85,8 @@ def document(example: str) -> str:
         *_functions(),
         AFTER_FUNCTIONS,
         *_measures(),
-        ERRORS.format(windows=MAX_WINDOWS_PER_ROW),
+        *filter(None, (OPERATORS[name].limits for name in OPERATORS.names())),
+        ERRORS,
     ]
     return "\n".join(parts)
 

@@ -105,7 +105,8 @@ def _section(key: Key) -> dict[str, Any]:
         "properties": {child.name: _schema(child) for child in children},
         "additionalProperties": False,
     }
-    required = [child.name for child in children if child.required]
+    replaced = {name for child in children for name in child.replaces}
+    required = [child.name for child in children if child.required and child.name not in replaced]
     if required:
         schema["required"] = required
     if key.one_of:

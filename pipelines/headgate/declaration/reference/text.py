@@ -90,8 +90,7 @@ measures. Null arguments are ignored. If all arguments are null, a count is 0 an
 measure is null. `count(distinct x)` is the same as `count_distinct(x)`.
 """
 
-ERRORS = """A row may be in at most {windows} windows.
-
+ERRORS = """
 ## Errors
 
 All errors of a file are reported together, each with its line, its key and the nearest valid name,

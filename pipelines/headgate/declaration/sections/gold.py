@@ -2,70 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
+from typing import Any
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_column, parse_measure
 from headgate.declaration.expressions.inference import Scope
-from headgate.declaration.model import Derived, GoldTable, Measure, Window
-from headgate.declaration.names import GOLD_COLUMNS, check_not_taken
-from headgate.declaration.quantities import format_duration
-from headgate.declaration.reading.checked import Field, Report, Section, partial
+from headgate.declaration.model import Derived, GoldTable, Measure
+from headgate.declaration.names import (
+    LATE_COLUMNS,
+    STATUS_COLUMNS,
+    WINDOW_COLUMNS,
+    check_not_taken,
+)
+from headgate.declaration.operators import OPERATORS
+from headgate.declaration.reading.checked import Field, Partial, Report, Section, partial
 from headgate.declaration.sections.silver import checked, condition, derive, reference
-
-# A row is folded into size / every windows; more than this is a mistake of units.
-MAX_WINDOWS_PER_ROW = 1_000
 
 
 def build_gold(
     section: Section, name: str, scopes: Mapping[str, Scope], report: Report
-) -> GoldTable:
+) -> GoldTable | None:
     """The table. ``scopes`` are the columns of each silver table. Problems are reported; the
-    table is then never used."""
+    table, if there is one, is then never used."""
     silver, scope = reference(section, scopes, "silver table", report)
-    window = _window(section.section("window"), report)
+    found = _operator(section, scope, report)
+    columns = OPERATORS[found[0]].columns(found[1]) if found else WINDOW_COLUMNS
+    _check_apart(columns, silver, scope, section, report)
     groups, salt = section.get("by"), section.get("salt")
     by = _groups(groups, scope, report)
     measures = _measures(section.entries("measures"), scope, report)
     entries = section.entries("columns")
     names = _names(groups), section.entries("measures"), entries
-    _check_names(names, report)
+    _check_names((*columns, *STATUS_COLUMNS), names, report)
     own: dict[str, str | None] = {n: None for part in names[:2] for n in part}
     own |= {group.name: group.type for group in by}
     own |= {measure.name: measure.type for measure in measures}
     unknown = section.reported("by") or section.reported("measures")
+    where = condition(section.get("where"), scope, report)
+    computed = derive(entries, partial(own, missing=unknown), report)
+    if found is None:
+        return None
     return GoldTable(
         name=name,
         silver=silver,
-        window=window or Window(timedelta(seconds=1), timedelta(seconds=1)),
-        where=condition(section.get("where"), scope, report),
+        kind=found[0],
+        operator=found[1],
+        where=where,
         by=by,
         measures=measures,
-        columns=derive(entries, partial(own, missing=unknown), report),
+        columns=computed,
         allowed_lateness=section.duration("allowed_lateness", timedelta(0)),
         salt=salt.value if salt else None,
     )
 
 
-def _window(section: Section | None, report: Report) -> Window | None:
-    if section is None:
-        return None
-    tumbling, hopping = section.get("tumbling"), section.section("hopping")
-    if hopping is None:
-        return Window(tumbling.value, tumbling.value) if tumbling else None
-    size, every = hopping.get("size"), hopping.get("every")
-    if size is None or every is None:
-        return None
-    if size.value % every.value:
-        asked, step = format_duration(size.value), format_duration(every.value)
-        message = f"{asked} is not a multiple of every ({step})"
-        whole = max(1, round(size.value / every.value)) * every.value
-        report.add(size.line, size.path, message, format_duration(whole))
-    elif size.value / every.value > MAX_WINDOWS_PER_ROW:
-        message = f"folds each row into more than {MAX_WINDOWS_PER_ROW} windows"
-        report.add(every.line, every.path, message)
-    return Window(size.value, every.value)
+def _operator(section: Section, scope: Scope, report: Report) -> tuple[str, Any] | None:
+    """The operator of which a key is given, and what it has built; None where that is reported."""
+    window = section.section("window")
+    for name in OPERATORS.names():
+        kind = OPERATORS[name]
+        within = window if kind.is_window else section
+        for key in kind.keys:
+            at = within.get(key.name) if within else None
+            if at is not None:
+                built = kind.build(key.name, at, scope, report)
+                return None if built is None else (name, built)
+    return None
+
+
+def _check_apart(
+    columns: Collection[str], silver: str, scope: Scope, section: Section, report: Report
+) -> None:
+    """A late row has the columns of the silver row and those of the result."""
+    at = section.get("from")
+    for name in columns:
+        if at and name in scope and not isinstance(scope, Partial) and name not in LATE_COLUMNS:
+            message = f"has a column {name!r}, which late side tables have too"
+            report.add(at.line, at.path, f"the silver table {silver!r} {message}")
 
 
 def _groups(field: Field | None, scope: Scope, report: Report) -> tuple[Derived, ...]:
@@ -100,8 +115,8 @@ def _names(groups: Field | None) -> dict[str, Field]:
     return {item.text: item for item in groups.items}
 
 
-def _check_names(parts: Iterable[Mapping[str, Field]], report: Report) -> None:
-    taken: dict[str, str] = dict.fromkeys(GOLD_COLUMNS, "every gold table")
+def _check_names(ours: Iterable[str], parts: Iterable[Mapping[str, Field]], report: Report) -> None:
+    taken: dict[str, str] = dict.fromkeys(ours, "every gold table")
     for part, owner in zip(parts, ("a key of by", "a measure", "a column"), strict=True):
         for name, field in part.items():
             try:

@@ -1,4 +1,4 @@
-"""WindowAggregator a batch into the open windows: frames in, frames out."""
+"""Fold a batch into the open results: frames in, frames out."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headgate.declaration.model import GoldTable, Measure
+from headgate.declaration.operators import columns_of
 from headgate.gold.schema import gold_type
 from headgate.gold.states import fold, merged, state_type, value
 from headgate.tables.data_file import STATE
 from headgate.tables.projection import Projection
 
-_WINDOW = ("window_start", "window_end")
 
-
-class WindowAggregator:
+class Aggregator:
     """The fold of one gold table. Its expressions are made once: building them anew for every
     batch costs more than folding a small one."""
 
-    def __init__(self, table: GoldTable) -> None:
-        measures = table.measures
+    def __init__(self, table: GoldTable, end: Column) -> None:
+        """``end`` as in ``Assignment``."""
+        measures, columns = table.measures, columns_of(table)
         keys = [F.expr(f"cast(({b.expression}) as {b.type})").alias(b.name) for b in table.by]
-        self._key = Projection("*", F.struct(*_WINDOW, *keys).alias("_key"))
+        self._key = Projection("*", F.struct(*columns, *keys).alias("_key"))
         self._partials = [
             F.expr(field.partial).cast(field.type).alias(_flat(m, name))
             for m in measures
@@ -36,7 +36,7 @@ class WindowAggregator:
         self._new = Projection("_key", new)
         self._salt = table.salt and _salt(table.salt)
         self._joined = F.expr(_all_merged(measures, "collect_list(new)")).alias("new")
-        open_key = F.struct(*_WINDOW, *(f"`{b.name}`" for b in table.by)).alias("_key")
+        open_key = F.struct(*columns, *(f"`{b.name}`" for b in table.by)).alias("_key")
         self._old = Projection(
             open_key, F.col(STATE).alias("old"), F.col("updated_at").alias("old_update")
         )
@@ -45,10 +45,11 @@ class WindowAggregator:
             F.col("_key.*"),
             F.struct(*(_merge(m) for m in measures)).alias(STATE),
             touched.otherwise(F.col("old_update")).alias("updated_at"),
-            (F.unix_micros("_key.window_end") <= F.col("threshold")).alias("final"),
+            "threshold",
         )
         values = (F.expr(value(m, f"{STATE}.`{m.name}`")).alias(m.name) for m in measures)
-        self._measured = Projection("*", *values)
+        is_final = (end <= F.col("threshold")).alias("final")
+        self._measured = Projection("*", is_final, *values)
         computed = {c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in table.columns}
         computed["revision"] = F.lit(0)
         computed[STATE] = F.when(~F.col("final"), F.col(STATE))
@@ -58,7 +59,7 @@ class WindowAggregator:
         )
 
     def partial_states(self, pairs: DataFrame) -> DataFrame:
-        """``_key`` and ``new`` (a state per measure) of every window and key among some pairs."""
+        """``_key`` and ``new`` (a state per measure) of every result and key among some pairs."""
         keyed = self._key.of(pairs)
         if self._salt is None:
             return self._new.of(keyed.groupBy("_key").agg(*self._partials))
@@ -70,11 +71,11 @@ class WindowAggregator:
         return self._old.of(open_rows)
 
     def folded(self, partials: DataFrame, opened: DataFrame, moment: DataFrame) -> DataFrame:
-        """The rows of ``gold_type`` and their states after a batch: every open window, on with what
+        """The rows of ``gold_type`` and their states after a batch: every open result, on with what
         came.
 
-        ``moment`` has one row: ``now`` and ``threshold``, the window ends up to which windows are
-        final now (microseconds). It is a frame, not a literal, because a literal that changes
+        ``moment`` has one row: ``now`` and ``threshold``, the ends up to which results are final
+        now (microseconds). It is a frame, not a literal, because a literal that changes
         with every batch would make Spark compile the query anew each time.
         """
         joined = partials.join(opened.hint("shuffle_hash"), "_key", "full_outer")

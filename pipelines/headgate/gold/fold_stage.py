@@ -1,8 +1,9 @@
-"""The gold stage of one table: late pairs aside, the rest folded into the open windows."""
+"""The stage of a fold: late pairs aside, the rest folded into the open results."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import islice
@@ -13,29 +14,40 @@ from pyspark.sql.types import StructType
 
 from headgate.declaration.kinds import GOLD, LATE, SILVER
 from headgate.declaration.model import GoldTable
-from headgate.gold.schema import gold_type, late_type, state_field
-from headgate.gold.window_aggregator import WindowAggregator, moment
-from headgate.gold.window_assigner import WindowAssigner
+from headgate.failpoints import failpoint
+from headgate.gold.aggregator import Aggregator, moment
+from headgate.gold.assignment import Assignment
+from headgate.gold.pairs import Pairs
+from headgate.gold.schema import gold_type, late_type, state_field, time_column
 from headgate.tables.catching_up import files_of, steps
-from headgate.tables.data_file import DataFile
+from headgate.tables.data_file import FINAL, STATE, DataFile
 from headgate.tables.frames import Rows, arrow_schema, micros, row_type
 from headgate.tables.log import Commit
 from headgate.tables.open_rows import open_rows
 from headgate.tables.projection import Projection
 from headgate.tables.staging import Prepared, prepare_together, stage
-from headgate.tables.state import State
+from headgate.tables.state import State, add_counts, commit_time
 from headgate.tables.table import TableOf
 from headgate.tables.table_schema import TableSchema
 
 
-class GoldStage:
-    """The only writer of ``gold/<table>`` and ``late/<table>``."""
+class FoldStage:
+    """A ``GoldStage`` (``operators.contract``), shared by all folds."""
 
-    def __init__(self, spark: SparkSession, table: TableOf, declared: GoldTable) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        table: TableOf,
+        declared: GoldTable,
+        assignment: Assignment,
+        aggregator: Aggregator,
+    ) -> None:
         self._spark = spark
         self._declared = declared
-        self._assigner = WindowAssigner(declared)
-        self._aggregator = WindowAggregator(declared)
+        self._pairs = Pairs(declared, assignment)
+        self._end = assignment.end
+        self._aggregator = aggregator
+        self._time_column = time_column(declared)
         self._counts = _counted()
         self.silver = table(SILVER.path(declared.silver)).reader()
         self.late = table(LATE.path(declared.name))
@@ -44,18 +56,13 @@ class GoldStage:
         self._gold_rows = Rows(spark, self.gold, state_field(declared))
 
     def shapes(self, silver: StructType) -> tuple[TableSchema, ...]:
-        """``silver`` is the row type of the silver table."""
-        gold, late = gold_type(self._declared), late_type(silver)
+        gold, late = gold_type(self._declared), late_type(self._declared, silver)
         return (
             TableSchema(self.late, arrow_schema(late), "_event_time"),
-            TableSchema(self.gold, arrow_schema(gold), "window_start"),
+            TableSchema(self.gold, arrow_schema(gold), self._time_column),
         )
 
     def catch_up(self, upto: int, now: datetime, most_steps: int | None = None) -> None:
-        """Absorb silver up to bronze batch ``upto``, in no more than ``most_steps`` commits.
-
-        Raises CommitRefusedError, FencedError or LogGapError.
-        """
         for group in islice(steps(self.silver, self.gold.refresh().n, upto), most_steps):
             held = self.gold.refresh()
             ready = prepare_together(
@@ -71,13 +78,13 @@ class GoldStage:
         state = held.absorbing(last.n, now, watermark=last.watermark)
         opened = open_rows(self.gold)
         observed = Observation()
-        pairs = self._pairs(files_of(group), held).observe(observed, *self._counts)
+        pairs = self._paired(files_of(group), held).observe(observed, *self._counts)
         rows = self._aggregator.folded(
             self._aggregator.partial_states(pairs.where(F.col("_late").isNull())),
-            self._aggregator.open_states(self.rows(opened.files)),
+            self._aggregator.open_states(self._gold_rows.of(opened.files)),
             moment(self._spark, now, self._threshold(last.watermark)),
         )
-        staged = stage(self.gold, state, rows, time_column="window_start")
+        staged = stage(self.gold, state, rows, time_column=self._time_column)
         counts = {k: int(v or 0) for k, v in observed.get.items()}
         counts["final"] = sum(f.rows for f in staged if f.is_final)
         state = state.counting(counts, changed=bool(counts["folded"] or counts["final"]))
@@ -90,7 +97,7 @@ class GoldStage:
         if not files:
             return None
         state = late.absorbing(group[-1].state.n, now)
-        late_pairs = self._pairs(files, held).where(F.col("_late").isNotNull())
+        late_pairs = self._paired(files, held).where(F.col("_late").isNotNull())
         rows = self._late_columns.of(late_pairs)
         staged = stage(self.late, state, rows, time_column="_event_time", most_files=1)
         if not staged:
@@ -98,20 +105,44 @@ class GoldStage:
         counted = state.counting({"late": sum(f.rows for f in staged)})
         return Prepared(self.late, counted, staged)
 
-    def rows(self, files: Sequence[DataFile]) -> DataFrame:
-        """Rows of gold with their states."""
-        return self._gold_rows.of(files)
+    def drain(self, operation: int, now: datetime) -> State:
+        """Make the open rows final and remember up to which end that was done.
 
-    def _pairs(self, files: Sequence[DataFile], held: State) -> DataFrame:
-        """The (row, window) pairs of some silver files, ``_late`` saying why one is late."""
-        return self._assigner.pairs(self._silver_rows.of(files), held.closed_through)
+        C does not move: a later row for such a result is late with the reason ``closed``.
+        """
+        table = self.gold
+        held = table.refresh()
+        if held.operation >= operation:
+            return held
+        opened = open_rows(table)
+        at = commit_time(now)
+        state = replace(held.held("operation", table.epoch), operation=operation, at=at)
+        if not opened.live:
+            return table.commit(state)
+        rows = self._gold_rows.of(opened.files)
+        last = rows.agg(F.max(self._end)).first()
+        closed = rows.drop(STATE).withColumn(FINAL, F.lit(True))
+        staged = stage(table, state, closed, time_column=self._time_column)
+        failpoint("operation.staged")
+        ends = [end for end in (last[0] if last else None, held.closed_through) if end is not None]
+        state = replace(
+            state,
+            closed_through=max(ends, default=None),
+            changed_at=at,
+            total=add_counts(held.total, {"final": sum(f.rows for f in staged)}),
+        )
+        return table.commit(state, add=staged, remove=opened.live)
+
+    def _paired(self, files: Sequence[DataFile], held: State) -> DataFrame:
+        """The pairs of some silver files, ``_late`` saying why one is late."""
+        return self._pairs.of(self._silver_rows.of(files), held.closed_through)
 
     def _threshold(self, watermark: int | None) -> int | None:
         return None if watermark is None else watermark - micros(self._declared.allowed_lateness)
 
     @cached_property
     def _late_columns(self) -> Projection:
-        computed = {"late_seconds": self._assigner.late_seconds, "reason": F.col("_late")}
+        computed = {"late_seconds": self._pairs.late_seconds, "reason": F.col("_late")}
         names = row_type(self.late).fieldNames()
         return Projection(*(computed.get(name, F.col(f"`{name}`")).alias(name) for name in names))
 

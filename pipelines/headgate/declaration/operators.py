@@ -1,0 +1,89 @@
+"""What a gold operator is to a declaration, and which there are.
+
+An operator makes results of silver rows: tumbling and hopping windows do. A row and a result that
+it belongs to are a *pair*. A member is a folder of ``headgate.operators`` (``headgate.registry``);
+``headgate.operators.contract`` extends this contract by what runs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Generic, TypeVar
+
+from headgate.declaration.expressions.inference import Scope
+from headgate.declaration.keys.key import Key
+from headgate.declaration.model import GoldTable
+from headgate.declaration.reading.checked import Field, Report
+from headgate.registry import Registry
+
+Operator = TypeVar("Operator")
+
+
+class OperatorKind(ABC, Generic[Operator]):
+    """``Operator`` is what ``build`` makes: an inert value, kept as ``GoldTable.operator``.
+
+    A gold table gives one of the ``keys`` of one operator: in its section ``window`` if the
+    operator ``is_window``, otherwise in the table itself. Such a key may say that it ``replaces``
+    other keys of the table. ``limits`` is a sentence for the reference, or empty.
+    """
+
+    keys: ClassVar[tuple[Key, ...]]
+    is_window: ClassVar[bool] = False
+    limits: ClassVar[str] = ""
+
+    @abstractmethod
+    def build(self, key: str, at: Field, scope: Scope, report: Report) -> Operator | None:
+        """What ``key`` declares at ``at``; None after reporting what is wrong. ``scope`` has the
+        columns of the silver table."""
+
+    @abstractmethod
+    def meaning(self, operator: Operator) -> Mapping[str, Any]:
+        """The operator's part of what a table means: equal where the rows are equal. Two digests
+        of one meaning are equal for ever. A duration is a timedelta, under a key's name."""
+
+    @abstractmethod
+    def columns(self, operator: Operator) -> Mapping[str, str]:
+        """The columns of a result, before the author's, and their types. Late pairs have them too.
+
+        The first is when a result begins and tells the results of one key apart; the second is when
+        it ends. Both are timestamps. None: a key has one result, for ever.
+        """
+
+    @abstractmethod
+    def pairs_per_row(self, operator: Operator) -> int | None:
+        """In how many pairs a silver row is, if that is the same for every row."""
+
+    @abstractmethod
+    def plan(self, operator: Operator) -> Mapping[str, Any]:
+        """What the plan says, as a document of plain values."""
+
+    @abstractmethod
+    def summary(self, operator: Operator) -> tuple[str, str]:
+        """A label of at most eight characters and a line, for a person."""
+
+    def final_up_to(
+        self, operator: Operator, watermark: datetime, lateness: timedelta
+    ) -> datetime | None:
+        """The time up to which no result changes any more: all that end then or before are final.
+        None if that is never so. ``watermark`` is the one that the table has absorbed."""
+        return watermark - lateness
+
+
+OPERATORS: Registry[OperatorKind[Any]] = Registry("headgate.operators", OperatorKind)
+
+
+def operator_of(table: GoldTable) -> OperatorKind[Any]:
+    """The operator of a gold table."""
+    return OPERATORS[table.kind]
+
+
+def columns_of(table: GoldTable) -> Mapping[str, str]:
+    """The columns of a gold table's results, before the author's."""
+    return operator_of(table).columns(table.operator)
+
+
+def begin_of(table: GoldTable) -> tuple[str, ...]:
+    """The column that tells the results of one key apart; empty if a key has one result."""
+    return tuple(columns_of(table))[:1]

@@ -1,0 +1,41 @@
+"""The pairs of silver rows and results of one gold table, and which of them are late."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from headgate.declaration.model import GoldTable
+from headgate.gold.assignment import Assignment
+from headgate.tables.projection import Projection
+
+
+class Pairs:
+    """Its expressions are made once: building them anew costs more than a small batch's rows."""
+
+    def __init__(self, table: GoldTable, assignment: Assignment) -> None:
+        self._where = F.expr(table.where) if table.where else None
+        self._assignment = assignment
+        clock = F.unix_micros("_clock")
+        # Most rows are in order and carry no clock: they can be late for nothing.
+        self._late = F.when(F.col("_clock").isNotNull() & (clock >= assignment.late_from), "late")
+        self._lateness: dict[int | None, Projection] = {
+            None: Projection("*", self._late.alias("_late"))
+        }
+        self.late_seconds = (clock - assignment.late_from) / F.lit(1_000_000.0)
+
+    def of(self, silver: DataFrame, closed_through: int | None) -> DataFrame:
+        """Each row once for every result it belongs to, with the columns of the result.
+
+        ``_late`` is null for a pair that is folded, else why it is late: ``late`` if the clock was
+        too far ahead, ``closed`` if an operation had closed the result before.
+        """
+        rows = silver if self._where is None else silver.where(self._where)
+        return self._late_after(closed_through).of(self._assignment.assign(rows))
+
+    def _late_after(self, closed_through: int | None) -> Projection:
+        if closed_through not in self._lateness:
+            is_closed = self._assignment.closed_by <= F.lit(closed_through)
+            late = self._late.when(is_closed, "closed")
+            self._lateness = {closed_through: Projection("*", late.alias("_late"))}
+        return self._lateness[closed_through]

@@ -1,0 +1,1 @@
+"""Gold operators: one folder each, found by its name (``headgate.registry``)."""

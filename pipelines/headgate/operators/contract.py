@@ -1,0 +1,84 @@
+"""What a gold operator is to a driver: the declaration's contract, and what runs.
+
+Two kinds of operator are foreseen. A *fold* keeps the open results of a table as states in its
+open rows, and merges each batch into them; ``FoldOperator`` shares the stage of all of them. Any
+other operator brings a ``GoldStage`` of its own.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from headgate.declaration.model import GoldTable
+from headgate.declaration.operators import OperatorKind
+from headgate.registry import Registry
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+    from headgate.gold.assignment import Assignment
+    from headgate.tables.state import State
+    from headgate.tables.table import Table, TableOf
+    from headgate.tables.table_schema import TableSchema
+
+Operator = TypeVar("Operator")
+
+
+class GoldStage(Protocol):
+    """The only writer of ``gold/<table>`` and ``late/<table>``; ``silver`` is a reader of its own.
+
+    What is in the tables at batch n is a function of silver at n and of the operations up to n: not
+    of where batches end, nor of restarts. One commit per table carries rows, state and counts, the
+    late table's first: a gold table at n promises that its late table is at n too. Of silver's
+    rows, the commits count ``pairs = folded + late``.
+    """
+
+    silver: Table
+    late: Table
+    gold: Table
+
+    def shapes(self, silver: StructType) -> Sequence[TableSchema]:
+        """Both tables as declared, the late table first. ``silver`` is the row type of silver."""
+
+    def catch_up(self, upto: int, now: datetime, most_steps: int | None = None) -> None:
+        """Absorb silver up to batch ``upto``, in no more than ``most_steps`` commits.
+
+        Raises CommitRefusedError, FencedError or LogGapError.
+        """
+
+    def drain(self, operation: int, now: datetime) -> State:
+        """Make all open results final. Later rows for them are late, with the reason ``closed``.
+        Repeating an operation that the table has committed already does nothing."""
+
+
+class RunnableOperator(OperatorKind[Operator]):
+    """Members import Spark only inside methods, because declarations are read without it."""
+
+    @abstractmethod
+    def stage(self, spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldStage:
+        """The stage of one gold table. ``table`` gives the tables that it reads and writes."""
+
+
+class FoldOperator(RunnableOperator[Operator]):
+    @abstractmethod
+    def assignment(self, operator: Operator, declared: GoldTable) -> Assignment:
+        """How silver rows pair with results."""
+
+    def stage(self, spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldStage:
+        from headgate.gold.aggregator import Aggregator
+        from headgate.gold.fold_stage import FoldStage
+
+        pairing = self.assignment(declared.operator, declared)
+        return FoldStage(spark, table, declared, pairing, Aggregator(declared, pairing.end))
+
+
+OPERATORS: Registry[RunnableOperator[Any]] = Registry("headgate.operators", RunnableOperator)
+
+
+def stage_of(spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldStage:
+    """The stage of a gold table, by its operator."""
+    return OPERATORS[declared.kind].stage(spark, table, declared)

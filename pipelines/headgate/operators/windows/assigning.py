@@ -1,0 +1,40 @@
+"""The windows of a row: [start, start + size) every ``every``, aligned to 1970 UTC."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from headgate.gold.assignment import Assignment
+from headgate.operators.windows import Windows
+from headgate.tables.frames import micros
+from headgate.tables.projection import Projection
+
+
+def assignment(windows: Windows, lateness: timedelta) -> Assignment:
+    """A pair is late once the clock has passed its window's end and the allowed lateness."""
+    size = F.lit(micros(windows.size))
+    start = Projection("*", _starts(windows).alias("_start"))
+    window = Projection(
+        "*",
+        F.timestamp_micros("_start").alias("window_start"),
+        F.timestamp_micros(F.col("_start") + size).alias("window_end"),
+    )
+
+    def assign(rows: DataFrame) -> DataFrame:
+        return window.of(start.of(rows))
+
+    end = F.unix_micros("window_end")
+    return Assignment(assign, end, late_from=end + F.lit(micros(lateness)), closed_by=end)
+
+
+def _starts(windows: Windows) -> Column:
+    """The starts of the windows a row lies in, a row each, in microseconds."""
+    size, every = micros(windows.size), micros(windows.every)
+    time = F.unix_micros("_event_time")
+    last = time - F.pmod(time, F.lit(every))
+    if size == every:
+        return last
+    return F.explode(F.array(*(last - F.lit(k * every) for k in range(size // every))))

@@ -1,0 +1,77 @@
+"""Gold tables of every operator, for the contract's tests. Whoever adds an operator adds its cases
+here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from headgate.declaration.load import load_text
+from headgate.declaration.model import GoldTable, Pipeline
+
+DECLARATION = """
+pipeline: shop
+sources:
+  orders:
+    files: {{path: landing, format: json}}
+    record: {{event_id: [id], event_time: {{column: at}}, schema: {{id: string, at: timestamp}}}}
+silver: {{clean: {{from: orders, {silver}}}}}
+gold:
+  results:
+    from: clean
+    {keys}
+    by: [id]
+    measures: {{all: count(*)}}
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """``keys`` of a gold table; ``other`` keys that mean something else; ``wrong`` ones, and the
+    path and text of what is said of them."""
+
+    name: str
+    keys: str
+    other: str
+    wrong: str
+    at: str
+    problem: str
+
+
+CASES = (
+    Case(
+        "tumbling",
+        "window: {tumbling: 1 minute}\n    allowed_lateness: 10 s",
+        "window: {tumbling: 2 minutes}\n    allowed_lateness: 10 s",
+        "window: {tumbling: 0 s}\n    allowed_lateness: 10 s",
+        "window.tumbling",
+        "too little",
+    ),
+    Case(
+        "hopping",
+        "window: {hopping: {size: 3 minutes, every: 1 minute}}\n    allowed_lateness: 10 s",
+        "window: {hopping: {size: 3 minutes, every: 30 s}}\n    allowed_lateness: 10 s",
+        "window: {hopping: {size: 3 minutes, every: 2 minutes}}\n    allowed_lateness: 10 s",
+        "window.hopping.size",
+        "not a multiple",
+    ),
+    Case(
+        "slots",
+        "slots: {every: 7 minutes, origin: '2026-03-01T00:03:00'}",
+        "slots: {every: 7 minutes, origin: '2026-03-01T00:04:00'}",
+        "slots: {every: 7 minutes, origin: noon}",
+        "slots.origin",
+        "is not a time",
+    ),
+)
+
+
+def declared(keys: str, silver: str = "") -> Pipeline:
+    """A pipeline with one gold table of these keys, and more of its silver table. Raises
+    DeclarationError."""
+    text = DECLARATION.format(keys=keys, silver=silver)
+    return load_text(text, Path("/shop/pipelines/shop.yml"))
+
+
+def table(keys: str) -> GoldTable:
+    return declared(keys).gold["results"]
