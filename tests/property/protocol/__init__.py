@@ -11,11 +11,14 @@ is a function from one world to the worlds that may follow. Where to look:
 - ``invariants.py``: what must hold;
 - ``entries.py``, ``histories.py``: the logs of real lakes in these terms, held against these
   invariants after each commit that was ever made;
+- ``players.py``, ``lockstep.py``: the same schedule of processes in the model and in the engine,
+  on real tables, compared after each commit;
 - ``search.py``, ``essence.py``: every interleaving of a scenario; at every point all processes may
   die and new ones start, any may pause for as long as it likes, and batches that were not committed
   are planned again with other boundaries.
 
 ``test_search.py`` finds no violation in the protocol; ``test_mutants.py`` leaves out one rule at
 a time and finds one each time; ``test_stateful.py`` walks at random through bigger scenarios.
+``searched.py`` says which model was searched: an unchanged one is searched by `make nightly` alone.
 A violation comes with its trace: the steps that lead to it, by process and in order.
 """

@@ -14,6 +14,7 @@ from tests.property.protocol.rules import Rule
 from tests.property.protocol.scenario import GOOD, LATE, Scenario
 from tests.property.protocol.search import explore
 from tests.property.protocol.test_search import LAYERS, SCENARIOS
+from tests.support.rounds import IN_FULL
 
 
 class Mutant(NamedTuple):
@@ -115,7 +116,7 @@ def label(mutant: Mutant) -> str:
     return f"{'+'.join(rule.name for rule in mutant.rules)}-{mutant.kind}"
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=label)
+@pytest.mark.parametrize("mutant", MUTANTS if IN_FULL else MUTANTS[::9], ids=label)
 def test_without_the_rule_the_search_finds_what_breaks(mutant: Mutant) -> None:
     scenario = replace(mutant.scenario, without=frozenset(mutant.rules))
     findings = explore(scenario, frozenset({mutant.kind}))

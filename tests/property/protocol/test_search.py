@@ -1,4 +1,6 @@
-"""The protocol holds, whatever the interleaving: small scenarios, searched to the end."""
+"""The protocol holds, whatever the interleaving: small scenarios, searched to the end.
+
+All of them are searched where the model changes (``searched.py``), and by `make nightly`."""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import pytest
 
 from tests.property.protocol.scenario import BAD, GOOD, LATE, Event, Scenario
 from tests.property.protocol.search import explore
+from tests.support.rounds import in_full
 
 LAYERS = ("bronze", "silver", "gold")
 FUSED = ("fused",)
@@ -165,6 +168,7 @@ SCENARIOS = {
 }
 
 
+@in_full
 @pytest.mark.long
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_no_interleaving_breaks_the_protocol(name: str) -> None:

@@ -12,6 +12,7 @@ from tests.property.protocol.scenario import DRIVERS, RESETTING, Event, Scenario
 from tests.property.protocol.search import finish
 from tests.property.protocol.steps import beginning, driver_steps
 from tests.property.protocol.test_search import FUSED, GOLD_FIRST, LAYERS
+from tests.support.rounds import IN_FULL
 
 pytestmark = pytest.mark.long
 
@@ -95,7 +96,7 @@ class Processes(RuleBasedStateMachine):
 
 TestProcesses = Processes.TestCase
 TestProcesses.settings = settings(
-    max_examples=250,
+    max_examples=250 if IN_FULL else 25,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

@@ -1,0 +1,252 @@
+"""The model and the engine side by side: the same processes, the same schedule, the same commits.
+
+A move of a process goes to its next commit: to where it is *prepared*, on a handle that may grow
+old, or behind it. After each commit the tables of both stand at the same position. What the model
+refuses the engine refuses, and a process that ends in one commits nothing more in the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from headgate.declaration.kinds import kind_of
+from headgate.jobs.runtime import PipelineRuntime
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS
+from headgate.tables.snapshot import tables_of
+from headgate.tables.state import State, commit_time
+from tests.property.protocol.delta import EMPTIED, TABLES, Commit, World
+from tests.property.protocol.players import Player, Process, Theatre
+from tests.property.protocol.scenario import DRIVERS, Driver, Event, Scenario
+from tests.property.protocol.steps import driver_steps
+from tests.support.fake_stages import NOON, Record
+from tests.support.lake import declared, put
+
+READY = {"fence commit": "fence", "record": "files", "commit": "", "operation commit": "gold"}
+"""Where a process of the model has a commit prepared, and the kind of it that the engine has then;
+"" is that of the table."""
+AT_ONCE = ("intend commit", "ask commit", "reset commit")
+"""Where the engine passes no failpoint before its commit: nothing can wait there."""
+WORDS = {
+    "list": ("list",),
+    "batch": ("refresh",),
+    "close": ("intend",),
+    "go": ("refresh", "survey"),
+}
+"""What a driver that rests may be told, and the steps of the model that begin it."""
+
+
+class Mismatch(AssertionError):
+    """The engine does what the model does not, or the reverse."""
+
+
+class Lockstep:
+    """``scripts`` are the words of the scenario's processes, one after the other; only drivers have
+    any. One more driver comes at the end and does what is left: ``finish``."""
+
+    def __init__(self, folder: Path, scenario: Scenario, scripts: Sequence[str]) -> None:
+        roles, rest = (*scenario.roles, "fused"), "list " + "batch " * len(scenario.events)
+        self.scenario = replace(scenario, roles=roles, recorded=False, drains=9)
+        self.world = World()
+        self.pipeline = declared(folder)
+        put(self.pipeline, *([record_of(event)] for event in scenario.events))
+        self._root, self._ticks = folder / "root", count()
+        self.layout = Layout.of(str(self._root), self.pipeline.name)
+        spark: Any = None
+        PipelineRuntime(spark, self.pipeline, self.layout, LAYERS).create()
+        tables = tables_of(self.layout, self.pipeline.name)
+        self._tables = {kind_of(table.name).name: table for table in tables}
+        self._scripts = [script.split() for script in (*scripts, rest)]
+        self._words = [list(script) for script in self._scripts]
+        self.drivers = list(self.scenario.processes())
+        self.players = [Player(self._play(number)) for number in range(len(roles))]
+        self._theatre = Theatre(self.players)
+
+    def _play(self, number: int) -> Any:
+        role = self.drivers[number].role
+        process = Process(self.pipeline, self._root, ticks=self._ticks)
+
+        def play() -> None:
+            epoch = self.drivers[number].epoch
+            if role in DRIVERS:
+                layers = LAYERS if role == "fused" else (role,)
+                process.drive(layers, epoch, self._scripts[number])
+            elif role == "savepoint":
+                process.take()
+            elif role == "rebuild":
+                process.empty_gold(epoch)
+            else:
+                process.go_back(epoch, reread=role == "reread")
+
+        return play
+
+    def walk(self, seed: int) -> None:
+        """The first process alone, then all others as chance has it, and a driver that finishes."""
+        chance, last = Random(seed), len(self.players) - 1
+        with self._theatre.opened():
+            self._run(0)
+            while left := [n for n in range(last) if self._may_move(n)]:
+                number = chance.choice(left)
+                for _ in range(chance.randint(1, 8)):
+                    if self._may_move(number):
+                        chance.choice((self.commit, self.commit, self.prepare))(number)
+            self._run(last)
+
+    def _run(self, number: int) -> None:
+        while self._may_move(number):
+            self.commit(number)
+
+    def _may_move(self, number: int) -> bool:
+        driver = self.drivers[number]
+        if driver.role in ("restore", "reread") and not self.world.savepoints:
+            return False
+        return not driver.ended and (driver.at != "plan" or bool(self._words[number]))
+
+    def prepare(self, number: int) -> None:
+        """Have a process prepare its next commit, where the engine can wait with it."""
+        world, driver, words = self._to_commit(number)
+        if driver.at in AT_ONCE:
+            return
+        self.world, self.drivers[number], self._words[number] = world, driver, words
+        if driver.at not in READY:
+            self._ends(number)
+            return
+        player, wanted = self.players[number], READY[driver.at] or driver.tables[0]
+        while player.ended is None and not player.has_prepared(wanted):
+            self._goes_on(number)
+
+    def commit(self, number: int) -> None:
+        """Have a process make its next commit, or end."""
+        self.prepare(number)
+        world, driver, self._words[number] = self._to_commit(number)
+        if driver.at not in READY and driver.at not in AT_ONCE:
+            self.world, self.drivers[number] = world, driver
+            self._ends(number)
+            return
+        self.drivers[number] = driver  # its epoch is known
+        after, moved = self._options(world, driver)[0]
+        if after.logs != world.logs:
+            changed = next(t for t in TABLES if after.log(t) != world.log(t))
+            if not self._commits(number, changed) and self._is_replaced(driver):
+                # It looks at its tables more often than the model's: as if it had died here.
+                self.world, self.drivers[number] = world, driver.end("fenced")
+                return
+            self.world, self.drivers[number] = after, moved
+            self._compare(number, changed)
+            return
+        self.world, self.drivers[number] = after, moved
+        if moved.ended:
+            self._ends(number)
+        else:  # a fence that was refused: it is tried again
+            self.players[number].prepared.discard("fence")
+            self._goes_on(number)
+
+    def _to_commit(self, number: int) -> tuple[World, Driver, list[str]]:
+        """Where the model's process has its next commit prepared, or nothing more to do."""
+        world, driver, words = self.world, self.drivers[number], list(self._words[number])
+        while not driver.ended and driver.at not in READY and driver.at not in AT_ONCE:
+            options = self._options(world, driver)
+            if driver.at == "plan" and not any(moved.at == "reset" for _, moved in options):
+                if not words:
+                    break
+                begins = WORDS[words.pop(0)]
+                # Of ranges the shortest.
+                options = [option for option in options if option[1].at in begins][-1:]
+            elif driver.at == "lease" and driver.role == "reread":
+                options = options[-1:]  # to the oldest savepoint; a restore, to the latest
+            if options:
+                world, driver = options[0]
+        return world, driver, words
+
+    def _options(self, world: World, driver: Driver) -> list[tuple[World, Driver]]:
+        return [(after, moved) for _, after, moved in driver_steps(self.scenario, world, driver)]
+
+    def _is_replaced(self, driver: Driver) -> bool:
+        return any(self.world.head(table).epoch > driver.epoch for table in driver.layer)
+
+    def _commits(self, number: int, table: str) -> bool:
+        """Whether the engine's process makes its next commit, to a table."""
+        player = self.players[number]
+        before = len(player.committed)
+        while player.ended is None and len(player.committed) == before:
+            self._theatre.go_on(player)
+        if player.ended in ("FencedError", "CommitRefusedError") and not player.committed[before:]:
+            return False
+        if player.committed[before:] != [table]:
+            raise self._mismatch(number, f"the model commits to {table}")
+        return True
+
+    def _ends(self, number: int) -> None:
+        """The model's process ends or rests: the engine's does not commit any more."""
+        player = self.players[number]
+        while player.ended is None:
+            self._goes_on(number)
+        if player.ended == "broken":
+            raise self._mismatch(number, "it should end") from player.error
+
+    def _goes_on(self, number: int) -> None:
+        player = self.players[number]
+        before = len(player.committed)
+        self._theatre.go_on(player)
+        if len(player.committed) > before:
+            raise self._mismatch(number, "the model commits nothing")
+
+    def _compare(self, number: int, changed: str) -> None:
+        for kind, table in self._tables.items():
+            state, version = table.refresh(), len(self.world.log(kind)) - 1
+            if (at := table.handle.version()) != version:
+                raise self._mismatch(number, f"{kind} is at version {at}, not {version}")
+            if kind == changed:
+                found, wanted = position(kind, state), told(kind, self.world.head(kind))
+                if found != wanted:
+                    raise self._mismatch(number, f"{kind} is at {found}, not {wanted}")
+
+    def _mismatch(self, number: int, what: str) -> Mismatch:
+        driver, player = self.drivers[number], self.players[number]
+        return Mismatch(
+            f"{what}. Process {number}: {driver.role}, {driver.at}; in the engine it has "
+            f"committed {player.committed}, ended: {player.ended} {player.error!r}"
+        )
+
+
+def position(kind: str, state: State) -> Commit:
+    """What a commit says in the model's terms: each event is a file of its own."""
+    said = Commit(
+        kind="intent" if (kind, state.kind) == ("bronze", "operation") else state.kind,
+        epoch=state.epoch,
+        generation=state.generation,
+        since=state.from_n,
+        n=state.n,
+        end={"bronze": state.sequence, "files": state.n}.get(kind, 0),
+        operation=state.operation,
+        drains=tuple((o, n) for o, n in state.drains),
+        origin=EMPTIED if state.origin is None else state.origin,
+        asked=state.reset_commit or EMPTIED,
+    )
+    if state.closed_through is not None:
+        minutes = (state.closed_through - commit_time(NOON)) // 60_000_000
+        said = said._replace(closed=minutes - 1)
+    return told(kind, said)
+
+
+def told(kind: str, commit: Commit) -> Commit:
+    """A commit without what the engine says otherwise: files by their names, counts by key; and
+    what only data commits say."""
+    if commit.kind != "data":
+        commit = commit._replace(since=0)
+    return commit._replace(app=False, added=(), removed=(), counts=(0, 0), definition=0, wanted=())
+
+
+def record_of(event: Event) -> Record:
+    outcome = event.outcome(0)
+    return Record(
+        minute=event.window,
+        bad=outcome == "bad",
+        duplicate=outcome == "left out",
+        late=outcome == "late",
+    )

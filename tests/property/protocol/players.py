@@ -1,0 +1,166 @@
+"""Processes of the engine that go on when they are told to, from one commit to the next.
+
+Each runs in a thread of its own and waits at failpoints: with a commit that is prepared, and behind
+each commit. Only one of them runs at a time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from headgate.declaration.kinds import kind_of
+from headgate.errors import HeadgateError
+from headgate.savepoints.resets import Resets, Target, intend
+from headgate.savepoints.restore import restore
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import create, savepoints
+from headgate.storage.layout import Layout
+from headgate.tables.snapshot import tables_of
+from tests.property.protocol.scenario import EVERY_TABLE
+from tests.support.failing import Died, passing
+from tests.support.lake import Lake
+
+PATIENCE = 60  # seconds
+
+
+@dataclass
+class Process(Lake):
+    """What a process of the model does, with the engine. Its epoch is given: by a lease. All
+    processes have one clock: ``ticks``."""
+
+    ticks: Iterator[int] = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.layout = Layout.of(str(self.root), self.pipeline.name)
+
+    def clock(self) -> datetime:
+        return self.now + timedelta(milliseconds=next(self.ticks))
+
+    def drive(self, layers: Sequence[str], epoch: int, words: Sequence[str]) -> None:
+        self.epoch = epoch - 1
+        self.start(layers)
+        if layers != ("gold",):
+            self.catch_up()
+        for word in words:
+            if word == "list":
+                self.list_new()
+            elif word == "close":
+                self.drain()
+            elif word == "go":
+                self.catch_up()
+            elif self.intake.position < self.last_sequence:
+                self.absorb(self.intake.position + 1)
+                self.catch_up()
+
+    def take(self) -> None:
+        create(self.layout, self.pipeline, self.clock())
+
+    def go_back(self, epoch: int, *, reread: bool) -> None:
+        found = [s for s in savepoints(self.layout) if isinstance(s, Savepoint)]
+        savepoint = found[-1 if reread else 0]
+        restore(self.layout, self.pipeline, savepoint, epoch, self.clock(), reread=reread)
+
+    def empty_gold(self, epoch: int) -> None:
+        """Have gold built anew."""
+        found = {kind_of(t.name).name: t for t in tables_of(self.layout, self.pipeline.name)}
+        tables = [found[name] for name in EVERY_TABLE]
+        for table in tables:
+            table.fence(epoch)
+        resets, now = Resets(found["bronze"]), self.clock()
+        resets.carry_out(tables, now)
+        emptied = {found[name].name: Target() for name in ("late", "gold")}
+        intend(found["bronze"], emptied, now, why="a test")
+        resets.carry_out(tables, now)
+
+
+class Player:
+    """``prepared`` are the commits that a process has made ready, by their kinds of tables;
+    ``committed`` those that it has made. ``ended`` says how it ended."""
+
+    def __init__(self, play: Callable[[], None]) -> None:
+        self._play = play
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._may_go, self._waits = threading.Semaphore(0), threading.Semaphore(0)
+        self._changed = threading.Condition()
+        self._killed = False
+        self.prepared: set[str] = set()
+        self.committed: list[str] = []
+        self.ended: str | None = None
+        self.error: BaseException | None = None
+
+    def go_on(self) -> None:
+        """To the next commit that is prepared or made, or to the end."""
+        if self._thread.ident is None:
+            self._thread.start()
+        else:
+            self._may_go.release()
+        assert self._waits.acquire(timeout=PATIENCE), "it neither waits nor ends"
+
+    def has_prepared(self, kind: str) -> bool:
+        """A stage prepares its commits beside each other, and waits with one of them."""
+        with self._changed:
+            wait = PATIENCE if self.prepared and self.ended is None else 0
+            return self._changed.wait_for(lambda: kind in self.prepared, wait)
+
+    def kill(self) -> None:
+        if self._thread.ident is not None and self.ended is None:
+            self._killed = True
+            self.go_on()
+
+    def passes(self, failpoint: str) -> None:
+        kind, _, what = failpoint.rpartition(".")
+        with self._changed:
+            if what == "committed":
+                self.committed.append(kind)
+                self.prepared -= {kind, "fence"}
+            else:
+                self.prepared.add(kind or failpoint)
+            self._changed.notify_all()
+        if threading.get_ident() == self._thread.ident:
+            self._waits.release()
+            self._may_go.acquire()
+            if self._killed:
+                raise Died(failpoint)
+
+    def _run(self) -> None:
+        try:
+            self._play()
+            self.ended = "done"
+        except HeadgateError as error:
+            self.ended, self.error = type(error).__name__, error
+        except Died:
+            self.ended = "killed"
+        except BaseException as error:
+            self.ended, self.error = "broken", error
+        self._waits.release()
+
+
+class Theatre:
+    """Lets one player go on at a time."""
+
+    def __init__(self, players: Sequence[Player]) -> None:
+        self.players = players
+        self._playing: Player | None = None
+
+    def go_on(self, player: Player) -> None:
+        self._playing = player
+        player.go_on()
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        with passing(self._passes):
+            try:
+                yield
+            finally:
+                for player in self.players:
+                    self._playing = player
+                    player.kill()
+
+    def _passes(self, failpoint: str) -> None:
+        waits = failpoint == "fence" or failpoint.endswith((".staged", ".committed"))
+        if self._playing is not None and waits and failpoint != "operation.staged":
+            self._playing.passes(failpoint)

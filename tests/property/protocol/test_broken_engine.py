@@ -1,0 +1,194 @@
+"""The engine with one rule broken: keeping step with the model finds each of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import CommitProperties
+
+from headgate.gold.fold_stage import FoldStage
+from headgate.savepoints import resets
+from headgate.savepoints.resets import Intent, Resets, Target
+from headgate.savepoints.savepoint import Savepoint
+from headgate.silver.stage import SilverStage
+from headgate.tables import staging
+from headgate.tables.errors import CommitRefusedError
+from headgate.tables.history import batches
+from headgate.tables.state import State
+from headgate.tables.table import Table
+from tests.property.protocol.histories import history_faults
+from tests.property.protocol.lockstep import Mismatch
+from tests.property.protocol.test_lockstep import PLAYS, walked
+from tests.support.fake_stages import without_spark
+
+pytestmark = pytest.mark.long
+
+Broken = Callable[[pytest.MonkeyPatch], None]
+BROKEN: dict[str, Broken] = {}
+MOST_WALKS = 4
+
+
+def broken(rule: str) -> Callable[[Broken], Broken]:
+    def named(change: Broken) -> Broken:
+        BROKEN[rule] = change
+        return change
+
+    return named
+
+
+@broken("a step looks at the table's epoch")
+def _(patch: pytest.MonkeyPatch) -> None:
+    real = Table.refresh
+
+    def refresh(self: Table) -> State:
+        epoch, self.epoch = self.epoch, 0
+        try:
+            return real(self)
+        finally:
+            self.epoch = epoch
+
+    patch.setattr(Table, "refresh", refresh)
+
+
+@broken("a refused commit is not tried again on a new handle")
+def _(patch: pytest.MonkeyPatch) -> None:
+    real = Table.commit
+
+    def commit(self: Table, *what: Any, **more: Any) -> State:
+        try:
+            return real(self, *what, **more)
+        except CommitRefusedError:
+            self._handle = None
+            return real(self, *what, **more)
+
+    patch.setattr(Table, "commit", commit)
+
+
+@broken("a commit is made on the handle of its step")
+def _(patch: pytest.MonkeyPatch) -> None:
+    real = Table.commit
+
+    def commit(self: Table, *what: Any, **more: Any) -> State:
+        self._handle = None
+        return real(self, *what, **more)
+
+    patch.setattr(Table, "commit", commit)
+
+
+@broken("every commit has the table's transaction")
+def _(patch: pytest.MonkeyPatch) -> None:
+    def properties(*, app_transactions: object = (), **more: Any) -> CommitProperties:
+        return CommitProperties(**more)
+
+    patch.setattr("headgate.tables.table.CommitProperties", properties)
+
+
+@broken("transactions have the generation in front")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(State, "transaction_version", property(lambda state: state.n))
+
+
+@broken("commits without data copy the position forward")
+def _(patch: pytest.MonkeyPatch) -> None:
+    def held(self: State, kind: Any, epoch: int) -> State:
+        return State(kind=kind, epoch=epoch, definition=self.definition)
+
+    patch.setattr(State, "held", held)
+
+
+@broken("a reset is carried out once")
+def _(patch: pytest.MonkeyPatch) -> None:
+    def asks(self: Intent, path: str, generation: int) -> Target | None:
+        return self.tables.get(path) if generation <= self.generation else None
+
+    patch.setattr(Intent, "asks", asks)
+    patch.setattr(Resets, "_open_at", lambda self, _: self.intent)
+
+
+@broken("a reset raises the generation")
+def _(patch: pytest.MonkeyPatch) -> None:
+    real = resets.reset
+    patch.setattr(resets, "reset", lambda t, to, _, now: real(t, to, t.state.generation, now))
+
+
+@broken("a reset takes the state of its target over")
+def _(patch: pytest.MonkeyPatch) -> None:
+    real = resets._back
+
+    def back(table: Table, held: State, target: Target) -> Any:
+        found = real(table, held, target)
+        return replace(found, state=replace(found.state, n=held.n))
+
+    patch.setattr(resets, "_back", back)
+
+
+@broken("side tables go back with their tables")
+def _(patch: pytest.MonkeyPatch) -> None:
+    real = Savepoint.targets
+
+    def targets(self: Savepoint) -> dict[str, Target]:
+        sides = ("quarantine/", "late/")
+        return {p: t for p, t in real(self).items() if not p.startswith(sides)}
+
+    patch.setattr(Savepoint, "targets", targets)
+
+
+@broken("a step takes every batch")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("headgate.tables.catching_up.batches", lambda *which: batches(*which)[-1:])
+
+
+@broken("no step of silver passes an operation")
+def _(patch: pytest.MonkeyPatch) -> None:
+    real = SilverStage.catch_up
+    patch.setattr(SilverStage, "catch_up", lambda self, stops, *more: real(self, stops[-1:], *more))
+
+
+@broken("side tables are committed first")
+def _(patch: pytest.MonkeyPatch) -> None:
+    real = staging.prepare_together
+    for stage in (SilverStage, FoldStage):
+        module = sys.modules[stage.__module__]
+        patch.setattr(module, "prepare_together", lambda *p: real(*p)[::-1])
+
+
+@broken("side tables are fenced")
+def _(patch: pytest.MonkeyPatch) -> None:
+    real = Table.fence
+
+    def fence(self: Table, epoch: int) -> State:
+        if self.name.startswith(("quarantine/", "late/")):
+            self.epoch = epoch
+            return self.refresh()
+        return real(self, epoch)
+
+    patch.setattr(Table, "fence", fence)
+
+
+@broken("a reset that is asked for is carried out")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Resets, "carry_out", lambda *_: None)
+
+
+def finds(folder: Path, play: str, seed: int) -> bool:
+    try:
+        lockstep = walked(folder, play, seed)
+    except Mismatch:
+        return True
+    return bool(history_faults(lockstep.layout, lockstep.pipeline))
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+def test_a_broken_engine_falls_out_of_step(tmp_path: Path, rule: str) -> None:
+    with without_spark(), pytest.MonkeyPatch.context() as patch:
+        BROKEN[rule](patch)
+        for seed in range(MOST_WALKS):
+            for play in PLAYS:
+                if finds(tmp_path / f"{play}-{seed}", play, seed):
+                    return
+    raise AssertionError(f"nobody notices that this is broken: {rule}")

@@ -1,0 +1,11 @@
+"""The model that was searched is the one that is there."""
+
+from __future__ import annotations
+
+from tests.property.protocol.searched import DIGEST, digest
+
+
+def test_this_model_was_searched_to_the_end() -> None:
+    assert digest() == DIGEST.read_text().strip(), (
+        "the model has changed: python -m tests.property.protocol.searched"
+    )
