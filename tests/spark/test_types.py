@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import product
 
 import pytest
@@ -14,15 +14,16 @@ from headgate.declaration.expressions.expression import parse_expression, parse_
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.model import Measure
 from headgate.declaration.names import SILVER_COLUMNS
+from headgate.declaration.types import DOUBLE, FLOAT, INTEGRALS, DataType, Decimal, is_floating
 from headgate.gold.states import fold, merged, state_type
 from tests.unit.declaration.expression_examples import EXAMPLES, SCOPE
 
 pytestmark = pytest.mark.spark
 
-NUMBERS = {"a": "tinyint", "b": "smallint", "c": "int", "d": "bigint", "e": "float", "f": "double"}
+NUMBERS: dict[str, DataType] = dict(zip("abcdef", (*INTEGRALS, FLOAT, DOUBLE), strict=True))
 DECIMALS = ((1, 0), (2, 2), (10, 0), (18, 2), (19, 6), (20, 20), (38, 0), (38, 10), (38, 38))
-NUMBERS |= {f"p{p}s{s}": f"decimal({p},{s})" for p, s in DECIMALS}
-EXACT = {name for name, type_ in NUMBERS.items() if type_ not in ("float", "double")}
+NUMBERS |= {f"p{p}s{s}": Decimal(p, s) for p, s in DECIMALS}
+EXACT = {name for name, type_ in NUMBERS.items() if not is_floating(type_)}
 FORMS = (
     *(f"{{0}} {operator} {{1}}" for operator in ("+", "-", "*", "/", "%")),
     "coalesce({0}, {1})",
@@ -44,7 +45,9 @@ FORMS = (
 )
 
 
-def _in_spark(spark: SparkSession, columns: dict[str, str], texts: Iterable[str]) -> dict[str, str]:
+def _in_spark(
+    spark: SparkSession, columns: Mapping[str, DataType], texts: Iterable[str]
+) -> dict[str, str]:
     ddl = ", ".join(f"`{name}` {type_}" for name, type_ in columns.items())
     named = {f"_{index}": text for index, text in enumerate(texts)}
     rows = spark.createDataFrame([], ddl).select(*(F.expr(t).alias(n) for n, t in named.items()))
@@ -60,16 +63,16 @@ def test_numbers_of_any_types_combine_as_in_spark(spark: SparkSession) -> None:
     pairs = set(product(NUMBERS, NUMBERS))
     texts = {form.format(*pair) for form, pair in product(FORMS, pairs)}
     texts |= {f"{left} div {right}" for left, right in product(EXACT, EXACT)}
-    inferred = {text: parse_expression(text, NUMBERS).type for text in texts}
+    inferred = {text: str(parse_expression(text, NUMBERS).type) for text in texts}
     found = _in_spark(spark, NUMBERS, texts)
     assert {t: (found[t], inferred[t]) for t in texts if found[t] != inferred[t]} == {}
 
 
 def test_states_of_measures_have_the_types_that_they_declare(spark: SparkSession) -> None:
-    columns = {f"in_{name}": type_ for name, type_ in SCOPE.items()} | SILVER_COLUMNS
-    partials: dict[str, str] = {}
-    merges: dict[str, str] = {}
-    states: dict[str, str] = {}
+    columns = {**{f"in_{name}": type_ for name, type_ in SCOPE.items()}, **SILVER_COLUMNS}
+    partials: dict[str, DataType] = {}
+    merges: dict[str, DataType] = {}
+    states: dict[str, DataType] = {}
     for name, column in product(MEASURES.names(), columns):
         try:
             call = parse_measure(f"{name}({column})", columns)

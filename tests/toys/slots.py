@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.keys.key import INSTANT, YEAR, Key
 from headgate.declaration.model import GoldTable
+from headgate.declaration.names import Columns
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.reading.checked import Field, Report, Section
+from headgate.declaration.types import BIGINT, TIMESTAMP
 from headgate.operators.contract import FoldOperator
 
 if TYPE_CHECKING:
@@ -61,8 +63,8 @@ class SlotsKind(FoldOperator[Slots]):
     def meaning(self, operator: Slots) -> Mapping[str, Any]:
         return {"slots": operator}
 
-    def columns(self, operator: Slots) -> Mapping[str, str]:
-        return {"slot_start": "timestamp", "slot_end": "timestamp", "slot": "bigint"}
+    def columns(self, operator: Slots) -> Columns:
+        return {"slot_start": TIMESTAMP, "slot_end": TIMESTAMP, "slot": BIGINT}
 
     def pairs_per_row(self, operator: Slots) -> int:
         return 1

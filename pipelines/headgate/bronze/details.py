@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from headgate.declaration.model import EventTime
+from headgate.declaration.types import DATE, TIMESTAMP, DataType
 
 _SHOWN = 80  # characters of a value
 _NAMED = 5  # fields
@@ -16,7 +17,7 @@ _TIME = {
     "epoch_seconds": "a whole number of seconds since 1970 UTC, in the years 1 to 9999",
     "epoch_millis": "a whole number of milliseconds since 1970 UTC, in the years 1 to 9999",
 }
-_TYPE = {"timestamp": _ISO, "date": "a date such as 2026-01-31"}
+_TYPE: dict[DataType, str] = {TIMESTAMP: _ISO, DATE: "a date such as 2026-01-31"}
 
 
 def time_form(rule: EventTime) -> str:
@@ -24,7 +25,7 @@ def time_form(rule: EventTime) -> str:
     return _TIME.get(rule.format, f"a time of the form {rule.format}")
 
 
-def type_form(type_: str) -> str:
+def type_form(type_: DataType) -> str:
     """What a value of a declared type is expected to be."""
     return _TYPE.get(type_, f"of type {type_}")
 

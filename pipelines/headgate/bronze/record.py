@@ -7,6 +7,7 @@ anything. So the many take the cheap way and the few a careful one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -19,6 +20,18 @@ from headgate.bronze.times import event_time, in_range, iso_date, iso_time
 from headgate.declaration.model import Column as Declared
 from headgate.declaration.model import Record, Source
 from headgate.declaration.sources import kind_of_source
+from headgate.declaration.types import (
+    BIGINT,
+    DATE,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    Struct,
+    is_decimal,
+    is_floating,
+    is_text,
+    is_time,
+)
 from headgate.tables.projection import Projection
 
 STRICT = {
@@ -40,7 +53,7 @@ class RecordParser:
         self._record = record
         self._format = format
         self.text = F.col("parse" if format == "csv" else "value")
-        decimals = self._json_columns("decimal")
+        decimals = self._json_columns(is_decimal)
         odd = (is_odd(self.text, decimals) if decimals else F.lit(False)).alias("_odd")
         parsable = (
             F.when(F.col("_odd"), tamed(self.text, decimals)).otherwise(self.text)
@@ -111,13 +124,13 @@ class RecordParser:
         fields = [f"`{c.name}` {self._parsed_as(c)}" for c in self._record.schema]
         return ", ".join([*fields, "_corrupt string"])
 
-    def _parsed_as(self, column: Declared) -> str:
+    def _parsed_as(self, column: Declared) -> DataType:
         if self._format == "csv":
-            return "string"
+            return STRING
         rule = self._record.event_time
-        if column.type == "timestamp" and column.name == rule.column and "epoch" in rule.format:
-            return "bigint"
-        return "string" if column.type in ("timestamp", "date", "binary") else column.type
+        if column.type == TIMESTAMP and column.name == rule.column and "epoch" in rule.format:
+            return BIGINT
+        return STRING if is_time(column.type) else column.type
 
     def _event_id(self) -> Column:
         if not self._record.event_id:
@@ -132,18 +145,18 @@ class RecordParser:
 
     def _field(self, column: Declared) -> Column:
         raw = _raw(column.name)
-        if column.type == "timestamp":
+        if column.type == TIMESTAMP:
             is_event_time = column.name == self._record.event_time.column
             time = F.col("_time") if is_event_time else F.col(f"_times.`{column.name}`")
             return in_range(time).alias(column.name)
-        if column.type == "date":
+        if column.type == DATE:
             return iso_date(raw).alias(column.name)
-        as_declared = raw if self._format == "json" else raw.cast(column.type)
+        as_declared = raw if self._format == "json" else raw.cast(str(column.type))
         return as_declared.alias(column.name)
 
     def _other_times(self) -> list[Declared]:
         event_time = self._record.event_time.column
-        return [c for c in self._record.schema if c.type == "timestamp" and c.name != event_time]
+        return [c for c in self._record.schema if c.type == TIMESTAMP and c.name != event_time]
 
     def _suspect(self) -> Column:
         """True unless the text plainly is one flat JSON object with fields of the right types.
@@ -162,11 +175,11 @@ class RecordParser:
             F.col("event_time").isNotNull(),
             *(
                 ~_raw(n).startswith(sign)
-                for n in self._json_columns("string")
+                for n in self._json_columns(is_text)
                 for sign in ("{", "[", '"')
             ),
-            *(F.abs(_raw(n)) != float("inf") for n in self._json_columns("double", "float")),
-            *([~F.col("_odd")] if self._json_columns("decimal") else []),
+            *(F.abs(_raw(n)) != float("inf") for n in self._json_columns(is_floating)),
+            *([~F.col("_odd")] if self._json_columns(is_decimal) else []),
             *(~wrong.isNotNull() for wrong in self._unconverted()),
         ]
         if self._record.unknown_fields != "ignore":
@@ -174,10 +187,10 @@ class RecordParser:
             plain.append(F.size(F.array_except(F.json_object_keys(self.text), names)) == 0)
         return ~reduce(Column.__and__, (F.coalesce(p, F.lit(True)) for p in plain))
 
-    def _json_columns(self, *kinds: str) -> list[str]:
-        """Columns of these types, without arguments, where records are JSON: CSV has only text."""
+    def _json_columns(self, kind: Callable[[DataType], bool]) -> list[str]:
+        """Columns of a kind of type where records are JSON: CSV has only text."""
         typed = [] if self._format == "csv" else self._record.schema
-        return [c.name for c in typed if c.type.partition("(")[0] in kinds]
+        return [c.name for c in typed if kind(c.type)]
 
     def _all_unconverted(self) -> Column:
         # An array of nothing would have no type.
@@ -189,13 +202,13 @@ class RecordParser:
             F.when(_raw(c.name).isNotNull() & F.col(f"record.`{c.name}`").isNull(), F.lit(c.name))
             for c in self._record.schema
             if c.name != self._record.event_time.column
-            and (c.type in ("timestamp", "date") or self._format == "csv")
+            and (is_time(c.type) or self._format == "csv")
         ]
 
 
-def record_type(record: Record) -> str:
-    """The Spark type of bronze's ``record`` column."""
-    return f"struct<{', '.join(f'`{c.name}`: {c.type}' for c in record.schema)}>"
+def record_type(record: Record) -> Struct:
+    """The type of bronze's ``record`` column."""
+    return Struct.of({c.name: c.type for c in record.schema})
 
 
 def _raw(name: str) -> Column:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from headgate.bronze.details import misfit, time_form, type_form, undeclared
 from headgate.bronze.limits import MAX_DEPTH, MAX_DIGITS, MAX_NAME
 from headgate.bronze.reasons import Reason
+from headgate.declaration import types
 from headgate.declaration.model import Record, RecordFormat
 
 RESULTS = pa.schema(
@@ -96,8 +97,8 @@ def validate(unclear: Unclear, record: Record, format: RecordFormat) -> Validati
 
 def _has_unfit_id(document: _Object, record: Record) -> bool:
     """The parser takes an object for a text, and its text for an id."""
-    types = {c.name: c.type for c in record.schema}
-    return any(not _fits(document.get(name), types[name]) for name in record.event_id)
+    declared = {c.name: c.type for c in record.schema}
+    return any(not _fits(document.get(name), declared[name]) for name in record.event_id)
 
 
 def _judge_fields(
@@ -182,15 +183,14 @@ def _json(value: object) -> str:
 
 _TEXT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BRACKET = re.compile(r"[\[{\]}]")
-_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
-_BEYOND = {"double": inf, "float": 2.0**128 - 2.0**103}  # rounds to infinity
+_BITS = dict(zip(types.INTEGRALS, (8, 16, 32, 64), strict=True))
+_BEYOND = {types.DOUBLE: inf, types.FLOAT: 2.0**128 - 2.0**103}  # rounds to infinity
 _WIDE = Context(prec=80, rounding=ROUND_HALF_UP)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _PLAIN_NUMBER = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
 
-def _fits(value: object, type_: str) -> bool:
+def _fits(value: object, type_: types.DataType) -> bool:
     """Whether a JSON value has the declared type, as null has any. Times in text are the parser's
     to validate."""
     if value is None:
@@ -200,17 +200,17 @@ def _fits(value: object, type_: str) -> bool:
         return isinstance(value, _Integer) and len(value) < 25 and -half <= int(value) < half
     if type_ in _BEYOND:
         return isinstance(value, _Integer | _Fraction) and abs(float(value)) < _BEYOND[type_]
-    if match := _DECIMAL.fullmatch(type_):
-        return _fits_decimal(value, int(match[1]), int(match[2]))
-    if type_ == "boolean":
+    if types.is_decimal(type_):
+        return _fits_decimal(value, type_.precision, type_.scale)
+    if type_ == types.BOOLEAN:
         return isinstance(value, bool)
-    if type_ == "string":
+    if type_ == types.STRING:
         # A fraction is the text of its double.
-        overflows = isinstance(value, _Fraction) and not _fits(value, "double")
+        overflows = isinstance(value, _Fraction) and not _fits(value, types.DOUBLE)
         return not isinstance(value, dict | list) and not overflows
-    if type_ == "date":
+    if type_ == types.DATE:
         return type(value) is str and _is_date(value)
-    return type(value) is str or type_ == "timestamp"
+    return type(value) is str or type_ == types.TIMESTAMP
 
 
 def _is_date(text: str) -> bool:

@@ -25,6 +25,7 @@ from headgate.declaration.model import (
 )
 from headgate.declaration.operators import operator_of
 from headgate.declaration.sources import kind_of_source
+from headgate.declaration.types import DataType
 
 # Raised when the meaning of a declaration changes without its text changing.
 MEANING_VERSION = 1
@@ -94,6 +95,8 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, DataType):
+        return str(value)
     if not dataclasses.is_dataclass(value):
         return value
     fields = _fields(value, _NOT_MEANT.get(type(value), ()))

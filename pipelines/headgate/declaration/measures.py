@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from headgate.declaration.model import Measure
+from headgate.declaration.types import DataType
 from headgate.registry import Registry
 
 
@@ -24,7 +25,7 @@ class Field:
     rows. ``merge`` is the Spark SQL expression that makes one of two: ``{old}`` and ``{new}`` stand
     for this field of the two states, ``{old.name}`` for another one."""
 
-    type: str
+    type: DataType
     partial: str
     merge: str
 
@@ -54,8 +55,9 @@ class MeasureKind(ABC):
     distinct: ClassVar[str | None] = None
 
     @abstractmethod
-    def type_of(self, argument: str) -> str:
-        """The type of the value over an argument of a type. Raises Invalid where there is none."""
+    def type_of(self, argument: DataType) -> DataType:
+        """The type of the value over an argument of a type, which is VOID for ``name(*)``. Raises
+        Invalid where there is none."""
 
     @abstractmethod
     def fold(self, measure: Measure) -> Fold:

@@ -12,6 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+from headgate.declaration.types import DataType
+
 RecordFormat = Literal["json", "csv", "parquet"]
 PublishedLayer = Literal["gold", "late", "quarantine"]
 PublishedWhen = Literal["final", "update"]
@@ -22,10 +24,10 @@ Jobs = Literal["fused", "per_layer"]
 
 @dataclass(frozen=True)
 class Column:
-    """A declared column. ``type`` is a Spark SQL type in lower case, e.g. ``decimal(18,2)``."""
+    """A declared column."""
 
     name: str
-    type: str
+    type: DataType
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Derived:
 
     name: str
     expression: str
-    type: str
+    type: DataType
 
 
 @dataclass(frozen=True)
@@ -113,8 +115,8 @@ class Measure:
     name: str
     function: str
     argument: str | None
-    argument_type: str | None
-    type: str
+    argument_type: DataType | None
+    type: DataType
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from headgate.declaration.errors import Invalid
+from headgate.declaration.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, DataType
 
 NAME_PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
 COLUMN_PATTERN = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"
@@ -13,25 +14,26 @@ COLUMN_PATTERN = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"
 _NAME = re.compile(NAME_PATTERN)
 _COLUMN = re.compile(COLUMN_PATTERN)
 
+Columns = Mapping[str, DataType]
 # Columns of the results of windows.
-WINDOW_COLUMNS = {"window_start": "timestamp", "window_end": "timestamp"}
+WINDOW_COLUMNS: Columns = {"window_start": TIMESTAMP, "window_end": TIMESTAMP}
 # Columns that every gold table has after the author's.
-STATUS_COLUMNS = {"final": "boolean", "revision": "int", "updated_at": "timestamp"}
+STATUS_COLUMNS: Columns = {"final": BOOLEAN, "revision": INT, "updated_at": TIMESTAMP}
 # Columns that every silver table has after the author's, and their types.
-SILVER_COLUMNS = {
-    "_event_id": "string",
-    "_partition": "int",
-    "_offset": "bigint",
-    "_clock": "timestamp",
-    "_event_time": "timestamp",
+SILVER_COLUMNS: Columns = {
+    "_event_id": STRING,
+    "_partition": INT,
+    "_offset": BIGINT,
+    "_clock": TIMESTAMP,
+    "_event_time": TIMESTAMP,
 }
 RESCUED = "_rescued"
 """The fields that nobody declared, as JSON text, where ``unknown_fields`` is ``rescue``."""
 
 # Columns that a late side table adds to the silver row and the operator's columns.
-WHY_LATE = {"late_seconds": "double", "reason": "string"}
+WHY_LATE: Columns = {"late_seconds": DOUBLE, "reason": STRING}
 # Those that no silver table may have, whatever its gold tables are.
-LATE_COLUMNS = {**WINDOW_COLUMNS, **WHY_LATE}
+LATE_COLUMNS: Columns = {**WINDOW_COLUMNS, **WHY_LATE}
 
 # Tables that a pipeline has whatever its declaration says.
 RESERVED_TABLES = ("quarantine", "files")

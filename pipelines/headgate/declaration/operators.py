@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.keys.key import Key
 from headgate.declaration.model import GoldTable
+from headgate.declaration.names import Columns
 from headgate.declaration.reading.checked import Field, Report
 from headgate.registry import Registry
 
@@ -44,7 +45,7 @@ class OperatorKind(ABC, Generic[Operator]):
         of one meaning are equal for ever. A duration is a timedelta, under a key's name."""
 
     @abstractmethod
-    def columns(self, operator: Operator) -> Mapping[str, str]:
+    def columns(self, operator: Operator) -> Columns:
         """The columns of a result, before the author's, and their types. Late pairs have them too.
 
         The first is when a result begins and tells the results of one key apart; the second is when
@@ -79,7 +80,7 @@ def operator_of(table: GoldTable) -> OperatorKind[Any]:
     return OPERATORS[table.kind]
 
 
-def columns_of(table: GoldTable) -> Mapping[str, str]:
+def columns_of(table: GoldTable) -> Columns:
     """The columns of a gold table's results, before the author's."""
     return operator_of(table).columns(table.operator)
 

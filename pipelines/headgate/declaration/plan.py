@@ -29,6 +29,7 @@ from headgate.declaration.names import (
 from headgate.declaration.operators import columns_of, operator_of
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.sources import SOURCES, kind_of_source
+from headgate.declaration.types import STRING, DataType
 
 
 def plan(pipeline: Pipeline) -> dict[str, Any]:
@@ -65,7 +66,7 @@ def _source(source: Source) -> dict[str, Any]:
         "duplicates": None,
         "future_after": format_duration(record.future_after),
         "unknown_fields": record.unknown_fields,
-        "schema": {column.name: column.type for column in record.schema},
+        "schema": _schema({column.name: column.type for column in record.schema}),
     }
     if time.zone:
         described["event_time"]["zone"] = time.zone
@@ -111,7 +112,7 @@ def _reasons_of(record: Record) -> list[str]:
 
 def _silver(table: SilverTable, pipeline: Pipeline) -> dict[str, Any]:
     record = pipeline.sources[table.source].record
-    rescued = {RESCUED: "string"} if record.unknown_fields == "rescue" else {}
+    rescued = {RESCUED: STRING} if record.unknown_fields == "rescue" else {}
     declared = {column.name: column.type for column in table.schema}
     return {
         "table": SILVER.path(table.name),
@@ -119,12 +120,13 @@ def _silver(table: SilverTable, pipeline: Pipeline) -> dict[str, Any]:
         "columns": _expressions(table.columns),
         "drop": list(table.drop),
         "where": table.where,
-        "schema": declared | SILVER_COLUMNS | rescued,
+        "schema": _schema({**declared, **SILVER_COLUMNS, **rescued}),
     }
 
 
 def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
     named: tuple[Derived | Measure, ...] = (*table.by, *table.measures, *table.columns)
+    own = {item.name: item.type for item in named}
     silver = {column.name: column.type for column in pipeline.silver[table.silver].schema}
     columns = dict(columns_of(table))
     return {
@@ -137,25 +139,29 @@ def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
         "columns": _expressions(table.columns),
         "allowed_lateness": format_duration(table.allowed_lateness),
         "salt": table.salt,
-        "schema": columns | {item.name: item.type for item in named} | STATUS_COLUMNS,
+        "schema": _schema({**columns, **own, **STATUS_COLUMNS}),
         "late": {
             "table": LATE.path(table.name),
-            "schema": silver | SILVER_COLUMNS | columns | WHY_LATE,
+            "schema": _schema({**silver, **SILVER_COLUMNS, **columns, **WHY_LATE}),
         },
     }
+
+
+def _schema(columns: Mapping[str, DataType]) -> dict[str, str]:
+    return {name: str(type_) for name, type_ in columns.items()}
 
 
 def _measure(measure: Measure) -> dict[str, Any]:
     return {
         "function": measure.function,
         "argument": measure.argument,
-        "type": measure.type,
+        "type": str(measure.type),
         "state": MEASURES[measure.function].keeps,
     }
 
 
 def _expressions(derived: tuple[Derived, ...]) -> dict[str, Any]:
-    return {item.name: {"expression": item.expression, "type": item.type} for item in derived}
+    return {item.name: {"expression": item.expression, "type": str(item.type)} for item in derived}
 
 
 def describe(pipeline: Pipeline) -> str:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from headgate.declaration.model import GoldTable, Measure
 from headgate.declaration.operators import columns_of
+from headgate.declaration.types import Struct
 from headgate.gold.schema import gold_type
 from headgate.gold.states import fold, merged, state_type, value
 from headgate.tables.data_file import STATE
@@ -28,7 +29,7 @@ class Aggregator:
         keys = [F.expr(f"cast(({b.expression}) as {b.type})").alias(b.name) for b in table.by]
         self._key = Projection("*", F.struct(*columns, *keys).alias("_key"))
         self._partials = [
-            F.expr(field.partial).cast(field.type).alias(_flat(m, name))
+            F.expr(field.partial).cast(str(field.type)).alias(_flat(m, name))
             for m in measures
             for name, field in fold(m).fields.items()
         ]
@@ -116,10 +117,10 @@ def _salt(parts: int) -> Column:
 
 def _all_merged(measures: Sequence[Measure], states: str) -> str:
     """The SQL that makes one state per measure of an array of them."""
-    type_ = ", ".join(f"`{m.name}`: {state_type(m)}" for m in measures)
+    type_ = Struct.of({m.name: state_type(m) for m in measures})
     both = ", ".join(f"'{m.name}', {_merged_sql(m, 'a', 'b')}" for m in measures)
     merge = f"case when a is null then b else named_struct({both}) end"
-    return f"aggregate({states}, cast(null as struct<{type_}>), (a, b) -> {merge})"
+    return f"aggregate({states}, cast(null as {type_}), (a, b) -> {merge})"
 
 
 def _merged_sql(measure: Measure, old: str, new: str) -> str:
@@ -134,4 +135,4 @@ def _merged_sql(measure: Measure, old: str, new: str) -> str:
 def _merge(measure: Measure) -> Column:
     old, new = f"old.`{measure.name}`", f"new.`{measure.name}`"
     fields = fold(measure).fields
-    return _state(measure, lambda n: F.expr(merged(measure, n, old, new)).cast(fields[n].type))
+    return _state(measure, lambda n: F.expr(merged(measure, n, old, new)).cast(str(fields[n].type)))

@@ -7,6 +7,7 @@ from pyspark.sql.types import StructField, StructType
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import STATUS_COLUMNS, WHY_LATE
 from headgate.declaration.operators import begin_of, columns_of
+from headgate.declaration.types import Struct
 from headgate.gold.states import state_type
 from headgate.tables.data_file import STATE
 from headgate.tables.frames import struct_type
@@ -29,8 +30,8 @@ def time_column(table: GoldTable) -> str:
 
 def state_field(table: GoldTable) -> StructField:
     """What an open row is folded on from, a struct for each measure; null once it is final."""
-    state = ", ".join(f"`{m.name}`: {state_type(m)}" for m in table.measures)
-    return struct_type(f"{STATE} struct<{state}>")[STATE]
+    state = Struct.of({m.name: state_type(m) for m in table.measures})
+    return struct_type(f"{STATE} {state}")[STATE]
 
 
 def late_type(table: GoldTable, silver: StructType) -> StructType:

@@ -6,6 +6,7 @@ import re
 
 from headgate.declaration.measures import MEASURES, Fold
 from headgate.declaration.model import Measure
+from headgate.declaration.types import Struct
 
 _PLACE = re.compile(r"\{(old|new)(?:\.(\w+))?\}")
 
@@ -31,6 +32,5 @@ def value(measure: Measure, state: str) -> str:
     return f"cast({sql} as {measure.type})"
 
 
-def state_type(measure: Measure) -> str:
-    fields = ", ".join(f"`{n}`: {f.type}" for n, f in fold(measure).fields.items())
-    return f"struct<{fields}>"
+def state_type(measure: Measure) -> Struct:
+    return Struct.of({name: field.type for name, field in fold(measure).fields.items()})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headgate.declaration.measures import Field, Fold, MeasureKind
 from headgate.declaration.model import Measure
+from headgate.declaration.types import BIGINT, BINARY, INT, STRING, DataType
 
 
 class ApproxCountDistinct(MeasureKind):
@@ -16,19 +17,19 @@ class ApproxCountDistinct(MeasureKind):
     result = "bigint"
     keeps = "a HyperLogLog sketch of bounded size, standard error 1.6 %"
 
-    def type_of(self, argument: str) -> str:
-        return "bigint"
+    def type_of(self, argument: DataType) -> DataType:
+        return BIGINT
 
     def fold(self, measure: Measure) -> Fold:
         argument = measure.argument
-        if measure.argument_type not in ("int", "bigint", "string", "binary"):
+        if measure.argument_type not in (INT, BIGINT, STRING):
             argument = f"cast({argument} as string)"
         merge = (
             "case when {old} is null then {new} when {new} is null then {old} "
             "else hll_union({old}, {new}) end"
         )
         return Fold(
-            {"sketch": Field("binary", f"hll_sketch_agg({argument})", merge)},
+            {"sketch": Field(BINARY, f"hll_sketch_agg({argument})", merge)},
             "coalesce(hll_sketch_estimate(hll_union({sketch}, {sketch})), 0)",
         )
 

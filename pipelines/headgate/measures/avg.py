@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from headgate.declaration.expressions import datatypes
 from headgate.declaration.measures import Fold, MeasureKind
 from headgate.declaration.model import Measure
-from headgate.measures.adding import cast, counted, digits, require_number, summed
+from headgate.declaration.types import DOUBLE, DataType, Decimal, is_decimal
+from headgate.measures.adding import cast, counted, require_number, summed
 
 
 class Average(MeasureKind):
@@ -13,18 +13,17 @@ class Average(MeasureKind):
     keeps = "a sum, exact for integers and decimals, and a count"
     also_called = ("mean", "average")
 
-    def type_of(self, argument: str) -> str:
+    def type_of(self, argument: DataType) -> DataType:
         require_number("avg", argument)
-        if datatypes.is_decimal(argument):
-            precision, scale = datatypes.digits(argument) or (0, 0)
-            return datatypes.decimal(min(38, precision + 4), min(38, scale + 4))
-        return "double"
+        if is_decimal(argument):
+            return Decimal(min(38, argument.precision + 4), min(38, argument.scale + 4))
+        return DOUBLE
 
     def fold(self, measure: Measure) -> Fold:
-        if known := digits(measure.argument_type):
+        if is_decimal(argument := measure.argument_type):
             # Narrowed first: Spark would give a full-width sum only six digits after the point.
-            narrow = f"decimal({min(38, known[0] + 10)},{known[1]})"
-            value = f"cast({{sum}} as {narrow}) / cast({{n}} as decimal(19,0))"
+            narrow = Decimal(min(38, argument.precision + 10), argument.scale)
+            value = f"{cast('{sum}', narrow)} / cast({{n}} as decimal(19,0))"
         else:
             value = "cast({sum} as double) / {n}"
         return Fold(

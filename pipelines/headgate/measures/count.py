@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headgate.declaration.measures import Fold, MeasureKind
 from headgate.declaration.model import Measure
+from headgate.declaration.types import BIGINT, DataType
 from headgate.measures.adding import counted
 
 
@@ -13,8 +14,8 @@ class Count(MeasureKind):
     takes_rows = True
     distinct = "count_distinct"
 
-    def type_of(self, argument: str) -> str:
-        return "bigint"
+    def type_of(self, argument: DataType) -> DataType:
+        return BIGINT
 
     def fold(self, measure: Measure) -> Fold:
         return Fold({"n": counted(measure)}, "{n}")

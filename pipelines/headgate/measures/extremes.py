@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from headgate.declaration.measures import Field, Fold, MeasureKind
 from headgate.declaration.model import Measure
+from headgate.declaration.types import BIGINT, INT, TIMESTAMP, DataType, Struct
+
+_POSITION: dict[str, DataType] = {"at": TIMESTAMP, "partition": INT, "offset": BIGINT}
 
 
 class Extreme(MeasureKind):
@@ -15,7 +18,7 @@ class Extreme(MeasureKind):
     def __init__(self, function: str, merge: str) -> None:
         self._function, self._merge = function, merge
 
-    def type_of(self, argument: str) -> str:
+    def type_of(self, argument: DataType) -> DataType:
         return argument
 
     def fold(self, measure: Measure) -> Fold:
@@ -33,11 +36,11 @@ class Edge(MeasureKind):
     def __init__(self, function: str, merge: str) -> None:
         self._function, self._merge = function, merge
 
-    def type_of(self, argument: str) -> str:
+    def type_of(self, argument: DataType) -> DataType:
         return argument
 
     def fold(self, measure: Measure) -> Fold:
-        type_ = f"struct<at: timestamp, partition: int, offset: bigint, value: {measure.type}>"
+        type_ = Struct.of({**_POSITION, "value": measure.type})
         argument = f"({measure.argument})"
         row = (
             "named_struct('at', _event_time, 'partition', _partition, 'offset', _offset, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headgate.declaration.measures import Field, Fold, MeasureKind
 from headgate.declaration.model import Measure
+from headgate.declaration.types import DOUBLE, DataType
 from headgate.measures.adding import counted, require_number
 
 
@@ -18,9 +19,9 @@ class StandardDeviation(MeasureKind):
     keeps = "a count, a mean and a sum of squared differences"
     also_called = ("stddev_samp", "std")
 
-    def type_of(self, argument: str) -> str:
+    def type_of(self, argument: DataType) -> DataType:
         require_number("stddev", argument)
-        return "double"
+        return DOUBLE
 
     def fold(self, measure: Measure) -> Fold:
         value = f"cast(({measure.argument}) as double)"
@@ -33,9 +34,9 @@ class StandardDeviation(MeasureKind):
         return Fold(
             {
                 "n": counted(measure),
-                "mean": Field("double", f"avg({value})", _unless_empty("mean", mean)),
+                "mean": Field(DOUBLE, f"avg({value})", _unless_empty("mean", mean)),
                 "squares": Field(
-                    "double",
+                    DOUBLE,
                     f"var_pop({value}) * count({value})",
                     _unless_empty("squares", squares),
                 ),

@@ -10,11 +10,12 @@ import pytest
 from headgate.bronze.reasons import Reason
 from headgate.bronze.validation import Unclear, ValidationResult, validate
 from headgate.declaration.model import Column, EventTime, Record
+from headgate.declaration.types import STRING, TIMESTAMP, parse_type
 
 RECORD = Record(
     event_id=("id",),
     event_time=EventTime(column="at"),
-    schema=(Column("id", "string"), Column("at", "timestamp"), Column("it", "string")),
+    schema=(Column("id", STRING), Column("at", TIMESTAMP), Column("it", STRING)),
 )
 RESCUE = replace(RECORD, unknown_fields="rescue")
 HEAD = b'{"id": "a", "at": "2026-03-01T11:40:00Z", '
@@ -27,7 +28,7 @@ def result(field: bytes, record: Record = RECORD) -> ValidationResult:
 
 
 def fits(type_: str, text: str) -> bool:
-    typed = replace(RECORD, schema=(*RECORD.schema[:2], Column("it", type_)))
+    typed = replace(RECORD, schema=(*RECORD.schema[:2], Column("it", parse_type(type_))))
     found = result(f'"it": {text}'.encode(), typed)
     assert (found.reason, found.column) in ((None, None), (Reason.WRONG_TYPE, "it"))
     return found == VALID
@@ -81,7 +82,9 @@ def test_types_never_guess(type_: str, fit: list[str], unfit: list[str]) -> None
     ("type_", "text"), [("string", b"1e400"), ("date", b'"2026-3-1"'), ("decimal(5,2)", b'"1,5"')]
 )
 def test_an_id_of_the_wrong_type_is_missing(type_: str, text: bytes) -> None:
-    typed = replace(RECORD, event_id=("it",), schema=(*RECORD.schema[:2], Column("it", type_)))
+    typed = replace(
+        RECORD, event_id=("it",), schema=(*RECORD.schema[:2], Column("it", parse_type(type_)))
+    )
     assert result(b'"it": ' + text, typed) == ValidationResult(Reason.MISSING_ID)
 
 
@@ -124,7 +127,7 @@ def test_a_time_that_does_not_parse_is_shown_with_the_format_that_was_expected(
 def test_a_value_of_the_wrong_type_is_shown_as_far_as_it_fits(
     type_: str, text: str, detail: str
 ) -> None:
-    typed = replace(RECORD, schema=(*RECORD.schema[:2], Column("it", type_)))
+    typed = replace(RECORD, schema=(*RECORD.schema[:2], Column("it", parse_type(type_))))
     assert result(f'"it": {text}'.encode(), typed).detail == detail
 
 

@@ -5,7 +5,9 @@ Plain data, so that a test with Spark can compare each type with the one Spark i
 
 from __future__ import annotations
 
-SCOPE = {
+from headgate.declaration.types import parse_type
+
+_SCOPE = {
     "t": "tinyint",
     "i": "int",
     "b": "bigint",
@@ -22,6 +24,7 @@ SCOPE = {
     "ts2": "timestamp",
     "order": "int",
 }
+SCOPE = {name: parse_type(text) for name, text in _SCOPE.items()}
 
 LITERALS = {
     "1": "int",

@@ -102,7 +102,11 @@ def test_types_of_columns_and_measures_keep_their_digest(base: str, read: Read) 
     calls += [f"{name}({column})" for name in ("sum", "avg", "stddev") for column in "tibfxpqw"]
     measures = {f"m{index}": call for index, call in enumerate(calls)}
     sales = {"from": "clean", "window": {"tumbling": "1 h"}, "measures": measures}
-    schema = {**SCOPE, "ordered_at": "timestamp", "order_id": "string"}
+    schema = {
+        **{n: str(t) for n, t in SCOPE.items()},
+        "ordered_at": "timestamp",
+        "order_id": "string",
+    }
     text = base[: base.index("      schema:")]
     text += f"      schema: {json.dumps(schema)}\n"
     text += f"silver: {json.dumps({'clean': {'from': 'orders', 'columns': columns}})}\n"

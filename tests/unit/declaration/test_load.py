@@ -12,6 +12,7 @@ import pytest
 from headgate.declaration.errors import DeclarationError, Problem
 from headgate.declaration.load import load
 from headgate.declaration.model import Column, Derived, Duplicates, EventTime, Pipeline
+from headgate.declaration.types import BIGINT, INT, STRING, Decimal
 from headgate.errors import HeadgateError
 from headgate.operators.windows import Windows
 from tests.support.declared import files_of
@@ -64,10 +65,10 @@ def test_silver_columns_replace_add_and_drop(base: str, read: Read) -> None:
     text = base.replace("note: lower(note)", "note: lower(note)\n      total: price * quantity")
     table = read(text).silver["clean"]
     assert table.columns == (
-        Derived("note", "lower(note)", "string"),
-        Derived("total", "price * quantity", "decimal(29,2)"),
+        Derived("note", "lower(note)", STRING),
+        Derived("total", "price * quantity", Decimal(29, 2)),
     )
-    assert Column("total", "decimal(29,2)") in table.schema
+    assert Column("total", Decimal(29, 2)) in table.schema
     assert table.drop == ("weight",)
     assert "weight" not in [column.name for column in table.schema]
     assert table.where == "price > 0"
@@ -79,19 +80,19 @@ def test_a_condition_sees_what_columns_made_and_what_is_dropped(base: str, read:
 
 
 def test_gold_groups_by_columns_or_expressions(base: str, read: Read) -> None:
-    assert read(base).gold["sales"].by == (Derived("customer", "customer", "bigint"),)
+    assert read(base).gold["sales"].by == (Derived("customer", "customer", BIGINT),)
     grouped = "\n      when: year(ordered_at)\n      who: customer"
     mapped = read(base.replace(" [customer]", grouped))
     assert mapped.gold["sales"].by == (
-        Derived("when", "year(ordered_at)", "int"),
-        Derived("who", "customer", "bigint"),
+        Derived("when", "year(ordered_at)", INT),
+        Derived("who", "customer", BIGINT),
     )
     assert read(base.replace("    by: [customer]\n", "")).gold["sales"].by == ()
 
 
 def test_a_column_named_like_a_word_of_sql_is_quoted(base: str, read: Read) -> None:
     text = base.replace("quantity: int", "end: int").replace("[customer]", "[end]")
-    assert read(text).gold["sales"].by == (Derived("end", "`end`", "int"),)
+    assert read(text).gold["sales"].by == (Derived("end", "`end`", INT),)
 
 
 CAMEL = {"order_id": "orderId", "customer": "customerId", "ordered_at": "orderedAt"}
@@ -106,10 +107,10 @@ def test_fields_are_named_as_producers_name_them(base: str, read: Read) -> None:
     record = shop.source.record
     assert (record.event_id, record.event_time.column) == (("orderId",), "orderedAt")
     clean = shop.silver["clean"]
-    assert clean.columns == (Derived("Note", "lower(Note)", "string"),)
+    assert clean.columns == (Derived("Note", "lower(Note)", STRING),)
     assert (clean.drop, clean.where) == (("grossWeight",), "price > 0 and `End` > 1")
     assert [c.name for c in clean.schema][:3] == ["orderId", "customerId", "price"]
-    assert shop.gold["sales"].by == (Derived("End", "`End`", "int"),)
+    assert shop.gold["sales"].by == (Derived("End", "`End`", INT),)
 
 
 def test_a_field_may_get_its_name_in_another_case(base: str, read: Read) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from headgate.declaration.errors import DeclarationError, Problem
 from headgate.declaration.model import Pipeline
+from headgate.declaration.types import STRING
 
 Refuse = Callable[[str], tuple[Problem, ...]]
 Read = Callable[[str], Pipeline]
@@ -254,7 +255,7 @@ def test_a_mistake_is_reported_where_it_is(wrong: Wrong, base: str, refuse: Refu
 def test_a_part_of_a_nested_field_is_taken_from_what_is_rescued(base: str, read: Read) -> None:
     text = base.replace("lower(note)", "get_json_object(_rescued, '$.address.city')")
     rescue = "unknown_fields: rescue\n      duplicates:"
-    assert read(text.replace("duplicates:", rescue)).silver["clean"].columns[0].type == "string"
+    assert read(text.replace("duplicates:", rescue)).silver["clean"].columns[0].type == STRING
     # Told once where it is misspelt.
     with pytest.raises(DeclarationError) as caught:
         read(text.replace("duplicates:", rescue.replace("rescue", "rescu")))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from headgate.declaration import types
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions import datatypes
+from headgate.declaration.expressions import coercion
 from headgate.declaration.expressions.typed import (
     Handler,
     Reach,
@@ -26,31 +27,33 @@ _SPANS |= {"MINUTE": 1_000_000, "SECOND": 1_000_000, "MILLISECOND": 1_000_000}
 def _literal(node: exp.Expression, type_of: TypeOf) -> Typed:
     text = str(node.this)
     if isinstance(node, exp.RawString) or node.is_string:
-        return Typed("string")
-    return Typed("double" if "e" in text.lower() else _number_type(text))
+        return Typed(types.STRING)
+    return Typed(_number_type(text))
 
 
-def _number_type(text: str) -> str:
+def _number_type(text: str) -> types.DataType:
+    if "e" in text.lower():
+        return types.DOUBLE
     digits = text.lstrip("-")
     if digits.isdecimal():
         value = int(text)
         if -(2**31) <= value < 2**31:
-            return "int"
+            return types.INT
         if -(2**63) <= value < 2**63:
-            return "bigint"
+            return types.BIGINT
     whole, _, fraction = digits.partition(".")
     precision = max(len(whole.lstrip("0")) + len(fraction), 1)
-    if precision > datatypes.MAX_PRECISION:
+    if precision > types.MAX_PRECISION:
         raise Invalid(f"the number {text} has more than 38 digits")
-    return datatypes.decimal(precision, len(fraction))
+    return types.Decimal(precision, len(fraction))
 
 
 def _boolean(node: exp.Expression, type_of: TypeOf) -> Typed:
-    return Typed("boolean")
+    return Typed(types.BOOLEAN)
 
 
 def _null(node: exp.Expression, type_of: TypeOf) -> Typed:
-    return Typed(datatypes.VOID)
+    return Typed(types.VOID)
 
 
 def _inner(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -59,8 +62,7 @@ def _inner(node: exp.Expression, type_of: TypeOf) -> Typed:
 
 def _negative(node: exp.Expression, type_of: TypeOf) -> Typed:
     if isinstance(node.this, exp.Literal) and not node.this.is_string:
-        text = str(node.this.this)
-        return Typed("double" if "e" in text.lower() else _number_type(f"-{text}"))
+        return Typed(_number_type(f"-{node.this.this}"))
     typed = type_of(node.this)
     _check_number(node.this, typed, "-")
     return typed
@@ -76,47 +78,46 @@ def _arithmetic(node: exp.Expression, type_of: TypeOf) -> Typed:
     if operator == "div":
         _check_exact(node.this, left)
         _check_exact(node.expression, right)
-    types = (_operand_type(node.this, left, right), _operand_type(node.expression, right, left))
-    type_ = datatypes.arithmetic_type(operator, *types)
-    return Typed(type_)
+    pair = (_operand_type(node.this, left, right), _operand_type(node.expression, right, left))
+    return Typed(coercion.arithmetic_type(operator, *pair))
 
 
 def _check_number(node: exp.Expression, typed: Typed, operator: str) -> None:
-    if datatypes.is_number(typed.type):
+    if types.is_number(typed.type):
         return
-    if typed.type == datatypes.VOID:
+    if typed.type == types.VOID:
         raise Invalid(f"{operator} with null is always null")
     remedy = "write cast(... as double)"
-    if datatypes.is_time(typed.type):
+    if types.is_time(typed.type):
         remedy = "use date_add, datediff, timestampdiff or an interval"
     raise Invalid(f"{operator} takes numbers, and {sql(node)} is a {typed.type}; {remedy}")
 
 
 def _check_exact(node: exp.Expression, typed: Typed) -> None:
-    if typed.type in ("float", "double"):
+    if types.is_floating(typed.type):
         remedy = "use / and floor, or write cast(... as bigint)"
         raise Invalid(f"div takes exact numbers, and {sql(node)} is a {typed.type}; {remedy}")
 
 
-def _operand_type(node: exp.Expression, typed: Typed, other: Typed) -> str:
+def _operand_type(node: exp.Expression, typed: Typed, other: Typed) -> types.DataType:
     """Beside a decimal, Spark gives an integer literal only the digits it needs."""
     value = literal_integer(node)
-    if value is not None and datatypes.is_decimal(other.type):
-        return datatypes.decimal(len(str(abs(value))), 0)
+    if value is not None and types.is_decimal(other.type):
+        return types.Decimal(len(str(abs(value))), 0)
     return typed.type
 
 
 def _shifted(node: exp.Expression, type_of: TypeOf) -> Typed:
     typed = type_of(node.this)
     unit = _interval_unit(node.expression)
-    if not datatypes.is_time(typed.type):
+    if not types.is_time(typed.type):
         raise Invalid(f"an interval can be added to a date or a timestamp, not to a {typed.type}")
     if not typed.bounded:
         raise Invalid(
             "an interval cannot be added to a time made from text or numbers, which could "
             "overflow; make it a silver column, and use it in gold"
         )
-    if typed.type == "date" and unit not in ("YEAR", "MONTH", "WEEK", "DAY"):
+    if typed.type == types.DATE and unit not in ("YEAR", "MONTH", "WEEK", "DAY"):
         raise Invalid("to add hours or less to a date, write cast(... as timestamp) first")
     return Typed(typed.type, Reach.NEAR)
 
@@ -139,8 +140,8 @@ def _interval(node: exp.Expression, type_of: TypeOf) -> Typed:
 def _bits(node: exp.Expression, type_of: TypeOf) -> Typed:
     operands = [node.this] if isinstance(node, exp.BitwiseNot) else [node.this, node.expression]
     known = [type_of(operand) for operand in operands]
-    type_ = datatypes.common_type(typed.type for typed in known)
-    if type_ is None or any(typed.type not in datatypes.INTEGRALS for typed in known):
+    type_ = coercion.common_type(typed.type for typed in known)
+    if type_ is None or any(typed.type not in types.INTEGRALS for typed in known):
         raise Invalid("& | ^ ~ take whole numbers")
     return Typed(type_)
 
@@ -152,9 +153,9 @@ def _joined(node: exp.Expression, type_of: TypeOf) -> Typed:
             # To Spark || binds as tightly as +, to sqlglot it does not.
             raise Invalid(f"write parentheses around {sql(operand)}")
         known.append(type_of(operand))
-    if any(typed.type.startswith("array<") for typed in known):
+    if any(types.is_nested(typed.type) for typed in known):
         raise Invalid("|| joins texts, not arrays")
-    return Typed("string")
+    return Typed(types.STRING)
 
 
 ARITHMETIC: dict[type, Handler] = {

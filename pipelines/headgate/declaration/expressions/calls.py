@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from headgate.declaration import types
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions import datatypes
+from headgate.declaration.expressions import coercion
 from headgate.declaration.expressions.functions import (
     AGGREGATES,
     REFUSED,
@@ -23,6 +24,7 @@ from headgate.declaration.expressions.typed import (
     furthest,
     literal_integer,
     literal_text,
+    mixed,
 )
 from headgate.declaration.nearest import nearest
 from headgate.declaration.patterns import group_count
@@ -113,32 +115,35 @@ def _check_unit(node: exp.Expression) -> None:
 def check_operand(function: Function, argument: Argument, typed: Typed) -> None:
     """Raises Invalid unless a value of this type may be passed."""
     type_, kind = typed.type, argument.kind
-    if type_ == datatypes.VOID:
-        return
-    fits = {
-        "number": datatypes.is_number(type_),
-        "integral": type_ in datatypes.INTEGRALS,
-        "array": type_.startswith("array<"),
-        "scalar": not type_.startswith("array<"),
-        "same": not type_.startswith("array<"),
-        "any": True,
-        "time": datatypes.is_time(type_),
-        "time!": datatypes.is_time(type_) and typed.bounded,
-        "timestamp!": type_ == "timestamp" and typed.bounded,
-        "timestamp": type_ == "timestamp" or (type_ == "date" and typed.bounded),
-        "time_or_string": type_ in ("string", "timestamp") or (type_ == "date" and typed.bounded),
-    }.get(kind, type_ == kind)
-    if fits:
+    if type_ == types.VOID or _fits(kind, typed):
         return
     wanted = {"time": "date or timestamp", "time_or_string": "string", "integral": "whole number"}
     name = wanted.get(kind.rstrip("!"), kind.rstrip("!"))
-    if datatypes.is_time(type_) and not typed.bounded:
+    if types.is_time(type_) and not typed.bounded:
         raise Invalid(
             f"{function.name}() takes a {name} that cannot overflow, and this one is made from "
             "text or numbers; make it a silver column, and use it in gold"
         )
     remedy = "" if kind == "array" else f"; write cast(... as {_castable(kind)})"
     raise Invalid(f"{function.name}() takes a {name}, not a {type_}{remedy}")
+
+
+def _fits(kind: str, typed: Typed) -> bool:
+    type_ = typed.type
+    widened = type_ == types.DATE and typed.bounded
+    return {
+        "number": types.is_number(type_),
+        "integral": type_ in types.INTEGRALS,
+        "array": isinstance(type_, types.Array),
+        "scalar": not types.is_nested(type_),
+        "same": not types.is_nested(type_),
+        "any": True,
+        "time": types.is_time(type_),
+        "time!": types.is_time(type_) and typed.bounded,
+        "timestamp!": type_ == types.TIMESTAMP and typed.bounded,
+        "timestamp": type_ == types.TIMESTAMP or widened,
+        "time_or_string": type_ in (types.STRING, types.TIMESTAMP) or widened,
+    }.get(kind, type_ == types.DECLARED.get(kind))
 
 
 def _castable(kind: str) -> str:
@@ -158,7 +163,7 @@ def check_together(function: Function, operands: Sequence[Operand]) -> None:
         groups = group_count(literal_text(operands[1].node) or "")
         if (wanted or 0) > groups:
             raise Invalid(f"regexp_extract(): the expression has {groups} groups, not {wanted}")
-    if function.name == "to_date" and len(operands) > 1 and operands[0].typed.type != "string":
+    if function.name == "to_date" and len(operands) > 1 and operands[0].typed.type != types.STRING:
         raise Invalid("to_date() with a pattern reads a string")
     if function.name == "to_date" and is_constant(operands[0].node):
         raise Invalid("a constant date is written as a literal: date '2026-01-31'")
@@ -168,43 +173,38 @@ def result(
     function: Function, arguments: tuple[Argument, ...], operands: Sequence[Operand]
 ) -> Typed:
     """The type of the call's result. All arguments have been checked."""
-    types = [operand.typed.type for operand in operands]
     reach = furthest(operand.typed for operand in operands)
     if function.name in _SHIFTING:
         reach = max(reach, Reach.NEAR)
-    if function.name == "timestamp_micros" or (function.name == "to_date" and types == ["string"]):
+    reads_iso = function.name == "to_date" and [o.typed.type for o in operands] == [types.STRING]
+    if function.name == "timestamp_micros" or reads_iso:
         reach = Reach.ANYWHERE
-    return Typed(_result_type(function, arguments, operands, types), reach)
+    return Typed(_result_type(function, arguments, operands), reach)
 
 
 def _result_type(
-    function: Function,
-    arguments: tuple[Argument, ...],
-    operands: Sequence[Operand],
-    types: list[str],
-) -> str:
+    function: Function, arguments: tuple[Argument, ...], operands: Sequence[Operand]
+) -> types.DataType:
     rule = function.result
-    alike = [
-        type_ for argument, type_ in zip(arguments, types, strict=True) if argument.kind == "same"
-    ]
-    common = datatypes.common_type(alike)
+    alike = [o.typed for a, o in zip(arguments, operands, strict=True) if a.kind == "same"]
+    common = coercion.common_type(typed.type for typed in alike)
     if common is None:
-        mixed = " and ".join(dict.fromkeys(alike))
-        raise Invalid(f"{function.name}() mixes {mixed}; cast one of them")
+        raise Invalid(f"{function.name}() mixes {mixed(alike)}; cast one of them")
+    if isinstance(rule, types.DataType):
+        return rule
     if rule == "same":
         return common
-    if rule.startswith("="):
-        return types[int(rule[1:]) - 1]
+    first = operands[0].typed.type
     if rule == "remainder":
-        return datatypes.arithmetic_type("%", types[0], types[1])
-    if rule == "element":
-        return types[0].removeprefix("array<").removesuffix(">")
+        return coercion.arithmetic_type("%", first, operands[1].typed.type)
+    if rule == "element" and isinstance(first, types.Array):
+        return first.element
     if rule == "shift":
-        return "bigint" if types[0] == "bigint" else "int"
+        return first if first == types.BIGINT else types.INT
     if rule == "round":
         scale = literal_integer(operands[1].node) if len(operands) > 1 else 0
-        return datatypes.rounded_type(types[0], scale or 0)
-    return datatypes.whole_type(types[0]) if rule == "ceil" else rule
+        return coercion.rounded_type(first, scale or 0)
+    return coercion.whole_type(first) if rule == "ceil" else first
 
 
 def refusal(word: str) -> str | None:

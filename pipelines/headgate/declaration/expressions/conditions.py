@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
+from headgate.declaration import types
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions import datatypes
+from headgate.declaration.expressions.coercion import comparable
 from headgate.declaration.expressions.literals import check_literal, check_time_literal
 from headgate.declaration.expressions.typed import Handler, Typed, TypeOf, given, literal_text, sql
 
@@ -15,11 +16,10 @@ _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeE
 _LIKES = (exp.Like, exp.ILike, exp.RegexpLike)
 # Spark and sqlglot order these differently where they meet without parentheses.
 _LOOSE = (*_COMPARISONS, *_LIKES, exp.Is, exp.In, exp.Between, exp.Not)
-_BOOLEAN = ("boolean", datatypes.VOID)
 
 
 def is_boolean(typed: Typed) -> bool:
-    return typed.type in _BOOLEAN
+    return typed.type in (types.BOOLEAN, types.VOID)
 
 
 def compare(left: exp.Expression, right: exp.Expression, type_of: TypeOf) -> Typed:
@@ -31,20 +31,20 @@ def compare(left: exp.Expression, right: exp.Expression, type_of: TypeOf) -> Typ
     first, second = type_of(left), type_of(right)
     for node, other in ((left, second), (right, first)):
         text = literal_text(node)
-        if datatypes.is_time(other.type) and text is not None:
+        if types.is_time(other.type) and text is not None:
             check_time_literal(other.type, text)
-            return Typed("boolean")
-    if not datatypes.comparable(first.type, second.type):
+            return Typed(types.BOOLEAN)
+    if not comparable(first.type, second.type):
         raise Invalid(f"compares a {first.type} with a {second.type}; cast one of them")
     check_widened([first, second])
-    return Typed("boolean")
+    return Typed(types.BOOLEAN)
 
 
 def check_widened(operands: Iterable[Typed]) -> None:
     """A date that meets a timestamp is widened, which an extreme date would not survive."""
     known = list(operands)
-    types = {typed.type for typed in known}
-    if {"date", "timestamp"} <= types and not all(typed.bounded for typed in known):
+    widens = {types.DATE, types.TIMESTAMP} <= {typed.type for typed in known}
+    if widens and not all(typed.bounded for typed in known):
         raise Invalid("mixes a date made from text with a timestamp; cast both to date")
 
 
@@ -59,7 +59,7 @@ def _logic(node: exp.Expression, type_of: TypeOf) -> Typed:
         if not is_boolean(typed):
             word = type(node).__name__.upper()
             raise Invalid(f"{word} takes conditions, and {sql(operand)} is a {typed.type}")
-    return Typed("boolean")
+    return Typed(types.BOOLEAN)
 
 
 def _between(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -67,7 +67,7 @@ def _between(node: exp.Expression, type_of: TypeOf) -> Typed:
         raise Invalid("this form of BETWEEN is not supported")
     compare(node.this, node.args["low"], type_of)
     compare(node.this, node.args["high"], type_of)
-    return Typed("boolean")
+    return Typed(types.BOOLEAN)
 
 
 def _in(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -75,7 +75,7 @@ def _in(node: exp.Expression, type_of: TypeOf) -> Typed:
         raise Invalid("IN takes a list of values, such as: x in (1, 2)")
     for item in node.expressions:
         compare(node.this, item, type_of)
-    return Typed("boolean")
+    return Typed(types.BOOLEAN)
 
 
 def _is(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -86,7 +86,7 @@ def _is(node: exp.Expression, type_of: TypeOf) -> Typed:
         raise Invalid("IS takes NULL, TRUE or FALSE")
     if isinstance(node.expression, exp.Boolean) and not is_boolean(typed):
         raise Invalid(f"IS TRUE takes a condition, not a {typed.type}")
-    return Typed("boolean")
+    return Typed(types.BOOLEAN)
 
 
 def _like(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -94,13 +94,13 @@ def _like(node: exp.Expression, type_of: TypeOf) -> Typed:
     if isinstance(node.this, _LOOSE):
         raise Invalid(f"write parentheses around {sql(node.this)}")
     typed = type_of(node.this)
-    if typed.type not in ("string", datatypes.VOID):
+    if typed.type not in (types.STRING, types.VOID):
         raise Invalid(f"{word} takes a string, not a {typed.type}; write cast(... as string)")
     text = literal_text(node.expression)
     if text is None:
         raise Invalid(f"the pattern of {word} must be a literal text")
     check_literal("regex" if word == "RLIKE" else "like", text)
-    return Typed("boolean")
+    return Typed(types.BOOLEAN)
 
 
 CONDITIONS: dict[type, Handler] = {

@@ -17,7 +17,6 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.parsers.spark import SparkParser
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions import datatypes
 from headgate.declaration.expressions.hardening import harden, in_calendar
 from headgate.declaration.expressions.inference import Scope, Unresolved, infer
 from headgate.declaration.expressions.tokens import Token, closing, tokenize
@@ -25,6 +24,7 @@ from headgate.declaration.expressions.typed import Reach
 from headgate.declaration.expressions.words import check_words, quoted
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.nearest import nearest
+from headgate.declaration.types import BOOLEAN, VOID, DataType, is_nested, is_time
 
 
 class _Dialect(Spark):
@@ -49,7 +49,7 @@ class Expression:
     survive what data can hold."""
 
     text: str
-    type: str
+    type: DataType
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class MeasureCall:
 
     function: str
     argument: str | None
-    argument_type: str | None
-    type: str
+    argument_type: DataType | None
+    type: DataType
 
 
 def parse_expression(text: str, scope: Scope) -> Expression:
@@ -72,12 +72,12 @@ def parse_expression(text: str, scope: Scope) -> Expression:
     except RecursionError:
         raise Invalid("is nested too deeply") from None
     check_words(tokens, scope)
-    if typed.type == datatypes.VOID:
+    if typed.type == VOID:
         raise Invalid("is always null; give it a type with cast(null as ...)")
-    if typed.type.startswith("array<"):
+    if is_nested(typed.type):
         raise Invalid(f"has the type {typed.type}; nested types come next: take one element")
     hardened = harden(text)
-    if datatypes.is_time(typed.type) and typed.reach > Reach.CALENDAR:
+    if is_time(typed.type) and typed.reach > Reach.CALENDAR:
         hardened = in_calendar(hardened, typed.type)
     return Expression(hardened, typed.type)
 
@@ -95,7 +95,7 @@ def parse_column(name: str, scope: Scope) -> Expression:
 def parse_condition(text: str, scope: Scope) -> Expression:
     """An expression that must be boolean."""
     expression = parse_expression(text, scope)
-    if expression.type != "boolean":
+    if expression.type != BOOLEAN:
         raise Invalid(f"must be a condition, not a {expression.type}")
     return expression
 
@@ -113,7 +113,7 @@ def parse_measure(text: str, scope: Scope) -> MeasureCall:
     inner = tokens[2:-1]
     kind = MEASURES[function]
     if kind.takes_rows and [token.text for token in inner] == ["*"]:
-        return MeasureCall(function, None, None, kind.type_of(""))
+        return MeasureCall(function, None, None, kind.type_of(VOID))
     if inner and inner[0].lower == "distinct":
         if kind.distinct is None:
             raise Invalid(f"{function}(distinct ...) is not supported; only count(distinct ...) is")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from headgate.declaration import types
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions import calls, datatypes
+from headgate.declaration.expressions import calls
+from headgate.declaration.expressions.coercion import common_type
 from headgate.declaration.expressions.conditions import check_widened, compare, is_boolean
 from headgate.declaration.expressions.literals import check_time_literal
 from headgate.declaration.expressions.typed import (
@@ -16,6 +18,7 @@ from headgate.declaration.expressions.typed import (
     furthest,
     given,
     literal_text,
+    mixed,
     sql,
 )
 from headgate.declaration.nearest import nearest
@@ -33,10 +36,9 @@ def _case(node: exp.Expression, type_of: TypeOf) -> Typed:
         results.append(type_of(branch.args["true"]))
     if node.args.get("default"):
         results.append(type_of(node.args["default"]))
-    types = [typed.type for typed in results]
-    common = datatypes.common_type(types)
+    common = common_type(typed.type for typed in results)
     if common is None:
-        raise Invalid(f"CASE mixes {' and '.join(dict.fromkeys(types))}; cast one of them")
+        raise Invalid(f"CASE mixes {mixed(results)}; cast one of them")
     check_widened(results)
     return Typed(common, furthest(results))
 
@@ -44,37 +46,37 @@ def _case(node: exp.Expression, type_of: TypeOf) -> Typed:
 def _cast(node: exp.Expression, type_of: TypeOf) -> Typed:
     if given(node) - {"this", "to", "safe"}:
         raise Invalid("this form of CAST is not supported")
-    target = datatypes.parse_type(node.args["to"].sql("spark"))
+    target = types.declared_type(node.args["to"].sql("spark"))
     text = literal_text(node.this)
-    if datatypes.is_time(target) and text is not None:
+    if types.is_time(target) and text is not None:
         check_time_literal(target, text)
         return Typed(target)
     typed = type_of(node.this)
-    if datatypes.is_time(target) and typed.type == "string" and calls.is_constant(node.this):
+    if types.is_time(target) and typed.type == types.STRING and calls.is_constant(node.this):
         raise Invalid(f"a constant {target} is written as a literal: {target} '2026-01-31'")
-    if target == "timestamp" and typed.type == "date" and not typed.bounded:
+    if target == types.TIMESTAMP and typed.type == types.DATE and not typed.bounded:
         raise Invalid("a date made from text could overflow as a timestamp; cast the text to it")
-    if target == "timestamp" and typed.type == "string":
+    if target == types.TIMESTAMP and typed.type == types.STRING:
         # Spark reads '12:30' as a time of today.
         raise Invalid(
             "text is read as a timestamp by to_timestamp", f"to_timestamp({sql(node.this)})"
         )
     if not _castable(typed.type, target):
         raise Invalid(f"a {typed.type} cannot be cast to {target}")
-    made = datatypes.is_time(target) and not datatypes.is_time(typed.type)
+    made = types.is_time(target) and not types.is_time(typed.type)
     return Typed(target, Reach.ANYWHERE if made else typed.reach)
 
 
-def _castable(source: str, target: str) -> bool:
-    if source.startswith("array<"):
+def _castable(source: types.DataType, target: types.DataType) -> bool:
+    if types.is_nested(source):
         return False
-    if source in ("string", datatypes.VOID, target) or target == "string":
+    if source in (types.STRING, types.VOID, target) or target == types.STRING:
         return True
-    if datatypes.is_time(target):
-        return datatypes.is_time(source) or (target == "timestamp" and datatypes.is_number(source))
-    if target == "boolean":
-        return datatypes.is_number(source)
-    return source != "date"
+    if types.is_time(target):
+        return types.is_time(source) or (target == types.TIMESTAMP and types.is_number(source))
+    if target == types.BOOLEAN:
+        return types.is_number(source)
+    return source != types.DATE
 
 
 def _extract(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -82,19 +84,20 @@ def _extract(node: exp.Expression, type_of: TypeOf) -> Typed:
     if part not in EXTRACTED:
         raise Invalid(f"EXTRACT cannot give {part.lower()}", nearest(part, EXTRACTED))
     typed = type_of(node.expression)
-    wanted = ("timestamp",) if part in ("HOUR", "MINUTE") else ("timestamp", "date")
+    of_day = part in ("HOUR", "MINUTE")
+    wanted = (types.TIMESTAMP,) if of_day else (types.TIMESTAMP, types.DATE)
     if typed.type not in wanted:
-        raise Invalid(f"EXTRACT takes a {' or '.join(wanted)}, not a {typed.type}")
-    return Typed("int")
+        raise Invalid(f"EXTRACT takes a {' or '.join(map(str, wanted))}, not a {typed.type}")
+    return Typed(types.INT)
 
 
 def _element(node: exp.Expression, type_of: TypeOf) -> Typed:
     typed = type_of(node.this)
-    if not typed.type.startswith("array<") or len(node.expressions) != 1:
+    if not isinstance(typed.type, types.Array) or len(node.expressions) != 1:
         raise Invalid(f"[ ] takes an array and a position, not a {typed.type}")
-    if type_of(node.expressions[0]).type not in datatypes.INTEGRALS:
+    if type_of(node.expressions[0]).type not in types.INTEGRALS:
         raise Invalid("the position in [ ] must be a whole number")
-    return Typed(typed.type.removeprefix("array<").removesuffix(">"))
+    return Typed(typed.type.element)
 
 
 def _call(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -103,7 +106,7 @@ def _call(node: exp.Expression, type_of: TypeOf) -> Typed:
     operands: list[calls.Operand] = []
     for argument, operand in zip(arguments, node.expressions, strict=True):
         if calls.check_configuring(function, argument, operand):
-            operands.append(calls.Operand(operand, Typed("int")))
+            operands.append(calls.Operand(operand, Typed(types.INT)))
         else:
             typed = type_of(operand)
             calls.check_operand(function, argument, typed)

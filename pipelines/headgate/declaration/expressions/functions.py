@@ -14,14 +14,16 @@ A row is ``name: arguments -> result``, a line with ``#`` a group. Arguments:
     oneof:a|b       a literal, one of these
     unit            a unit of time, written without quotes
     regex format parse literal ...    a string literal that `literals.py` checks
-``?`` means it may be left out, ``*`` any number of times. Results are a type, ``=N`` (the type
-of argument N), ``same``, or the name of a rule in ``calls.py``.
+``?`` means it may be left out, ``*`` any number of times. Results are a type, ``=1`` (the type
+of the first argument), ``same``, or the name of a rule in ``calls.py``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+
+from headgate.declaration.types import DataType, parse_type
 
 _ROWS = """
 # Text
@@ -196,7 +198,7 @@ class Argument:
 class Function:
     name: str
     arguments: tuple[Argument, ...]
-    result: str
+    result: DataType | str
     group: str
 
     @property
@@ -209,6 +211,7 @@ class Function:
         return str(least) if least == most else f"{least} to {most}"
 
 
+_RULES = frozenset(("=1", "same", "remainder", "element", "shift", "round", "ceil"))
 _AGGREGATES = (
     "count sum min max avg mean stddev count_distinct count_if approx_count_distinct first last "
     "collect_list collect_set median percentile stddev_samp stddev_pop variance max_by min_by "
@@ -246,7 +249,8 @@ def functions() -> dict[str, Function]:
         name, rest = row.split(": ", 1)
         arguments, result = rest.split(" -> ")
         parsed = tuple(map(_parse_argument, arguments.split()))
-        found[name] = Function(name, parsed, result, group)
+        typed = result if result in _RULES else parse_type(result)
+        found[name] = Function(name, parsed, typed, group)
     return found
 
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from headgate.declaration.expressions.tokens import Token, closing, string_value, tokenize
 from headgate.declaration.patterns import ISO_REGEX, reading_regex
+from headgate.declaration.types import DATE, TIMESTAMP, DataType
 
 MOST_ELEMENTS = 1000
-_FIRST = {"timestamp": "0001-01-01 00:00:00", "date": "0001-01-01"}
-_LAST = {"timestamp": "9999-12-31 23:59:59.999999", "date": "9999-12-31"}
+_FIRST: dict[DataType, str] = {TIMESTAMP: "0001-01-01 00:00:00", DATE: "0001-01-01"}
+_LAST: dict[DataType, str] = {TIMESTAMP: "9999-12-31 23:59:59.999999", DATE: "9999-12-31"}
 
 
 def harden(text: str) -> str:
@@ -34,7 +35,7 @@ def harden(text: str) -> str:
     return text
 
 
-def in_calendar(text: str, type_: str) -> str:
+def in_calendar(text: str, type_: DataType) -> str:
     """``text``, a date or timestamp, or null where it is outside the years 1 to 9999."""
     first, last = (f"{type_} '{limit[type_]}'" for limit in (_FIRST, _LAST))
     return f"if(({text}) between {first} and {last}, ({text}), null)"

@@ -14,15 +14,15 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import calls
 from headgate.declaration.expressions.arithmetic import ARITHMETIC
 from headgate.declaration.expressions.conditions import CONDITIONS
-from headgate.declaration.expressions.datatypes import VOID
 from headgate.declaration.expressions.forms import FORMS
 from headgate.declaration.expressions.functions import AGGREGATES
 from headgate.declaration.expressions.literals import TIME_UNITS
 from headgate.declaration.expressions.typed import Typed, TypeOf, sql
 from headgate.declaration.names import RESCUED
 from headgate.declaration.nearest import nearest
+from headgate.declaration.types import VOID, DataType
 
-Scope = Mapping[str, str | None]
+Scope = Mapping[str, DataType | None]
 
 _HANDLERS = {**ARITHMETIC, **CONDITIONS, **FORMS}
 _NAMES: dict[type, str] = {

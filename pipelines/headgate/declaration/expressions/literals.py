@@ -10,6 +10,7 @@ from datetime import date, datetime
 from headgate.declaration.errors import Invalid
 from headgate.declaration.nearest import nearest
 from headgate.declaration.patterns import check_print_pattern, check_read_pattern, check_regex
+from headgate.declaration.types import TIMESTAMP, DataType
 
 TIME_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND")
 # A replacement multiplies what a hostile producer sends; 16 characters keep it below 2 GB.
@@ -28,17 +29,17 @@ def check_zone(text: str) -> None:
         raise Invalid(f"{text!r} is not an IANA time zone", nearest(text, zones))
 
 
-def check_time_literal(type_: str, text: str) -> None:
+def check_time_literal(type_: DataType, text: str) -> None:
     """A date or timestamp literal is ISO: Spark would otherwise read 'now' and the like."""
     shape = r"\d{4}-\d\d-\d\d"
-    if type_ == "timestamp":
+    if type_ == TIMESTAMP:
         shape += r"([T ]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?"
     try:
         if not re.fullmatch(shape, text):
             raise ValueError(text)
-        datetime.fromisoformat(text) if type_ == "timestamp" else date.fromisoformat(text)
+        datetime.fromisoformat(text) if type_ == TIMESTAMP else date.fromisoformat(text)
     except ValueError:
-        example = "2026-01-31 12:00:00" if type_ == "timestamp" else "2026-01-31"
+        example = "2026-01-31 12:00:00" if type_ == TIMESTAMP else "2026-01-31"
         raise Invalid(f"{text!r} is not a {type_}; write it like '{example}'") from None
 
 

@@ -8,6 +8,8 @@ from enum import IntEnum
 
 from sqlglot import exp
 
+from headgate.declaration.types import DataType
+
 
 class Reach(IntEnum):
     """Years 1 to 9999, as every column has; somewhat outside; or anywhere Spark can count to."""
@@ -21,7 +23,7 @@ class Reach(IntEnum):
 class Typed:
     """The type, and how far a date or timestamp may lie."""
 
-    type: str
+    type: DataType
     reach: Reach = Reach.CALENDAR
 
     @property
@@ -54,6 +56,11 @@ def literal_integer(node: exp.Expression) -> int | None:
 def furthest(parts: Iterable[Typed]) -> Reach:
     """How far a value may lie that is one of these."""
     return max((part.reach for part in parts), default=Reach.CALENDAR)
+
+
+def mixed(parts: Iterable[Typed]) -> str:
+    """The different types of these, for messages."""
+    return " and ".join(dict.fromkeys(str(part.type) for part in parts))
 
 
 def sql(node: exp.Expression) -> str:

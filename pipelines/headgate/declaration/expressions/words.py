@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Container
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions.datatypes import SCALARS, SYNONYMS, parse_type
 from headgate.declaration.expressions.forms import EXTRACTED
 from headgate.declaration.expressions.literals import TIME_UNITS
 from headgate.declaration.expressions.tokens import Token
 from headgate.declaration.nearest import nearest
+from headgate.declaration.types import DECLARED, SYNONYMS, declared_type
 
-_TYPES = frozenset((*SCALARS, *SYNONYMS, "decimal", "dec", "numeric")) - {"bool"}
+_TYPES = frozenset((*DECLARED, *SYNONYMS, "decimal", "dec", "numeric")) - {"bool"}
 # May stand before a string without a parenthesis between them.
 _OPERATORS = ("and", "or", "not", "like", "ilike", "rlike", "regexp", "between", "div", "from")
 _BEFORE_STRING = frozenset((*_OPERATORS, "when", "then", "else", "case"))
@@ -37,7 +37,7 @@ def check_words(tokens: tuple[Token, ...], columns: Container[str]) -> None:
         if token.kind != "word":
             continue
         if before and (before.text == "::" or before.lower == "as") and token.lower not in _TYPES:
-            parse_type(token.text)
+            declared_type(token.text)
             raise Invalid(f"{token.text!r} is not a type", nearest(token.lower, _TYPES))
         if after and after.kind in ("string", "raw") and token.lower not in _BEFORE_STRING:
             raise Invalid(f"unexpected text after {token.text!r}")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions.datatypes import parse_type
 from headgate.declaration.kafka.maps import OptionsReader, read_offsets
 from headgate.declaration.kafka.values import check_pattern, check_topic, parse_servers, parse_start
 from headgate.declaration.keys.key import Key
@@ -19,6 +18,7 @@ from headgate.declaration.placeholders import has_placeholder, resolve
 from headgate.declaration.quantities import format_duration, format_size, parse_duration, parse_size
 from headgate.declaration.reading.checked import Field, Report
 from headgate.declaration.reading.document import Broken, Entry, Mapping, Node, Scalar, Sequence
+from headgate.declaration.types import DataType, declared_type
 
 Quantity = TypeVar("Quantity", int, timedelta)
 
@@ -235,8 +235,8 @@ def _duration(text: str, value: object, key: Key) -> timedelta:
     return _bounded(parse_duration(text), key, format_duration)
 
 
-def _type(text: str, value: object, key: Key) -> str:
-    return parse_type(text)
+def _type(text: str, value: object, key: Key) -> DataType:
+    return declared_type(text)
 
 
 def _servers(text: str, value: object, key: Key) -> str:

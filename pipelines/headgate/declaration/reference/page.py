@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
-from headgate.declaration.expressions.datatypes import SCALARS
 from headgate.declaration.expressions.functions import REFUSED_FOR, Argument, functions
 from headgate.declaration.keys.key import Key
 from headgate.declaration.keys.pipeline import pipeline_key
@@ -21,6 +20,7 @@ from headgate.declaration.operators import OPERATORS
 from headgate.declaration.quantities import format_duration, format_size
 from headgate.declaration.reference.schema import json_text
 from headgate.declaration.reference.text import AFTER_FUNCTIONS, ERRORS, EXPRESSIONS, INTRODUCTION
+from headgate.declaration.types import DECLARED
 
 DOCUMENT = Path("docs/declaration.md")
 SCHEMA = Path("pipelines/examples/headgate.schema.json")
@@ -81,7 +81,7 @@ def document(example: str) -> str:
         INTRODUCTION.format(name=NAME_PATTERN, column=COLUMN_PATTERN, example=example.rstrip()),
         "## Keys\n",
         *_sections(pipeline_key(), ""),
-        EXPRESSIONS.format(types=", ".join(f"`{name}`" for name in SCALARS)),
+        EXPRESSIONS.format(types=", ".join(f"`{name}`" for name in DECLARED)),
         *_functions(),
         AFTER_FUNCTIONS,
         *_measures(),
@@ -154,7 +154,7 @@ def _functions() -> Iterator[str]:
             group = function.group
             yield f"\n| {group} | Result |\n| --- | --- |"
         arguments = ", ".join(map(_argument, function.arguments))
-        result = _FUNCTION_RESULTS.get(function.result, function.result)
+        result = _FUNCTION_RESULTS.get(str(function.result), function.result)
         yield f"| `{function.name}({arguments})` | {result} |"
     yield "\nRefused functions, by reason:\n"
     for reason, names in REFUSED_FOR.items():

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from headgate.declaration.expressions.datatypes import SCALARS
 from headgate.declaration.kafka.values import (
     ENDS,
     PROPERTY_PATTERN,
@@ -22,9 +21,10 @@ from headgate.declaration.keys.key import Key
 from headgate.declaration.keys.pipeline import pipeline_key
 from headgate.declaration.names import COLUMN_PATTERN, NAME_PATTERN
 from headgate.declaration.quantities import DURATION_PATTERN, SIZE_PATTERN
+from headgate.declaration.types import DECLARED
 
 _PLACEHOLDER = {"type": "string", "pattern": r"\$\{(env|file):[^{}]+\}"}
-_TYPE = rf"^({'|'.join(SCALARS)}|decimal\([0-9]+, ?[0-9]+\))$"
+_TYPE = rf"^({'|'.join(DECLARED)}|decimal\([0-9]+, ?[0-9]+\))$"
 _COLUMN = {"type": "string", "pattern": COLUMN_PATTERN}
 _NAMES = {"type": "array", "items": _COLUMN}
 _EXPRESSION = {"type": ["string", "number", "boolean"]}

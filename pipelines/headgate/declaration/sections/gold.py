@@ -19,6 +19,7 @@ from headgate.declaration.names import (
 from headgate.declaration.operators import OPERATORS
 from headgate.declaration.reading.checked import Field, Partial, Report, Section, partial
 from headgate.declaration.sections.silver import checked, condition, derive, reference
+from headgate.declaration.types import DataType
 
 
 def build_gold(
@@ -36,7 +37,7 @@ def build_gold(
     entries = section.entries("columns")
     names = _names(groups), section.entries("measures"), entries
     _check_names((*columns, *STATUS_COLUMNS), names, report)
-    own: dict[str, str | None] = {n: None for part in names[:2] for n in part}
+    own: dict[str, DataType | None] = {n: None for part in names[:2] for n in part}
     own |= {group.name: group.type for group in by}
     own |= {measure.name: measure.type for measure in measures}
     unknown = section.reported("by") or section.reported("measures")

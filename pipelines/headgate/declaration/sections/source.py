@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions import datatypes
+from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.literals import check_zone
 from headgate.declaration.model import Column, Duplicates, EventTime, Record, Source
 from headgate.declaration.names import RESCUED, in_other_case
@@ -15,11 +15,20 @@ from headgate.declaration.nearest import nearest
 from headgate.declaration.patterns import check_read_pattern, has_offset
 from headgate.declaration.reading.checked import Field, Report, Section, partial
 from headgate.declaration.sources import SOURCES
+from headgate.declaration.types import (
+    BIGINT,
+    DOUBLE,
+    FLOAT,
+    INT,
+    STRING,
+    TIMESTAMP,
+    DataType,
+)
 
-NAMED_FORMATS = {
-    "iso": ("timestamp", "string"),
-    "epoch_seconds": ("bigint", "int"),
-    "epoch_millis": ("bigint",),
+NAMED_FORMATS: dict[str, tuple[DataType, ...]] = {
+    "iso": (TIMESTAMP, STRING),
+    "epoch_seconds": (BIGINT, INT),
+    "epoch_millis": (BIGINT,),
 }
 
 
@@ -36,13 +45,13 @@ def build_source(section: Section, name: str, report: Report, project: Path) -> 
     return Source(name, record, *read[0], **expected)
 
 
-def scope_of(section: Section) -> dict[str, str | None]:
+def scope_of(section: Section) -> dict[str, DataType | None]:
     """The declared fields of a source's record; None as the type of one that is wrong."""
     record = section.section("record")
     return _types(record) if record else partial({}, missing=True)
 
 
-def _types(record: Section) -> dict[str, str | None]:
+def _types(record: Section) -> dict[str, DataType | None]:
     types = {name: field.value for name, field in record.entries("schema").items()}
     return partial(types, missing=record.reported("schema"))
 
@@ -54,13 +63,13 @@ def time_column(section: Section) -> str | None:
     return event_time.text("column") if event_time else None
 
 
-def ours_of(section: Section) -> dict[str, str | None]:
+def ours_of(section: Section) -> dict[str, DataType | None]:
     """The columns that Headgate adds to a source's record for silver to use."""
     record = section.section("record")
     if record is None:
         return {}
     rescues = record.text("unknown_fields") == "rescue" or record.reported("unknown_fields")
-    return {RESCUED: "string"} if rescues else {}
+    return {RESCUED: STRING} if rescues else {}
 
 
 def project_folder(declaration: Path) -> Path:
@@ -105,7 +114,7 @@ def _check_cases(schema: Mapping[str, Field], report: Report) -> None:
         above.append(name)
 
 
-def _event_id(field: Field | None, types: dict[str, str | None], report: Report) -> tuple[str, ...]:
+def _event_id(field: Field | None, types: Scope, report: Report) -> tuple[str, ...]:
     if field is None:
         return ()
     if not field.items:
@@ -114,7 +123,7 @@ def _event_id(field: Field | None, types: dict[str, str | None], report: Report)
         if item.text not in types:
             message = f"the schema has no column {item.text!r}"
             report.add(item.line, field.path, message, nearest(item.text, types))
-        elif types[item.text] in ("float", "double"):
+        elif types[item.text] in (FLOAT, DOUBLE):
             message = f"{item.text!r} is a {types[item.text]}, which has no exact text to be an id"
             report.add(item.line, field.path, message)
     return tuple(item.text for item in field.items)
@@ -127,9 +136,7 @@ def _duplicates(section: Section | None) -> Duplicates | None:
     return Duplicates(within.value, section.text("differing", "warn"))  # type: ignore[arg-type]
 
 
-def _event_time(
-    section: Section | None, types: dict[str, str | None], report: Report
-) -> EventTime | None:
+def _event_time(section: Section | None, types: Scope, report: Report) -> EventTime | None:
     if section is None:
         return None
     column, zone = section.get("column"), section.get("zone")
@@ -184,9 +191,8 @@ def _check_zone(zone: Field, format_: Field | None, report: Report) -> None:
         report.invalid(zone, error)
 
 
-def _check_column(column: Field, format_: str, type_: str | None, report: Report) -> None:
-    wanted = NAMED_FORMATS.get(format_, ("string",))
+def _check_column(column: Field, format_: str, type_: DataType | None, report: Report) -> None:
+    wanted = NAMED_FORMATS.get(format_, (STRING,))
     if type_ is not None and type_ not in wanted:
-        asked = datatypes.parse_type(wanted[0])
-        message = f"{column.text!r} is a {type_}, and the format {format_} reads a {asked}"
+        message = f"{column.text!r} is a {type_}, and the format {format_} reads a {wanted[0]}"
         report.add(column.line, column.path, f"{message}; change one of them")

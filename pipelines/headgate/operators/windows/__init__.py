@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.keys.key import INSTANT, YEAR, Key
 from headgate.declaration.model import GoldTable
-from headgate.declaration.names import WINDOW_COLUMNS
+from headgate.declaration.names import WINDOW_COLUMNS, Columns
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.reading.checked import Field, Report, Section
 from headgate.operators.contract import FoldOperator
@@ -80,7 +80,7 @@ class WindowsKind(FoldOperator[Windows]):
     def meaning(self, operator: Windows) -> Mapping[str, Any]:
         return {"window": operator}
 
-    def columns(self, operator: Windows) -> Mapping[str, str]:
+    def columns(self, operator: Windows) -> Columns:
         return WINDOW_COLUMNS
 
     def pairs_per_row(self, operator: Windows) -> int:
