@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -21,14 +19,6 @@ from headgate.declaration.reading.checked import Report, Section
 from headgate.registry import Registry
 
 Reads = TypeVar("Reads")
-
-
-@dataclass(frozen=True)
-class Pace:
-    """A batch takes at most ``records``, and fewer where that takes longer than ``target``."""
-
-    records: int
-    target: timedelta
 
 
 class SourceKind(ABC, Generic[Reads]):
@@ -67,10 +57,6 @@ class SourceKind(ABC, Generic[Reads]):
     def format(self, reads: Reads) -> RecordFormat:
         """How the bytes of one record are written."""
         return "json"
-
-    def pace(self, reads: Reads) -> Pace | None:
-        """What bounds a batch, where the time that batches take does, too."""
-        return None
 
     def secrets(self, reads: Reads) -> Iterable[str]:
         """Texts that must never be shown."""

@@ -1,4 +1,4 @@
-"""What ``headgate status`` says of a backlog: its partitions, and what to do about it."""
+"""What ``headgate status`` says of a backlog: its partitions, and how it moves."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from headgate.cli.output import grid
 from headgate.cli.rows import cells
 
 if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline
     from headgate.storage.backlog import Backlog, PartitionBacklog
     from headgate.supervision.job_state import JobState
-    from headgate.supervision.scaling import Advice
+    from headgate.supervision.trend import Trend
 
 SHOWN = 10
 
@@ -48,21 +47,8 @@ def waiting_for(backlog: Backlog) -> str | None:
     return f"the watermark waits for {backlog.holding}, at {datetime.fromisoformat(clock):%F %T}Z"
 
 
-def advice_for(job: JobState, declared: Pipeline) -> Advice | None:
-    """What a running job's backlog calls for, where it has samples of one."""
-    from headgate.declaration.sources import kind_of_source
-    from headgate.supervision.scaling import advise
+def trend_for(job: JobState) -> Trend | None:
+    """How a running job's backlog moves, if it has samples of one."""
+    from headgate.supervision.trend import trend_of
 
-    if job.state != "running" or job.cores is None:
-        return None
-    sources = declared.sources.values()
-    paces = [pace for each in sources if (pace := kind_of_source(each).pace(each.reads))]
-    most = sum(pace.records for pace in paces)
-    full = (
-        paces
-        and job.rows is not None
-        and job.seconds is not None
-        and job.rows >= most
-        and job.seconds < min(pace.target for pace in paces).total_seconds() / 2
-    )
-    return advise(job.samples, job.cores, full=most if full else None)
+    return trend_of(job.samples) if job.state == "running" else None

@@ -11,7 +11,7 @@ import typer
 from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.answers import elsewhere
-from headgate.cli.answers.backlogs import advice_for, partitions_table, waiting_for
+from headgate.cli.answers.backlogs import partitions_table, trend_for, waiting_for
 from headgate.cli.answers.checkpoints import as_dict, show
 from headgate.cli.answers.freshness import freshness_told
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
@@ -75,7 +75,7 @@ def status(
                 "ended": ended,
                 "failure": failure and asdict(failure) | {"at": failure.at.isoformat()},
                 "paused": paused and paused.isoformat(),
-                "jobs": [_as_dict(job, declared) for job in jobs],
+                "jobs": [_as_dict(job) for job in jobs],
                 "elsewhere": others_told,
                 "freshness": fresh,
                 "rebuilding": rebuilding(layout, declared),
@@ -162,9 +162,9 @@ def _state(job: JobState, ended: Ended | None) -> str:
     return f"[{COLOUR[job.state]}]{said}[/]"
 
 
-def _as_dict(job: JobState, declared: Pipeline) -> dict[str, object]:
-    advice = advice_for(job, declared)
-    return job.as_dict() | {"advice": advice and {**advice.as_dict(), "says": str(advice)}}
+def _as_dict(job: JobState) -> dict[str, object]:
+    trend = trend_for(job)
+    return job.as_dict() | {"trend": trend and trend.as_dict()}
 
 
 def _remark(
@@ -179,8 +179,8 @@ def _remark(
     for job in jobs:
         if job.trouble and job.is_alive:
             console().print(f"{job.job}: {job.trouble}", style="red", markup=False)
-        if (advice := advice_for(job, declared)) is not None:
-            console().print(str(advice), markup=False, soft_wrap=True)
+        if (trend := trend_for(job)) is not None:
+            console().print(str(trend), markup=False, soft_wrap=True)
     if any(job.state in ("dead", "stale") for job in jobs):
         # What it said comes first: started again, it may end for the same reason.
         file = str(declared.file)

@@ -9,7 +9,6 @@ from typing import Any
 from headgate.declaration.model import KafkaSink
 from headgate.declaration.reading.checked import Report, Section
 from headgate.declaration.secrets import secrets_in
-from headgate.declaration.sources import Pace
 from headgate.sources.connector import Connector, Place, Session
 from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.keys import KAFKA
@@ -53,9 +52,6 @@ class Kafka(Connector[KafkaSource]):
 
     def would_read(self, section: Section, sink: object) -> bool:
         return isinstance(sink, KafkaSink) and would_read(section, sink)
-
-    def pace(self, reads: KafkaSource) -> Pace | None:
-        return Pace(reads.max_per_batch, reads.batch_target)
 
     def gone(
         self, place: Place, offsets: Mapping[str, int], topics: Sequence[str], session: Session

@@ -1,0 +1,64 @@
+"""How a backlog moves: a plain decision over samples of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from statistics import linear_regression
+from typing import Any, Literal
+
+from headgate.storage.lag import Sample
+from headgate.supervision.words import span
+
+FEWEST = 4
+"""Samples; with fewer there is nothing to say."""
+SHORTEST = timedelta(seconds=15)
+"""From the first sample to the last."""
+LEVEL = timedelta(seconds=10)
+"""A backlog that is absorbed within this time is not mentioned."""
+STEADY = 0.03
+"""A backlog that changes by less than this part of what is absorbed is steady."""
+
+
+@dataclass(frozen=True)
+class Trend:
+    """``growth`` is that of the backlog, in records a second, negative where it shrinks; ``level``
+    when it is gone at this rate."""
+
+    trend: Literal["falling behind", "standing still", "catching up"]
+    backlog: int
+    growth: float
+    level: timedelta | None = None
+
+    def __str__(self) -> str:
+        if self.level is not None:
+            return f"catching up: level in about {span(self.level)}"
+        if self.trend == "falling behind":
+            return f"falling behind by {self.growth:,.0f} records/s"
+        return f"keeping up, {self.backlog:,} records behind"
+
+    def as_dict(self) -> dict[str, Any]:
+        level = None if self.level is None else round(self.level.total_seconds())
+        return asdict(self) | {"growth": round(self.growth, 1), "level": level, "says": str(self)}
+
+
+def trend_of(samples: Sequence[Sample]) -> Trend | None:
+    """How the backlog of a job moves; None if it is level, or if there are too few samples."""
+    # Those since the backlog was last gone: before that, the job was not busy.
+    level_at = max((i for i, sample in enumerate(samples) if not sample.backlog), default=-1)
+    busy = samples[level_at + 1 :]
+    if len(busy) < FEWEST or busy[-1].at - busy[0].at < SHORTEST:
+        return None
+    times = [(sample.at - busy[0].at).total_seconds() for sample in busy]
+    absorbed = (busy[-1].read - busy[0].read) / times[-1]
+    backlog = busy[-1].backlog
+    if backlog <= absorbed * LEVEL.total_seconds():
+        return None
+    # By least squares: batches move a backlog up and down.
+    growth = linear_regression(times, [sample.backlog for sample in busy]).slope
+    if abs(growth) <= STEADY * absorbed:
+        return Trend("standing still", backlog, growth)
+    if growth > 0:
+        return Trend("falling behind", backlog, growth)
+    return Trend("catching up", backlog, growth, timedelta(seconds=backlog / -growth))
