@@ -73,8 +73,13 @@ Json = Annotated[
 ]
 
 
-def command(verb: str, pipeline: str, root: str, *arguments: str) -> str:
-    """A command line that a person can paste, with ``--root`` where it matters."""
+def command(verb: str, *arguments: str) -> str:
+    """A command line that a person can paste, about the pipeline and the root that were typed."""
+    return rendered(pipeline_command(verb, *arguments))
+
+
+def command_at(verb: str, pipeline: str, root: str, *arguments: str) -> str:
+    """As ``command``, about another pipeline or root."""
     place = Place(program(), pipeline, root, _is_known(root))
     return rendered(pipeline_command(verb, *arguments), place)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate import exit_codes
 from headgate.cli import declaration
-from headgate.cli.options import command
+from headgate.cli.options import command_at
 from headgate.cli.without_pandas import leave_pandas_out
 from headgate.commands import shell_command
 from headgate.declaration.kinds import FILES, LATE, QUARANTINE, RECORDS
@@ -180,7 +180,7 @@ def _open(
     try:
         data = DeltaTable(uri).to_pyarrow_dataset()
     except TableNotFoundError as error:
-        again = command("run", queried.word, queried.root, "--once")
+        again = command_at("run", queried.word, queried.root, "--once")
         raise HeadgateError(
             f"{name} has no tables under {layout.storage.root}",
             remedy=f"{again}, or name its folder with --root",
@@ -189,7 +189,7 @@ def _open(
         raise DamagedTableError(
             f"{uri} cannot be read: {str(error).splitlines()[0]}",
             remedy="see what is damaged and what would mend it: "
-            + command("repair", queried.word, queried.root, "--dry-run"),
+            + command_at("repair", queried.word, queried.root, "--dry-run"),
         ) from error
     held = f"{name}__{table.schema}__{table.name}"
     connection.register(held, data)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headgate.cli.declaration import NoSuchPipelineError, declarations, find
-from headgate.cli.options import absolute_root, command
+from headgate.cli.options import absolute_root, command_at
 from headgate.commands import program
 
 
@@ -56,12 +56,12 @@ def test_root_becomes_absolute_once(here: Path) -> None:
 
 
 def test_a_command_names_the_root_where_it_matters(here: Path) -> None:
-    assert command("run", "a", str(here / "lake"), "--once") == "headgate run a --once"
-    assert command("run", "a", "/other") == "headgate run a --root /other"
+    assert command_at("run", "a", str(here / "lake"), "--once") == "headgate run a --once"
+    assert command_at("run", "a", "/other") == "headgate run a --root /other"
 
 
 def test_a_command_with_spaces_can_be_pasted(here: Path) -> None:
-    said = command("query", "my files/a.yml", "/my lake", "SELECT 1")
+    said = command_at("query", "my files/a.yml", "/my lake", "SELECT 1")
     assert shlex.split(said) == [
         *("headgate", "query", "my files/a.yml", "--root", "/my lake", "SELECT 1")
     ]

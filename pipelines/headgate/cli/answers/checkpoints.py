@@ -35,7 +35,7 @@ def _times(span: tuple[datetime, ...]) -> dict[str, str]:
     return dict(zip(("start", "end"), (time.isoformat() for time in span), strict=False))
 
 
-def show(found: Checkpoints, file: str, root: str) -> None:
+def show(found: Checkpoints) -> None:
     out, now = console(), datetime.now(UTC)
     table = grid("checkpoints", "batch:", "committed", "age:", "took:", "rows:", "size:")
     for each in found.history:
@@ -61,5 +61,5 @@ def show(found: Checkpoints, file: str, root: str) -> None:
         table.add_row(*cells(window.table, span, f"{window.rows:,}", size_of(window.bytes)))
     out.print(table)
     for name in sorted({name_of(w.table) for w in found.windows}):
-        said = command("query", file, root, f"SELECT * FROM {name} WHERE NOT final")
+        said = command("query", f"SELECT * FROM {name} WHERE NOT final")
         out.print(said, style="dim", markup=False, soft_wrap=True)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.cli.options import DEFAULT_ROOT, command
+from headgate.cli.options import DEFAULT_ROOT, command_at
 from headgate.cli.output import console
 
 if TYPE_CHECKING:
@@ -64,5 +64,5 @@ def show(seen: Iterable[Mapping[str, Any]], declared: Pipeline, root: str) -> No
         said = f"{declared.name}: {in_words(each, root)}, from {file}:"
         if each["file"] is None:
             said = f"{declared.name}: {in_words(each, root)}:"
-        for line in (said, command("status", file, each["root"])):
+        for line in (said, command_at("status", file, each["root"])):
             console().print(line, markup=False, soft_wrap=True)

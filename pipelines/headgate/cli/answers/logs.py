@@ -33,7 +33,7 @@ def logs(
     if path is None or (not path.exists() and not follow):
         raise NoLogError(
             f"{declared.name} has no log under {files.log_folder(layout)}",
-            remedy=command("start", str(declared.file), root),
+            remedy=command("start"),
         )
     last = files.tail(path, lines)
     respond(json, {"log": str(path), "lines": last}, *last)

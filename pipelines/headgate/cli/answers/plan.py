@@ -11,7 +11,7 @@ from headgate.cli import declaration
 from headgate.cli.deployment_screen import as_dict, show
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import respond
-from headgate.commands import pipeline_command
+from headgate.commands import NEW_ROOT, pipeline_command
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 
@@ -51,7 +51,7 @@ def plan(
         return
     shown: list[Shown] = [describe(declared)]
     if found.verdict != "new":
-        shown += [lambda: show(found, root), *next_commands(found, str(declared.file), root)]
+        shown += [lambda: show(found, root), *next_commands(found)]
     respond(json, planned(declared) | {"deployed": as_dict(found)}, *shown)
 
 
@@ -69,9 +69,7 @@ def _print_deployed(layout: Layout, declared: Pipeline, found: Deployment, *, js
     respond(json, said, lambda: sys.stdout.write(text))
 
 
-def next_commands(found: Deployment, file: str, root: str) -> list[str]:
+def next_commands(found: Deployment) -> list[str]:
     if found.verdict == "refuse":
-        return ["read the source into a root of its own:", command("run", file, f"{root}-new")]
-    if found.verdict in ("rebuild", "reread"):
-        return [command("upgrade", file, root)]
-    return [command("run", file, root)]
+        return ["read the source into a root of its own:", command("run", "--root", NEW_ROOT)]
+    return [command("upgrade" if found.verdict in ("rebuild", "reread") else "run")]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headgate.cli import declaration
-from headgate.cli.options import DEFAULT_ROOT, Json, Root, command
+from headgate.cli.options import DEFAULT_ROOT, Json, Root, command_at
 from headgate.cli.output import console, respond
 from headgate.cli.rows import as_text, print_rows
 from headgate.cli.sql import Queried, QueryError, answer, pipelines_in
@@ -41,7 +41,7 @@ def query(
     if not given and re.fullmatch(r"[\w./-]+", sql):
         raise QueryError(
             f"no SQL is given, only {sql!r}",
-            remedy=command("query", sql, root, "SHOW ALL TABLES"),
+            remedy=command_at("query", sql, root, "SHOW ALL TABLES"),
         )
     known = {each.pipeline.name for each in given}
     named = [_called(name, root) for name in pipelines_in(sql) if name not in known]

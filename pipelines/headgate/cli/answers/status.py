@@ -87,21 +87,18 @@ def status(
         if jobs:
             _show(declared.name, jobs, now, ended)
             console().print(words, markup=False, soft_wrap=True)
-            _remark(declared, jobs, paused, root)
+            _remark(declared, jobs, paused)
             for step in rebuilding(layout, declared):
                 console().print(in_words(step), markup=False, soft_wrap=True)
             if restored is not None:
                 said = f"generation {restored.generation} since {restored.at:%F %T}Z"
                 console().print(f"{said}: {restored.why}", markup=False, soft_wrap=True)
             if found is not None:
-                show(found, str(declared.file), root)
+                show(found)
         elif failure is None:
-            typer.echo(
-                f"it has never run under {root}: "
-                f"{command('run', str(declared.file), root, '--once')}"
-            )
+            typer.echo(f"it has never run under {root}: {command('run', '--once')}")
         if failure is not None:
-            _show_failure(failure, command("start", str(declared.file), root))
+            _show_failure(failure)
         elsewhere.show(others_told, declared, root)
     if failure is not None and failure.code in NEEDS_A_PERSON:
         raise typer.Exit(failure.code)
@@ -127,11 +124,11 @@ def how_it_ended(layout: Layout, jobs: tuple[JobState, ...]) -> tuple[Ended | No
     return ended, failure if ended == "failed" else None
 
 
-def _show_failure(failure: Failure, start: str) -> None:
+def _show_failure(failure: Failure) -> None:
     told = f"it failed at {failure.at:%F %T}Z, exit code {failure.code}: {failure.reason}"
     console().print(told, style="red", markup=False, soft_wrap=True)
     # What is wrong comes first: started again, it may end for the same reason.
-    typer.echo(f"{failure.remedy}\n{start}")
+    typer.echo(f"{failure.remedy}\n{command('start')}")
 
 
 def _show(name: str, jobs: tuple[JobState, ...], now: datetime, ended: Ended | None) -> None:
@@ -167,9 +164,7 @@ def _as_dict(job: JobState) -> dict[str, object]:
     return job.as_dict() | {"trend": trend and trend.as_dict()}
 
 
-def _remark(
-    declared: Pipeline, jobs: tuple[JobState, ...], paused: datetime | None, root: str
-) -> None:
+def _remark(declared: Pipeline, jobs: tuple[JobState, ...], paused: datetime | None) -> None:
     """What a table of jobs has no room for."""
     for job in jobs:
         if job.backlog is not None and job.backlog.partitions:
@@ -183,10 +178,9 @@ def _remark(
             console().print(str(trend), markup=False, soft_wrap=True)
     if any(job.state in ("dead", "stale") for job in jobs):
         # What it said comes first: started again, it may end for the same reason.
-        file = str(declared.file)
-        typer.echo(f"{command('logs', file, root)}\n{command('start', file, root)}")
+        typer.echo(f"{command('logs')}\n{command('start')}")
     if paused is not None:
         ending = any(job.state == "running" and "bronze" in job.layers for job in jobs)
         said = "takes in nothing new once its batch has ended" if ending else "takes in nothing new"
-        resume = command("resume", str(declared.file), root)
+        resume = command("resume")
         typer.echo(f"paused since {paused:%F %T}Z: it {said}, until:\n{resume}")

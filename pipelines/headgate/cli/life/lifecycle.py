@@ -64,7 +64,7 @@ def start(
         if not take_over:
             require_free(declared, layout)
         pid = _start(declared, root, say, take_over=take_over, accept_gap=accept_gap)
-    _started(declared, root, pid, json)
+    _started(declared, pid, json)
 
 
 def stop(
@@ -111,7 +111,7 @@ def restart(
     with waiting(STOPPING) as say:
         _stop(layout, now)
         pid = _start(declared, root, say, accept_gap=accept_gap)
-    _started(declared, root, pid, json)
+    _started(declared, pid, json)
 
 
 def _require_startable(declared: Pipeline, layout: Layout, accept_gap: bool) -> None:
@@ -134,7 +134,7 @@ def _start(
     from headgate.supervision.local import launch
 
     layout = Layout.of(root, declared.name)
-    look_at_pause(declared, layout, root)
+    look_at_pause(declared, layout)
     options = ["--take-over"] * take_over + ["--accept-gap"] * accept_gap
     say("starting a process")
     started = launch(layout, declared.file, root, options, say)
@@ -162,13 +162,12 @@ def _stop(layout: Layout, now: bool) -> tuple[JobState, ...]:
     return local.kill(layout) if now else local.stop(layout)
 
 
-def _started(declared: Pipeline, root: str, pid: int, json: bool) -> None:
-    file = str(declared.file)
+def _started(declared: Pipeline, pid: int, json: bool) -> None:
     respond(
         json,
         {"pipeline": declared.name, "pid": pid},
         f"{declared.name}: running as process {pid}",
-        command("status", file, root),
-        command("logs", file, root, "-f"),
-        command("stop", file, root),
+        command("status"),
+        command("logs", "-f"),
+        command("stop"),
     )

@@ -45,12 +45,12 @@ def pause(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False)
         is_so = "DEAD: its process is gone without having let go" if state == "dead" else state
         print(f"{declared.name}: does not run ({is_so})", file=sys.stderr)
         print("once it is started it takes in nothing new: the pause is kept", file=sys.stderr)
-        print(command("start", str(declared.file), root), file=sys.stderr)
+        print(command("start"), file=sys.stderr)
     respond(
         json,
         {"pipeline": declared.name, "paused": since.isoformat(), "state": state},
         f"{declared.name}: paused since {_time(since)}, also after a restart, until:",
-        command("resume", str(declared.file), root),
+        command("resume"),
     )
 
 
@@ -65,16 +65,16 @@ def resume(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
     if since is not None:
         said = [f"{declared.name}: goes on; it was paused since {_time(since)}"]
         if not any(job.is_alive for job in probe(layout, datetime.now(UTC))):
-            said.append(f"it does not run: {command('start', str(declared.file), root)}")
+            said.append(f"it does not run: {command('start')}")
     respond(json, {"pipeline": declared.name, "was_paused": since and since.isoformat()}, *said)
 
 
-def look_at_pause(declared: Pipeline, layout: Layout, root: str, *, once: bool = False) -> None:
+def look_at_pause(declared: Pipeline, layout: Layout, *, once: bool = False) -> None:
     """Say so where a pipeline that is about to run is paused. Raises PausedError for ``once``."""
     if (since := paused_since(layout)) is None:
         return
     said = f"{declared.name} is PAUSED since {_time(since)}: it takes in nothing new until:"
-    remedy = command("resume", str(declared.file), root)
+    remedy = command("resume")
     if once:
         raise PausedError(said, remedy)
     print(f"{said}\n{remedy}", file=sys.stderr)
@@ -88,7 +88,7 @@ def _known(declared: Pipeline, root: str) -> Layout:
     if not probe(layout, datetime.now(UTC)):
         raise NeverRanError(
             f"{declared.name} has never run under {root}",
-            remedy=f"{command('start', str(declared.file), root)}, or name its folder with --root",
+            remedy=f"{command('start')}, or name its folder with --root",
         )
     return layout
 

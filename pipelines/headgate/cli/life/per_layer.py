@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from headgate.cli.driving import on_signals
 from headgate.cli.life.recording import ToldAlreadyError
-from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 from headgate.supervision.local import HEADGATE
 
@@ -32,7 +31,6 @@ class LayerFailedError(ToldAlreadyError):
 
 def run_layers(
     pipeline: Pipeline,
-    layout: Layout,
     root: str,
     *,
     once: bool,

@@ -75,7 +75,7 @@ def run(
             make_root(layout)
     with failure_recorded(declared, root, forgets=layer is None):
         if layer is None:
-            _prepare(declared, layout, root, once, from_savepoint)
+            _prepare(declared, layout, once, from_savepoint)
         began, before = time.monotonic(), _batches(layout, declared)
         options = {"once": once, "take_over": take_over, "accept_gap": accept_gap}
         options["drain"] = drain
@@ -84,16 +84,14 @@ def run(
         else:
             _drive(declared, layout, root, (layer,) if layer else LAYERS, options, anew)
     if layer is None:
-        _conclude(declared, layout, root, json, began, before)
+        _conclude(declared, layout, json, began, before)
 
 
-def _prepare(
-    declared: Pipeline, layout: Layout, root: str, once: bool, from_savepoint: str | None
-) -> None:
+def _prepare(declared: Pipeline, layout: Layout, once: bool, from_savepoint: str | None) -> None:
     """What comes before the first driver. Raises HeadgateError where none may start."""
     with waiting("looking at machine and source") as say:
         require_machine(declared)
-        look_at_pause(declared, layout, root, once=once)
+        look_at_pause(declared, layout, once=once)
         for remark in look_at_sources(declared):
             print(remark, file=sys.stderr)
         if from_savepoint is not None:
@@ -147,7 +145,7 @@ def _drive_layers(
     if anew != NOTHING or rebuilding(layout, declared):
         taking = {"take_over": options["take_over"]}
         _drive(declared, layout, root, LAYERS, taking, anew, only_open=True)
-    run_layers(declared, layout, root, declared_as=declared_as, **options)
+    run_layers(declared, root, declared_as=declared_as, **options)
     if options["once"] and rebuilding(layout, declared):
         # Bronze's job, which publishes a rebuild, has ended before gold's.
         _drive(declared, layout, root, LAYERS, {"once": True}, NOTHING, only_open=True)
@@ -228,20 +226,18 @@ def _batches(layout: Layout, declared: Pipeline) -> int:
     return Table(layout.storage, path, pipeline=declared.name).refresh().n
 
 
-def _conclude(
-    declared: Pipeline, layout: Layout, root: str, json: bool, began: float, before: int
-) -> None:
+def _conclude(declared: Pipeline, layout: Layout, json: bool, began: float, before: int) -> None:
     from headgate.ledger import balance
 
     account = balance(layout, declared)
-    file, gold = str(declared.file), next(iter(declared.gold))
+    gold = next(iter(declared.gold))
 
     def show() -> None:
         out = console()
         show_ledger(account, out)
         for said in (
-            command("ledger", file, root, "--by-id"),
-            command("query", file, root, f"SELECT * FROM {gold} LIMIT 10"),
+            command("ledger", "--by-id"),
+            command("query", f"SELECT * FROM {gold} LIMIT 10"),
         ):
             out.print(said, style="dim", markup=False, soft_wrap=True)
 

@@ -70,7 +70,7 @@ def upgrade(
     with waiting("comparing the declaration with the tables"):
         declared, layout = declaration.opened(pipeline, root)
         found = deployment(layout, declared)
-        _require_possible(found, declared, root)
+        _require_possible(found, declared)
         whole_cut(layout, declared)  # before anything is stopped: can a way back be kept?
     if not json:
         show(found, root)
@@ -90,12 +90,12 @@ def upgrade(
             runs = _roll_back(layout, declared, found, savepoint, root, error, restart=bool(ended))
             raise RolledBackError(
                 f"rolled back to savepoint {savepoint.id}: {error.message}",
-                remedy=_told(declared, found, root, runs=runs),
+                remedy=_told(declared, found, runs=runs),
             ) from error
         if not ended:
             say("stopping again: it did not run before")
             local.stop(layout)
-    _tell(layout, declared, found, savepoint, root, json=json, runs=bool(ended))
+    _tell(layout, declared, found, savepoint, json=json, runs=bool(ended))
 
 
 def _saved(layout: Layout, declared: Pipeline, *, stopped: bool) -> Savepoint:
@@ -108,12 +108,11 @@ def _saved(layout: Layout, declared: Pipeline, *, stopped: bool) -> Savepoint:
         raise UpgradeError(f"{error.message}{said}", error.remedy) from error
 
 
-def _require_possible(found: Deployment, declared: Pipeline, root: str) -> None:
-    file = str(declared.file)
+def _require_possible(found: Deployment, declared: Pipeline) -> None:
     if found.verdict == "new":
-        raise UpgradeError(f"{declared.name} has no tables", command("run", file, root))
+        raise UpgradeError(f"{declared.name} has no tables", command("run"))
     if found.verdict == "refuse":
-        raise UpgradeError(MEANINGS["refuse"], f"see why: {command('plan', file, root)}")
+        raise UpgradeError(MEANINGS["refuse"], f"see why: {command('plan')}")
     if not found.declaration:
         print("the declaration of before is not kept: a rollback cannot start it", file=sys.stderr)
 
@@ -182,17 +181,16 @@ def _roll_back(
     from headgate.supervision import local
 
     reread = BRONZE.path(declared.source.name) in found.to_rebuild()
-    file = str(declared.file)
-    back = command("savepoint restore", file, root, savepoint.id, *["--reread"] * reread)
+    back = command("savepoint restore", savepoint.id, *["--reread"] * reread)
     done = "the new declaration may still be at work"
-    remedy = f"{command('stop', file, root, '--now')}, then {back}"
+    remedy = f"{command('stop', '--now')}, then {back}"
     try:
         local.kill(layout)
         done = "the pipeline is stopped"
         remedy = back
         restore_in_place(declared, layout, savepoint, reread=reread)
         done = "the tables are what they were, and the pipeline is stopped"
-        remedy = f"{_put_back(declared, root)}, then {command('start', file, root)}"
+        remedy = f"{_put_back(declared)}, then {command('start')}"
         if restart and found.declaration:
             local.launch(layout, declared.file, root, ["--declared-as", found.declaration])
             return True
@@ -205,24 +203,24 @@ def _roll_back(
     return False
 
 
-def _told(declared: Pipeline, found: Deployment, root: str, *, runs: bool) -> str:
+def _told(declared: Pipeline, found: Deployment, *, runs: bool) -> str:
     """What is so after a rollback, and what to type next."""
-    see = f"see {command('logs', str(declared.file), root)}"
+    see = f"see {command('logs')}"
     if not found.declaration:
         back = "nothing runs: the old declaration is not kept; take it from your version control"
         return f"{back}; {declared.file} still has the new one: {see}"
     is_so = "is started again" if runs else "is not running, as before"
     return (
         f"the old declaration {is_so}; {declared.file} still has the new one: {see}; the old one "
-        f"comes back with: {_put_back(declared, root)}"
+        f"comes back with: {_put_back(declared)}"
     )
 
 
-def _put_back(declared: Pipeline, root: str) -> str:
+def _put_back(declared: Pipeline) -> str:
     """The command that writes the deployed declaration over the edited one. By way of another
     file: the shell would empty the one that the command has yet to read."""
     file, other = (shlex.quote(f"{declared.file}{end}") for end in ("", ".deployed"))
-    deployed = command("plan", str(declared.file), root, "--deployed")
+    deployed = command("plan", "--deployed")
     return f"{deployed} > {other} && mv {other} {file}"
 
 
@@ -231,7 +229,6 @@ def _tell(
     declared: Pipeline,
     found: Deployment,
     savepoint: Savepoint,
-    root: str,
     *,
     json: bool,
     runs: bool,
@@ -243,5 +240,5 @@ def _tell(
         done | {"running": runs, "rebuilding": steps},
         f"{declared.name}: upgraded; the way back is savepoint {savepoint.id}",
         *map(in_words, steps),
-        command("status" if runs else "run", str(declared.file), root),
+        command("status" if runs else "run"),
     )

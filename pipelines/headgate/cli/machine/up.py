@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli.options import DEFAULT_ROOT, Json, Root, command, local_folder
+from headgate.cli.options import DEFAULT_ROOT, Json, Root, command_at, local_folder
 from headgate.cli.output import respond
 from headgate.cli.screen import waiting
 from headgate.commands import ROOT, rendered, shell_command
@@ -130,7 +130,7 @@ def _tell(started: Standalone, demo: Path | None, json: bool, detached: bool) ->
     if demo is not None:
         streams = [
             "stream     auctions, fed with bids for as long as this runs",
-            f"           {command('status', f'{demo}/pipelines/auctions.yml', f'{demo}/lake')}",
+            f"           {command_at('status', f'{demo}/pipelines/auctions.yml', f'{demo}/lake')}",
             rendered(f"your own   {shell_command('up', ROOT, '--dags', 'dags')}"),
         ]
     told = {"address": settings.address, "user": ADMIN, "passwords": str(settings.passwords)}

@@ -40,7 +40,7 @@ def list_files(
 ) -> None:
     """List the files recorded, in the order in which they are read."""
     declared, layout = declaration.opened(pipeline, root)
-    log, read = _open(declared, layout, root), _read_up_to(declared, layout)
+    log, read = _open(declared, layout), _read_up_to(declared, layout)
     shown = [
         {
             "sequence": f.sequence,
@@ -73,16 +73,16 @@ def skip_file(
     from headgate.jobs.lease import Lease
 
     declared, layout = declaration.opened(pipeline, root)
-    log = _open(declared, layout, root)
+    log = _open(declared, layout)
     landing = Storage(declared.source.reads.path)
-    _get(log, sequence, declared, root)
+    _get(log, sequence)
     # All layers: a fused driver must not start meanwhile, nor one job hold two epochs.
     lease = Lease(layout, LAYERS, declared.name, "files skip")
     epoch = lease.take()
     try:
         log.table.fence(epoch)
         log.load()
-        known = _get(log, sequence, declared, root)
+        known = _get(log, sequence)
         stat = landing.stat(known.path)
         # From now on these bytes are the known ones; what comes back as it was is no rewrite.
         skipped = known if stat is None else replace(known, size=stat.size, modified=stat.modified)
@@ -101,11 +101,11 @@ def skip_file(
         json,
         {"pipeline": declared.name, "skipped": sequence, "path": known.path},
         f"skipped file {sequence} {known.path}; the ledger lists it",
-        command("run", str(declared.file), root),
+        command("run"),
     )
 
 
-def _open(declared: Pipeline, layout: Layout, root: str) -> FilesLog:
+def _open(declared: Pipeline, layout: Layout) -> FilesLog:
     from headgate.sources.connector import connector_of
     from headgate.sources.files.log import FilesLog
 
@@ -113,7 +113,7 @@ def _open(declared: Pipeline, layout: Layout, root: str) -> FilesLog:
     if FILES not in kind.keeps:
         raise HeadgateError(
             f"{declared.name} reads no files: its source {declared.source.name} is {kind.title}",
-            remedy=command("status", str(declared.file), root),
+            remedy=command("status"),
         )
     log = FilesLog.of(layout.storage, declared.name, declared.source.name)
     try:
@@ -121,17 +121,17 @@ def _open(declared: Pipeline, layout: Layout, root: str) -> FilesLog:
     except FileNotFoundError as error:
         raise HeadgateError(
             f"{declared.name} has no files log under {layout.storage.root}",
-            remedy=command("run", str(declared.file), root, "--once"),
+            remedy=command("run", "--once"),
         ) from error
     return log
 
 
-def _get(log: FilesLog, sequence: int, declared: Pipeline, root: str) -> LoggedFile:
+def _get(log: FilesLog, sequence: int) -> LoggedFile:
     file = log.get(sequence)
     if file is None:
         raise CannotSkipError(
             f"no file has sequence {sequence}; the last is {log.last_sequence}",
-            remedy=command("files list", str(declared.file), root),
+            remedy=command("files list"),
         )
     return file
 

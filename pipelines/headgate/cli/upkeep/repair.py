@@ -65,7 +65,7 @@ def repair(
         "refused": plan.refusal,
         "mended": not dry_run and not remains,
     }
-    respond(json, document, lambda: _show(plan, declared, root, dry_run=dry_run))
+    respond(json, document, lambda: _show(plan, declared, dry_run=dry_run))
     if remains:
         raise typer.Exit(exit_codes.LOG_GAP)
 
@@ -115,7 +115,7 @@ def _balances(layout: Layout, declared: Pipeline) -> bool:
     return True
 
 
-def _show(plan: Plan, declared: Pipeline, root: str, *, dry_run: bool) -> None:
+def _show(plan: Plan, declared: Pipeline, *, dry_run: bool) -> None:
     for finding in plan.findings:
         print(shown(rendered(f"{finding}" + (" (nothing needs it)" if finding.harmless else ""))))
     if not plan.is_needed:
@@ -125,4 +125,4 @@ def _show(plan: Plan, declared: Pipeline, root: str, *, dry_run: bool) -> None:
     for line in plan.told:
         print(shown(rendered(f"  {line}")))
     if plan.refusal is None:
-        print(command("repair" if dry_run else "run", str(declared.file), root))
+        print(command("repair" if dry_run else "run"))

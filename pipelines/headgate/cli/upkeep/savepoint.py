@@ -63,7 +63,7 @@ def create_savepoint(
         json,
         described(savepoint) | {"seconds": seconds},
         f"savepoint {savepoint.id}: batch {savepoint.n:,}, {savepoint.rows:,} rows ({seconds} s)",
-        command("savepoint restore", str(declared.file), root, savepoint.id),
+        command("savepoint restore", savepoint.id),
     )
 
 
@@ -77,7 +77,7 @@ def list_savepoints(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Jso
     found = savepoints(layout)
     apart = _reread_only(declared, layout, *(e for e in found if isinstance(e, Savepoint)))
     listed = [described(each, reread_only=each.id in apart) for each in found]
-    create = [] if found else [command("savepoint create", str(declared.file), root)]
+    create = [] if found else [command("savepoint create")]
     document = {"pipeline": declared.name, "savepoints": listed}
     respond(json, document, lambda: show_list(declared, found, apart), *create)
 
@@ -124,18 +124,17 @@ def verify_savepoint(
         problems += _source_problems(layout, declared, savepoint)
     today = list(damaged_today(layout, declared.name))
     apart = bool(_reread_only(declared, layout, savepoint))
-    place = str(declared.file), root
     if json:
         said = {"restorable": not (problems or today), "problems": problems, "reread_only": apart}
         print_json({"savepoint": savepoint.id, **said, "today": today, "passed_over": list(gone)})
     elif problems:
         _tell(f"savepoint {savepoint.id} cannot be restored:", problems)
-        print(command("savepoint list", *place), file=sys.stderr)
+        print(command("savepoint list"), file=sys.stderr)
     elif today:
         _tell(f"savepoint {savepoint.id} is whole, but today's tables are not:", today)
-        print(command("repair", *place), file=sys.stderr)
+        print(command("repair"), file=sys.stderr)
         print("or leave them as they are, and have a copy:", file=sys.stderr)
-        copied = command("savepoint restore", *place, savepoint.id, "--to", NEW_ROOT)
+        copied = command("savepoint restore", savepoint.id, "--to", NEW_ROOT)
         print(copied, file=sys.stderr)
     else:
         every = "every page of every file" if read else "every file of every table"
@@ -183,11 +182,11 @@ def restore_savepoint(
         clone(layout, savepoint, Layout.of(to, declared.name), passing=gone)
         done, said = {"root": to}, f"copied {savepoint.id} to {to}"
     done |= {"pipeline": declared.name, "savepoint": savepoint.id, "passed_over": list(gone)}
-    place = str(declared.file), to or root
-    following = [command("run", *place)]
+    under = ["--root", to] if to else []
+    following = [command("run", *under)]
     if savepoint.definition != declared.digest:
         other = f"its tables were made from another declaration than {declared.file} is now:"
-        following = [other, command("plan", *place), command("upgrade", *place)]
+        following = [other, command("plan", *under), command("upgrade", *under)]
     respond(json, done, said, *following)
 
 
