@@ -14,7 +14,7 @@ from tests.support.drivers import run
 from tests.support.events import readings
 from tests.support.landing import Landing, split
 from tests.support.readings import declare, rules
-from tests.support.tables import differences
+from tests.support.tables import differences, read
 
 pytestmark = pytest.mark.recovery
 
@@ -57,8 +57,10 @@ def test_spark_s_checkpoint(tmp_path: Path, declaration: Path, expected: Tables)
 def test_a_page_that_a_batch_has_to_read(
     tmp_path: Path, declaration: Path, expected: Tables, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Spark says that a task failed; the driver says which file is damaged, and what mends it."""
+    """Spark says that a task failed; the driver says which file is damaged, and what repairs it.
+    Nothing of the page reaches silver."""
     root = tmp_path / "root"
+    silver = read(root, "silver/clean")
     (file, *_) = (root / "readings/bronze/raw/data").glob("0-2-*/*.parquet")
     flip_an_id(file)
     refused = run(declaration, root)
@@ -66,6 +68,7 @@ def test_a_page_that_a_batch_has_to_read(
     assert refused.last_line == "DamagedFileError"
     assert f"{file} cannot be read" in refused.output
     assert "headgate repair PIPELINE --dry-run" in refused.output
+    assert read(root, "silver/clean") == silver
 
     assert answer(["repair", str(declaration), "--root", str(root)]) == 0
     assert "bronze/raw: given back batch 1" in capsys.readouterr().out

@@ -18,7 +18,7 @@ VERBS = {
     "resume": ("life.pausing:resume", "Go on where `pause` stopped it."),
     "status": ("answers.status:status", "Say how a pipeline's jobs are."),
     "logs": ("answers.logs:logs", "Show the log of a pipeline that `headgate start` has started."),
-    "repair": ("upkeep.repair:repair", "Find what is damaged and mend it."),
+    "repair": ("upkeep.repair:repair", "Find what is damaged and repair it."),
     "list": (
         "answers.listing:list_pipelines",
         "List the pipelines that a name can find here, and how they are.",

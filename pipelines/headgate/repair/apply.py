@@ -57,9 +57,10 @@ def mend(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: dateti
     put_documents_aside(layout, (document.path for document in plan.documents), now)
     aside = Aside(layout.storage, now)
     for log in plan.logs:
-        mend_log(layout.storage, log, aside, epoch, now)
-    for path in plan.lost:
-        put_log_aside(layout.storage, path, aside)
+        if log.is_lost:
+            put_log_aside(layout.storage, log.path, aside)
+        else:
+            mend_log(layout.storage, log, aside, epoch, now)
     tables = {table.name: table for table in tables_of(layout, pipeline.name)}
     for table in tables.values():
         table.fence(epoch)
@@ -76,7 +77,7 @@ def _reset(tables: dict[str, Table], pipeline: Pipeline, plan: Plan, now: dateti
     if bronze is None:
         return
     if plan.resets:
-        intend(bronze, plan.targets, now, why=WHY, reread=plan.reread, above=plan.generation)
+        intend(bronze, plan.targets, now, why=WHY, reread=plan.reread, above=plan.above)
     built = (table for path, table in tables.items() if kind_of(path) in RECORDS)
     Resets(bronze).carry_out(built, now)
 

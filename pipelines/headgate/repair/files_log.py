@@ -40,13 +40,11 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 @dataclass(frozen=True)
 class Filling:
     """``rows`` are to be recorded again under their sequences, ``bad`` files of the log to be
-    dropped, ``doubtful`` sequences whose files have no record in bronze: they may have been empty,
-    skipped or set aside. ``events`` is the highest number of an event that is left."""
+    dropped. ``events`` is the highest number of an event that is left."""
 
     path: str
     rows: tuple[LoggedFile, ...] = ()
     bad: tuple[DataFile, ...] = ()
-    doubtful: tuple[LoggedFile, ...] = ()
     events: int = 0
     last: int = 0
     findings: tuple[Finding, ...] = ()
@@ -63,12 +61,7 @@ class Filling:
         if lost:
             yield (
                 f"{self.path}: of the files {_listed(lost)} nobody knows the names: what was not "
-                "read, or had been skipped or set aside, is recorded anew if it still lies there"
-            )
-        if self.doubtful:
-            yield (
-                f"{self.path}: {_listed(f.path for f in self.doubtful)} have no record in bronze: "
-                "if they had been skipped or set aside, the log does not say so any more"
+                "read, or had been skipped or set aside, is recorded again if it is still there"
             )
 
 
@@ -82,15 +75,13 @@ def filling(
     files: tuple[DataFile, ...] = ()
     events = 0
     if log is not None and log.stands is not None:
-        bad = Past(log.table, data.at(path)).bad_files
+        bad = Past(log.table).bad_files()
         files = live_files(log.table.handle)
         sound = (file for file in files if file.path not in bad)
         known, events = standing(_events(data.at(path), sound))
-    read = state.sequence
-    last = max((*known, read))
+    last = max((*known, state.sequence))
     missing = [sequence for sequence in range(1, last + 1) if sequence not in known]
-    damaged = bool(bad or missing or (log and (log.is_cut or log.is_lost)))
-    there = _in_bronze(bronze, data.at(bronze.name)) if damaged else {}
+    there = _in_bronze(bronze) if missing else {}
     landing = Storage(pipeline.source.reads.path)
     findings = [Finding(f"{path}/{file}", what, "file") for file, what in bad.items()]
     if missing:
@@ -99,7 +90,6 @@ def filling(
         path,
         rows=tuple(_row(sequence, there, landing) for sequence in missing),
         bad=tuple(file for file in files if file.path in bad),
-        doubtful=tuple(_doubtful(known.values(), there, read)) if damaged else (),
         events=events,
         last=last,
         findings=tuple(findings),
@@ -126,12 +116,12 @@ def _events(data: Storage, files: Iterable[DataFile]) -> Iterator[dict[str, Any]
             yield from pq.read_table(source).to_pylist()
 
 
-def _in_bronze(bronze: Table, data: Storage) -> Mapping[int, tuple[str, datetime]]:
+def _in_bronze(bronze: Table) -> Mapping[int, tuple[str, datetime]]:
     """Path and modification time of the files that have records in bronze, by their sequences."""
     found: dict[int, tuple[str, datetime]] = {}
     for file in live_files(bronze.handle):
         try:
-            with data.open(file.path) as source:
+            with bronze.storage.open(file.path) as source:
                 rows = pq.read_table(source, columns=["offset", "file", "ingested_at"])
         except (OSError, pa.ArrowException):
             continue  # what bronze lacks itself is told as its own damage
@@ -151,14 +141,6 @@ def _row(sequence: int, there: Mapping[int, tuple[str, datetime]], landing: Stor
     # Of a file that is gone or was rewritten nobody knows the size: if it comes, it is another one.
     size = stat.size if stat is not None and stat.modified == modified else 0
     return LoggedFile(sequence, path, size, modified)
-
-
-def _doubtful(
-    known: Iterable[LoggedFile], there: Mapping[int, tuple[str, datetime]], read: int
-) -> Iterator[LoggedFile]:
-    for file in known:
-        if file.status == "recorded" and file.sequence <= read and file.sequence not in there:
-            yield file
 
 
 def _listed(names: Iterable[object]) -> str:

@@ -1,4 +1,4 @@
-"""What an examination says, and why a repair is refused."""
+"""What an examination finds, and why a repair is refused."""
 
 from __future__ import annotations
 

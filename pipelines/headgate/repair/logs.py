@@ -26,7 +26,7 @@ class Log:
     """``table`` reads the log as it will be: the table itself, or a copy of its log that ends at
     ``stands``, the newest version that can be read (None: none can be). ``newest`` is the highest
     version that the log has had; ``broken`` are entries that are not what was written, with the
-    reason, ``aside`` Delta checkpoints that are not; ``epoch`` is the highest that is told."""
+    reason, ``aside`` Delta checkpoints that are not."""
 
     path: str
     table: Table
@@ -34,8 +34,6 @@ class Log:
     newest: int
     broken: Mapping[int, str]
     aside: Mapping[str, str]
-    epoch: int
-    oldest: int = 0
 
     @property
     def is_cut(self) -> bool:
@@ -46,11 +44,10 @@ class Log:
         return self.stands is None
 
     def findings(self) -> Iterator[Finding]:
-        """An entry before the one that a log is read from is history: perhaps nobody needs it."""
+        """What is damaged. An entry is harmless if the log can be read without it."""
         for version, why in self.broken.items():
-            needed = self.stands is None or version > self.stands
-            what = why if needed else f"{why}; no batch is read from it any more"
-            yield Finding(f"{self.path}/{entry_path(version)}", what, "log", harmless=not needed)
+            harmless = self.stands is not None and version <= self.stands
+            yield Finding(f"{self.path}/{entry_path(version)}", why, "log", harmless)
         for place, why in self.aside.items():
             yield Finding(f"{self.path}/{place}", why, "checkpoint")
         if (self.is_cut or self.is_lost) and not self.broken and not self.aside:
@@ -61,35 +58,33 @@ def examine_log(storage: Storage, path: str, pipeline: str, scratch: Path) -> Lo
     """Read a table's whole log. ``scratch`` takes copies of logs that can be read in part only."""
     table = Table(storage, path, pipeline=pipeline)
     folder = log_folder(table.storage)
-    broken, epoch = _entries(table.storage, folder)
+    broken = _broken(table.storage, folder)
     aside = _checkpoints(table.storage, folder)
     newest = max((*folder.entries, *folder.checkpoints), default=-1)
     if _can_be_read(table) and table.handle.version() >= newest:
         newest = table.handle.version()  # a driver may run meanwhile
         aside |= _hint(table.storage, folder, aside)
-        return Log(path, table, newest, newest, broken, aside, epoch, folder.oldest)
-    for reach, base in sorted(_prefixes(folder, broken, aside), key=_order, reverse=True):
+        return Log(path, table, newest, newest, broken, aside)
+    for reach, base in sorted(_prefixes(folder, broken, aside), reverse=True):
         copy = _copied(table, folder, broken, reach, base, scratch, pipeline)
         if _can_be_read(copy):
-            after = {_checkpoint(c) for c in folder.checkpoints if c > (base or -1)}
+            after = {_checkpoint(c) for c in folder.checkpoints if c > base}
             aside |= dict.fromkeys(after - {*aside}, "it does not give the files that the log says")
             aside |= _hint(table.storage, folder, aside)
-            return Log(path, copy, reach, newest, broken, aside, epoch, folder.oldest)
-    return Log(path, table, None, newest, broken, aside, epoch, folder.oldest)
+            return Log(path, copy, reach, newest, broken, aside)
+    return Log(path, table, None, newest, broken, aside)
 
 
-def _entries(storage: Storage, folder: LogFolder) -> tuple[dict[int, str], int]:
+def _broken(storage: Storage, folder: LogFolder) -> dict[int, str]:
     broken: dict[int, str] = {}
-    epoch = 0
     if folder.oldest > 0 and not folder.is_trimmed(folder.oldest - 1):
         broken[0] = "the log's beginning is missing, and no checkpoint holds what it said"
     for version in range(folder.oldest, (folder.entries[-1] if folder.entries else -1) + 1):
         try:
-            commit = read_commit(storage, version)
-            epoch = max(epoch, commit.state.epoch if commit else 0)
+            read_commit(storage, version)
         except LogGapError as error:
             broken[version] = error.message.partition("damaged: ")[2]
-    return broken, epoch
+    return broken
 
 
 def _checkpoints(storage: Storage, folder: LogFolder) -> dict[str, str]:
@@ -113,18 +108,15 @@ def _hint(storage: Storage, folder: LogFolder, aside: Mapping[str, str]) -> dict
 
 def _prefixes(
     folder: LogFolder, broken: Mapping[int, str], aside: Mapping[str, str]
-) -> Iterator[tuple[int, int | None]]:
-    """What might be read: from a checkpoint, or from the beginning, up to the first bad entry."""
+) -> Iterator[tuple[int, int]]:
+    """What might be read: from a checkpoint, or from the beginning (-1), up to the first bad
+    entry."""
     good = [c for c in folder.checkpoints if _checkpoint(c) not in aside]
     there = set(folder.entries) - broken.keys()
-    for base in (None, *good):
-        reach = next(v for v in count(0 if base is None else base) if v not in there) - 1
-        if reach >= (0 if base is None else base):
+    for base in (-1, *good):
+        reach = next(v for v in count(max(base, 0)) if v not in there) - 1
+        if reach >= max(base, 0):
             yield reach, base
-
-
-def _order(prefix: tuple[int, int | None]) -> tuple[int, int]:
-    return prefix[0], -1 if prefix[1] is None else prefix[1]
 
 
 def _copied(
@@ -132,18 +124,21 @@ def _copied(
     folder: LogFolder,
     broken: Mapping[int, str],
     reach: int,
-    base: int | None,
+    base: int,
     scratch: Path,
     pipeline: str,
 ) -> Table:
+    """Another view of the table, whose log ends at ``reach``."""
     place = Storage(str(scratch / f"{table.name.replace('/', '-')}-{reach}-{base}"))
     for version in folder.entries:
         if version <= reach and version not in broken:
-            table.storage.copy(entry_path(version), place.at(table.name))
+            table.log.copy(entry_path(version), place.at(table.name))
     for version in folder.checkpoints:
-        if base is not None and version <= base:
-            table.storage.copy(_checkpoint(version), place.at(table.name))
-    return Table(place, table.name, pipeline=pipeline)
+        if version <= base:
+            table.log.copy(_checkpoint(version), place.at(table.name))
+    copy = Table(place, table.name, pipeline=pipeline)
+    copy.storage = table.storage  # the data files
+    return copy
 
 
 def _can_be_read(table: Table) -> bool:

@@ -1,4 +1,4 @@
-"""The last intent of a reset, where its entry in bronze's log is damaged.
+"""The last intent of a reset, if its entry in bronze's log is damaged.
 
 Nobody knows then which tables it named. A table that has absorbed a batch of bronze that came after
 it has nothing left to do: no stage goes on before that. Every other one may have been named.
@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from headgate.declaration.kinds import GOLD, SILVER
-from headgate.declaration.model import Pipeline
-from headgate.graph.graph import graph_of
+from headgate.graph.graph import Graph
 from headgate.savepoints.resets import Target
 from headgate.tables.errors import LogGapError
 from headgate.tables.log import read_commit
@@ -19,30 +17,32 @@ from headgate.tables.table import Table
 
 
 def perhaps_asked(
-    pipeline: Pipeline, bronze: Table, states: Mapping[str, State], behind: Iterable[str]
+    graph: Graph, bronze: Table, states: Mapping[str, State], behind: Iterable[str]
 ) -> dict[str, Target]:
-    """What is done to those tables, of lower generation than bronze, that may have been named: they
-    are built anew, and those that nobody declares lose their place."""
+    """What is done to the tables ``behind``, of lower generation than bronze, that may have been
+    named: they are rebuilt, and those that are not declared lose their place."""
     reset_at = _batch_of_the_reset(bronze)
-    gone_on = {p for p, s in states.items() if reset_at is not None and s.n > reset_at}
-    # Side tables stand still where there is nothing for them; they go back with their tables.
-    settled = {
-        path
-        for node in graph_of(pipeline).of(SILVER, GOLD)
-        if node.path in gone_on
-        for path in (node.path, *node.sides.values())
-    }
-    asked = sorted(set(behind) - settled)
-    return {path: Target(keep=path not in pipeline.definitions) for path in asked}
+    gone_on = [
+        node
+        for node in graph
+        if reset_at is not None and node.path in states and states[node.path].n > reset_at
+    ]
+    # Side tables stand still while there is nothing for them; they go back with their tables.
+    settled = {path for node in gone_on for path in (node.path, *node.sides.values())}
+    return {path: Target(keep=path not in graph) for path in sorted({*behind} - settled)}
 
 
 def _batch_of_the_reset(bronze: Table) -> int | None:
-    """How far bronze was, as its first batch since tells; None where there is none."""
+    """How far bronze was, as its first batch since then says; None if there is none, or if bronze
+    itself went back: then other tables are further without having gone on."""
+    reset = bronze.refresh().reset_commit
     try:
-        for version in range(bronze.refresh().reset_commit + 1, bronze.handle.version() + 1):
-            commit = read_commit(bronze.storage, version)
+        before = read_commit(bronze.log, reset - 1)
+        for version in range(reset + 1, bronze.handle.version() + 1):
+            commit = read_commit(bronze.log, version)
             if commit is not None and commit.state.kind == "data":
-                return commit.state.from_n
+                n = commit.state.from_n
+                return n if before is not None and before.state.n == n else None
     except LogGapError:
         pass
     return None

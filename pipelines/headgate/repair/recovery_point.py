@@ -1,145 +1,119 @@
-"""Which version each table is given back: the newest that is sound and fits the tables around it.
+"""Which tables are rebuilt, and to which version bronze goes back.
 
-From the top down, since a table never stands ahead of the one that feeds it: bronze; quarantine;
-silver, which has quarantine's rows counted; gold, which goes together with its late table.
+A table that is built from another one is not given back an earlier version: it is emptied, with
+everything that is built on it, and catches up. Only bronze goes back: nothing but the source has
+what it holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from headgate.declaration.kinds import BRONZE, GOLD, QUARANTINE, SILVER
-from headgate.declaration.model import Pipeline
-from headgate.graph.graph import Graph, Node, graph_of
+from headgate.declaration.kinds import BRONZE, GOLD, SILVER
+from headgate.graph.graph import Graph
 from headgate.repair.past import Past, TableVersion
 from headgate.tables.agreement import covers
 from headgate.tables.state import State
 
 
 @dataclass(frozen=True)
-class View:
-    """A table as it can be read. ``past`` is None where it has none: it is not there yet, it is
-    about to be emptied by a reset that was left open, or its log ``is_lost``."""
+class Standing:
+    """Where a table stands once a reset that was left open is done; ``at`` and ``past`` are None
+    if it is empty then, or its log cannot be read. ``broken`` are versions that cannot be read,
+    ``bad`` are damaged files, with what is wrong."""
 
-    path: str
+    at: TableVersion | None = None
     past: Past | None = None
+    broken: Collection[int] = ()
+    bad: Mapping[str, str] = field(default_factory=dict)
     is_lost: bool = False
+
+    @property
+    def state(self) -> State:
+        return self.at.state if self.at else State()
+
+    @property
+    def is_unsound(self) -> bool:
+        return self.is_lost or bool(self.bad)
+
+    def can_feed(self, n: int) -> bool:
+        return self.at is None or self.past is None or self.past.can_feed(self.at, n)
 
 
 @dataclass(frozen=True)
-class Pick:
-    """``moment`` is None where the table begins anew; ``stays`` says that nothing is to be done."""
+class Choice:
+    """The version that bronze goes back to (None: it begins again), if it does; the paths of the
+    tables that are rebuilt; and of those with a damaged entry that another table has to read."""
 
-    moment: TableVersion | None
-    stays: bool
+    bronze: TableVersion | None
+    goes_back: bool
+    rebuilt: frozenset[str]
+    unread: frozenset[str]
 
     @property
-    def n(self) -> int:
-        return self.moment.n if self.moment else 0
-
-    @property
-    def operation(self) -> int:
-        return self.moment.state.operation if self.moment else 0
-
-    def total(self, key: str) -> int:
-        return int(self.moment.state.total.get(key, 0)) if self.moment else 0
+    def state(self) -> State:
+        """Of bronze."""
+        return self.bronze.state if self.bronze else State()
 
 
-Picks = dict[str, Pick]
-
-
-@dataclass
-class Bounds:
-    """Versions and batches below which some tables have to stay."""
-
-    versions: dict[str, int] = field(default_factory=dict)
-    batches: dict[str, int] = field(default_factory=dict)
-
-
-def choose(pipeline: Pipeline, views: Mapping[str, View], bounds: Bounds) -> Picks:
-    """What each table of a pipeline is given back, by its path. Tightens ``bounds`` as far as it
-    takes for every table to go on from the one above it."""
-    graph = graph_of(pipeline)
+def choose(graph: Graph, tables: Mapping[str, Standing], rebuilt: Iterable[str] = ()) -> Choice:
+    """The least that is rebuilt, and how far bronze goes back, so that every table can go on from
+    those above it. ``rebuilt`` are tables that have to be in any case."""
+    (bronze,) = (node.path for node in graph.of(BRONZE))
+    at = dict(tables)
+    built = {node.path for node in graph if node.kind.is_built}
+    anew = {*rebuilt, *(path for path in built if at[path].is_unsound)}
+    if at[bronze].is_unsound:
+        at[bronze] = _earlier(at[bronze])
+    unread: set[str] = set()
     while True:
-        picks = _Chooser(graph, views, bounds).picks()
-        if not _tighten(bounds, graph, views, picks):
-            return picks
-
-
-class _Chooser:
-    def __init__(self, graph: Graph, views: Mapping[str, View], bounds: Bounds) -> None:
-        self._graph = graph
-        self._views = views
-        self._bounds = bounds
-
-    def picks(self) -> Picks:
-        picks: Picks = {}
-        for node in self._graph.of(BRONZE, QUARANTINE, SILVER):
-            upto = min((picks[path].n for path in node.upstream), default=None)
-            counts = [(key, picks[side]) for key, side in node.sides.items()]
-            picks[node.path] = self._newest(node.path, upto, counts=counts)
-        for node in self._graph.of(GOLD):
-            silver, bronze = node.upstream[0], self._graph.source_of(node.path).path
-            picks |= self._gold(node, picks[silver], picks[bronze])
-        return picks
-
-    def _gold(self, node: Node, silver: Pick, bronze: Pick) -> Picks:
-        gold, late = node.path, node.sides["late"]
-        folded = self._newest(gold, silver.n, operation=bronze.operation)
-        aside = self._newest(late, silver.n)
-        known = covers(aside.n, aside.total("late"), folded.n, folded.total("late"))
-        if folded.stays and aside.stays and known:
-            return {gold: folded, late: aside}
-        while folded.moment is not None:
-            aside = self._newest(late, folded.n)
-            if aside.total("late") == folded.total("late"):
-                return {gold: folded, late: aside}
-            folded = self._newest(gold, folded.n - 1, operation=bronze.operation)
-        return {gold: folded, late: self._newest(late, 0)}
-
-    def _newest(
-        self,
-        path: str,
-        upto: int | None = None,
-        *,
-        counts: Sequence[tuple[str, Pick]] = (),
-        operation: int | None = None,
-    ) -> Pick:
-        view = self._views[path]
-        if view.past is None:
-            return Pick(None, stays=not view.is_lost)
-
-        def accepts(state: State) -> bool:
-            return (
-                (upto is None or state.n <= upto)
-                and state.n < self._bounds.batches.get(path, state.n + 1)
-                and (operation is None or state.operation <= operation)
-                and all(_counted(state, *each) for each in counts)
-            )
-
-        below = self._bounds.versions.get(path)
-        found = view.past.newest(accepts, below)
-        return Pick(found, found is not None and found.version == view.past.start)
-
-
-def _counted(state: State, key: str, side: Pick) -> bool:
-    return covers(side.n, side.total(key), state.n, int(state.total.get(key, 0)))
-
-
-def _tighten(bounds: Bounds, graph: Graph, views: Mapping[str, View], picks: Picks) -> bool:
-    """Whether a table cannot go on from the one above it; then one of them has to go back more."""
-    followed = ((path, node.path) for node in graph.of(SILVER, GOLD) for path in node.upstream)
-    for above, below in followed:
-        upstream, pick = views[above], picks[below]
-        moment = picks[above].moment
-        if upstream.past is None or moment is None:
+        anew |= graph.rebuilt_with(anew)
+        at |= dict.fromkeys(anew, Standing())
+        if misfits := set(_misfits(graph, at)) - anew:
+            anew |= misfits
             continue
-        reached = upstream.past.reaches(moment.version, pick.n)
-        if reached.broken is not None:
-            bounds.versions[above] = reached.broken
-            return True
-        if reached.is_merged or (reached.n is not None and reached.n != pick.n):
-            bounds.batches[below] = pick.n
-            return True
-    return False
+        gap = next(_gaps(graph, at), None)
+        if gap is None:
+            goes_back = at[bronze] is not tables[bronze]
+            return Choice(at[bronze].at, goes_back, frozenset(anew), frozenset(unread))
+        above, below = gap
+        broken = _broken_before(at[above])
+        unread |= {above} if broken else set()
+        if above == bronze and (broken or not at[below].state.n):
+            at[bronze] = _earlier(at[bronze], max(broken, default=0))
+        else:
+            anew.add(below if at[below].state.n else above)
+
+
+def _earlier(table: Standing, below: int | None = None) -> Standing:
+    found = table.past.earlier(below) if table.past else None
+    return Standing(found, table.past, table.broken)
+
+
+def _broken_before(table: Standing) -> list[int]:
+    return [v for v in table.broken if table.at and v <= table.at.version]
+
+
+def _misfits(graph: Graph, at: Mapping[str, Standing]) -> Iterator[str]:
+    """Tables that are ahead of those above them, or that count rows of a side table which it does
+    not have."""
+    for node in graph:
+        if not node.kind.is_built:
+            continue
+        held, source = at[node.path].state, at[graph.source_of(node.path).path].state
+        ahead = any(held.n > at[path].state.n for path in node.upstream)
+        if ahead or held.operation > source.operation:
+            yield node.path
+        for key, side in node.sides.items():
+            aside = at[side].state
+            if not covers(aside.n, aside.total.get(key, 0), held.n, held.total.get(key, 0)):
+                yield node.path
+
+
+def _gaps(graph: Graph, at: Mapping[str, Standing]) -> Iterator[tuple[str, str]]:
+    """Pairs of a table and one below it that cannot go on from there."""
+    for node in graph.of(SILVER, GOLD):
+        for above in node.upstream:
+            if not at[above].can_feed(at[node.path].state.n):
+                yield above, node.path

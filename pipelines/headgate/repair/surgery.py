@@ -50,10 +50,12 @@ def mend_log(storage: Storage, log: Log, aside: Aside, epoch: int, now: datetime
     for place in log.aside:
         aside.put(f"{log.path}/{place}")
         failpoint("repair.checkpoint_aside")
-    if log.stands is None or not log.is_cut:
+    if not log.is_cut or log.stands is None:
         return
-    for _, path in _behind(storage.at(log.path), log.stands):
-        aside.put(f"{log.path}/{path}")
+    for version, path in log_folder(storage.at(log.path)).paths:
+        # Delta checkpoints, and what belongs to them.
+        if version > log.stands and path != entry_path(version):
+            aside.put(f"{log.path}/{path}")
     aside.put(f"{log.path}/{HINT}")
     entry = _standing_still(log, epoch, now)
     for version in range(log.newest, log.stands, -1):
@@ -70,14 +72,6 @@ def put_log_aside(storage: Storage, path: str, aside: Aside) -> None:
     for stat in stats:
         aside.put(stat.path)
         failpoint("repair.log_aside")
-
-
-def _behind(table: Storage, version: int) -> tuple[tuple[int, str], ...]:
-    """The Delta checkpoints, and what belongs to them, of later versions."""
-    paths = log_folder(table).paths
-    return tuple(
-        (v, path) for v, path in paths if v > version and not path.endswith(f"{v:020d}.json")
-    )
 
 
 def _standing_still(log: Log, epoch: int, now: datetime) -> bytes:

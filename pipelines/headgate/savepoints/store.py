@@ -12,6 +12,7 @@ from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.savepoints.declarations import declaration_of
 from headgate.savepoints.errors import NoSuchSavepointError, ResetOpenError, SavepointError
+from headgate.savepoints.pasts import BronzePast
 from headgate.savepoints.resets import awaiting, why
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.verify import passed_over, verify
@@ -140,6 +141,15 @@ def is_last_good(layout: Layout, pipeline: Pipeline, savepoint: Savepoint | Unre
     if _any_good(layout, pipeline, others):
         return False
     return isinstance(savepoint, Savepoint) and _any_good(layout, pipeline, [savepoint])
+
+
+def newest_good(layout: Layout, pipeline: Pipeline) -> Savepoint | None:
+    """The newest that can be restored beside today's bronze. Raises LogGapError."""
+    past = BronzePast(
+        Table(layout.storage, BRONZE.path(pipeline.source.name), pipeline=pipeline.name)
+    )
+    held = (each for each in savepoints(layout) if isinstance(each, Savepoint) and past.has(each))
+    return next((each for each in held if _any_good(layout, pipeline, [each])), None)
 
 
 def _any_good(layout: Layout, pipeline: Pipeline, found: Iterable[Savepoint]) -> bool:

@@ -88,7 +88,23 @@ def test_bronze_that_the_source_gives_again(ask: Ask, lake: Lake, of_lake: tuple
     code, out, _ = ask("repair", *of_lake)
     assert code == 0
     assert "bronze/events: given back batch 2 (version 3); the rest is read again" in out
-    assert lake_in(lake.root.parent).tables["gold/per_minute"].refresh().n == 2
+    assert "gold/per_minute: rebuilt: 2 batches of bronze again at the next run" in out
+    assert lake_in(lake.root.parent).tables["gold/per_minute"].refresh().n == 0
+
+
+def test_a_savepoint_leaves_less_to_build_again(
+    ask: Ask, lake: Lake, of_lake: tuple[str, ...]
+) -> None:
+    savepoint = lake.take()
+    lake.run(1)
+    harm(lake.data_files(GOLD)[-1], "missing")
+    code, out, _ = ask("repair", *of_lake)
+    assert code == 0
+    file, *rest = of_lake
+    restore = f"headgate savepoint restore {file} {' '.join(rest)} {savepoint.id}"
+    assert out.splitlines()[-2].endswith(restore)
+    assert ask("savepoint", "restore", file, savepoint.id, *rest)[0] == 0
+    assert lake_in(lake.root.parent).tables[GOLD].refresh().n == 6
 
 
 def test_a_whole_table_that_is_gone(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:

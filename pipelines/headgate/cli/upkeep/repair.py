@@ -1,4 +1,4 @@
-"""``headgate repair``: what is damaged of a pipeline, and mending it."""
+"""``headgate repair``: finds what is damaged of a pipeline, and repairs it."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def repair(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Find what is damaged and mend it. What is put aside is kept; exit code 5 if damage remains.
+    """Find what is damaged and repair it. What is moved away is kept.
 
-    Every page of every file is read.
+    Reads every page of every file. Exit code 5 if damage remains.
     """
     from headgate.savepoints.clone import require_whole
 
@@ -54,18 +54,18 @@ def repair(
     with tempfile.TemporaryDirectory(prefix="headgate-") as scratch:
         if dry_run:
             plan = _examined(layout, declared, Path(scratch))
-            remains = bool(plan.refusal) or any(plan.damage())
+            remains = bool(plan.refusal) or plan.is_damage
         else:
             plan, remains = _mended(layout, declared, Path(scratch))
     document = {
         "pipeline": declared.name,
-        "damaged": any(plan.damage()),
+        "damaged": plan.is_damage,
         "findings": [asdict(finding) for finding in plan.findings],
         "actions": list(plan.told) if plan.refusal is None else [],
         "refused": plan.refusal,
         "mended": not dry_run and not remains,
     }
-    respond(json, document, lambda: _show(plan, declared, dry_run=dry_run))
+    respond(json, document, lambda: _show(plan, declared, layout, dry_run=dry_run))
     if remains:
         raise typer.Exit(exit_codes.LOG_GAP)
 
@@ -115,7 +115,7 @@ def _balances(layout: Layout, declared: Pipeline) -> bool:
     return True
 
 
-def _show(plan: Plan, declared: Pipeline, *, dry_run: bool) -> None:
+def _show(plan: Plan, declared: Pipeline, layout: Layout, *, dry_run: bool) -> None:
     for finding in plan.findings:
         print(shown(rendered(f"{finding}" + (" (nothing needs it)" if finding.harmless else ""))))
     if not plan.is_needed:
@@ -125,4 +125,16 @@ def _show(plan: Plan, declared: Pipeline, *, dry_run: bool) -> None:
     for line in plan.told:
         print(shown(rendered(f"  {line}")))
     if plan.refusal is None:
+        if plan.targets and not dry_run and (id_ := _good_savepoint(layout, declared)):
+            print("this savepoint, restored now, leaves less to build again:")
+            print(command("savepoint restore", id_))
         print(command("repair" if dry_run else "run"))
+
+
+def _good_savepoint(layout: Layout, declared: Pipeline) -> str | None:
+    from headgate.savepoints.store import newest_good
+
+    with suppress(HeadgateError):
+        found = newest_good(layout, declared)
+        return found.id if found else None
+    return None
