@@ -44,7 +44,6 @@ def stream(
         "dag_id": f"{name}__stream",
         "task_id": "supervise",
         "map_index": -1,
-        "run": "scheduled__1",
         "is_paused": False,
         "control": control,
         "life": life_document(life),

@@ -25,7 +25,6 @@ def answer(stream: DeclaredStream, told: Told, access: Access, now: datetime) ->
         "dag_id": stream.dag_id,
         "task_id": stream.task_id,
         "map_index": stream.map_index,
-        "run": stream.run,
         "is_paused": stream.is_paused,
         "control": asdict(access) | {"may_act": access.why_not is None},
         "life": life and life_document(life),

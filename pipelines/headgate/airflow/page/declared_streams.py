@@ -8,7 +8,6 @@ from typing import Any
 
 from airflow.models.dag import DagModel, DagTag
 from airflow.models.serialized_dag import SerializedDagModel
-from airflow.models.taskinstance import TaskInstance
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -32,15 +31,14 @@ class Control:
 
 @dataclass(frozen=True)
 class DeclaredStream:
-    """A task that keeps a stream running. ``map_index`` is -1 where it is not mapped; ``run`` and
-    ``map_index`` lead to its newest log. ``control`` is None where no DAG is about this stream."""
+    """A task that keeps a stream running. ``map_index`` is -1 where it is not mapped. ``control``
+    is None where no DAG is about this stream."""
 
     subject: Subject
     dag_id: str
     task_id: str
     map_index: int
     is_paused: bool
-    run: str | None
     control: Control | None
 
 
@@ -69,7 +67,6 @@ def declared_streams(session: Session, dag_ids: Collection[str]) -> tuple[Declar
                         task_id=str(task["task_id"]),
                         map_index=map_index,
                         is_paused=dag.is_paused,
-                        run=_newest_run(session, dag_id, str(task["task_id"]), map_index),
                         control=control if is_its else None,
                     )
                 )
@@ -130,21 +127,6 @@ def _actions(dag: _Dag) -> tuple[str, ...]:
         if name == "action":
             return tuple(map(str, _plain(param.get("schema", {})).get("enum", ())))
     return ()
-
-
-def _newest_run(session: Session, dag_id: str, task_id: str, map_index: int) -> str | None:
-    found = session.scalar(
-        select(TaskInstance.run_id)
-        .where(
-            TaskInstance.dag_id == dag_id,
-            TaskInstance.task_id == task_id,
-            TaskInstance.map_index == map_index,
-            TaskInstance.start_date.is_not(None),
-        )
-        .order_by(TaskInstance.start_date.desc())
-        .limit(1)
-    )
-    return None if found is None else str(found)
 
 
 def _plain(value: Any) -> Any:

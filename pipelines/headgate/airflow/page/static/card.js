@@ -50,7 +50,7 @@ export function card(identity) {
       parts.state.className = `state ${tone} ${nameOf(stream)}`;
       parts.state.replaceChildren(make("i", { ariaHidden: "true" }), word);
       parts.meta.replaceChildren(...meta(stream, means));
-      replace(links, linksOf(stream), `${stream.run} ${stream.dag_id}`);
+      replace(links, linksOf(stream), `${stream.task_id} ${stream.dag_id}`);
       parts.figures.replaceChildren(figures(stream, now));
       replace(parts.charts, charts(stream), JSON.stringify(stream.tables?.history));
       act.update(stream);
@@ -80,13 +80,10 @@ function meta({ life, tables }, means) {
 
 function linksOf(stream) {
   const dag = `dags/${encodeURIComponent(stream.dag_id)}`;
-  const found = [place(make("a", { title: stream.dag_id }, "DAG"), dag)];
-  if (stream.run) {
-    const index = stream.map_index >= 0 ? `/mapped/${stream.map_index}` : "";
-    const task = `tasks/${encodeURIComponent(stream.task_id)}${index}`;
-    found.push(place(make("a", {}, "Task log"), `${dag}/runs/${encodeURIComponent(stream.run)}/${task}`));
-  }
-  return found;
+  return [
+    place(make("a", { title: stream.dag_id }, "DAG"), dag),
+    place(make("a", { title: stream.task_id }, "Task"), `${dag}/tasks/${encodeURIComponent(stream.task_id)}`),
+  ];
 }
 
 function notes(stream, act) {
