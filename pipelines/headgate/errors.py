@@ -6,6 +6,7 @@ Every error Headgate raises on purpose is a :class:`HeadgateError`. The command 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from headgate import exit_codes
@@ -34,3 +35,13 @@ class HeadgateError(Exception):
     def told(self, place: Place | None = None) -> str:
         """Both, with commands as they are typed at ``place``, by default here."""
         return rendered(f"{self.message}\n{self.remedy}", place)
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """An error, and those that it was raised from or after."""
+    seen: set[int] = set()
+    following: BaseException | None = error
+    while following is not None and id(following) not in seen:
+        seen.add(id(following))
+        yield following
+        following = following.__cause__ or following.__context__

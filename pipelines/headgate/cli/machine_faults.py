@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
 
 from headgate import exit_codes
 from headgate.commands import shell_command
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, chain
 
 _FULL = {errno.ENOSPC: "No space left on device", errno.EDQUOT: "Disk quota exceeded"}
 _RIGHTS = {
@@ -27,7 +26,7 @@ def machine_fault(error: BaseException) -> MachineError | None:
 
     The JVM's and delta-rs' errors have no number: their words are the operating system's.
     """
-    for each in _chain(error):
+    for each in chain(error):
         known = _BY_NUMBER.get(getattr(each, "errno", None) or 0)
         said = known or next((w for w in _BY_NUMBER.values() if w in str(each)), None)
         if said is None:
@@ -49,12 +48,3 @@ def _where(error: BaseException, said: str) -> str:
     named = getattr(error, "filename", None)
     line = next((line.strip() for line in str(error).splitlines() if said in line), "")
     return f": {named or line}" if named or line != said else ""
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    following: BaseException | None = error
-    while following is not None and id(following) not in seen:
-        seen.add(id(following))
-        yield following
-        following = following.__cause__ or following.__context__

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, chain
 from headgate.jobs.errors import PlanError
 from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.damage import damaged_file
@@ -26,7 +26,7 @@ def translate_error(error: BaseException, layout: Layout) -> HeadgateError | Non
     """
     if isinstance(error, HeadgateError):
         return None
-    told = [text for each in _chain(error) for text in str(each).splitlines()]
+    told = [text for each in chain(error) for text in str(each).splitlines()]
     for path in dict.fromkeys(path for text in told for path in _ours(text, layout)):
         if (what := _unreadable(layout, path)) is not None:
             return damaged_file(layout.storage.uri(path), what)
@@ -59,12 +59,3 @@ def _unreadable(layout: Layout, path: str) -> str | None:
     except (OSError, pa.ArrowException) as error:
         return f"cannot be read: {str(error).splitlines()[0][:200]}"
     return None
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    following: BaseException | None = error
-    while following is not None and id(following) not in seen:
-        seen.add(id(following))
-        yield following
-        following = following.__cause__ or following.__context__
