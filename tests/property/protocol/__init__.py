@@ -12,7 +12,7 @@ is a function from one world to the worlds that may follow. Where to look:
 - ``entries.py``, ``histories.py``: the logs of real lakes in these terms, held against these
   invariants after each commit that was ever made;
 - ``players.py``, ``lockstep.py``: the same schedule of processes in the model and in the engine,
-  on real tables, compared after each commit;
+  on real tables, compared after each commit; ``traces.py``: schedules from the search's traces;
 - ``search.py``, ``essence.py``: every interleaving of a scenario; at every point all processes may
   die and new ones start, any may pause for as long as it likes, and batches that were not committed
   are planned again with other boundaries.

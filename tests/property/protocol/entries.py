@@ -16,12 +16,13 @@ from tests.property.protocol.invariants import Violation
 @dataclass(frozen=True)
 class Told:
     """An entry of a log: ``at`` is its place in the order of all entries, ``transaction`` the
-    version of the table's application transaction."""
+    version of the table's application transaction, ``operation`` that of the one of operations."""
 
     table: str
     entry: Entry
     at: int
     transaction: int | None
+    operation: int | None
 
     @property
     def label(self) -> str:
@@ -36,12 +37,12 @@ def told(name: str, table: Table) -> Iterator[Told]:
         lines = table.log.read(entry_path(version)).splitlines()
         actions = [json.loads(line) for line in lines if line.strip()]
         info = next(action["commitInfo"] for action in actions if "commitInfo" in action)
-        of_table = (a["txn"] for a in actions if a.get("txn", {}).get("appId") == table.app)
+        said = {a["txn"]["appId"]: a["txn"]["version"] for a in actions if "txn" in a}
         entry = read_commit(table.log, version)
         assert entry is not None, f"{table.name}: {version} was not made by Headgate"
         # A process takes the time before it commits, and its next step comes after that.
         at = max(at, int(info["timestamp"]) * len(TABLES) + TABLES.index(name))
-        yield Told(name, entry, at, next((txn["version"] for txn in of_table), None))
+        yield Told(name, entry, at, said.get(table.app), said.get(f"{table.app}/op"))
         version += 1
     assert version, f"{table.name}: its log does not begin with version 0"
 
@@ -53,3 +54,6 @@ def transaction_faults(log: tuple[Told, ...], one: Told) -> Iterator[Violation]:
         yield Violation("zombie", "it has no transaction: nobody can be refused behind it")
     elif before is not None and one.transaction < before:
         yield Violation("zombie", f"its transaction {one.transaction} comes after {before}")
+    state = one.entry.state
+    if one.operation != (state.operation if state.kind == "operation" else None):
+        yield Violation("damage", f"its transaction of operations is {one.operation}")

@@ -7,12 +7,12 @@ refuses the engine refuses, and a process that ends in one commits nothing more 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 from headgate.declaration.kinds import kind_of
 from headgate.jobs.runtime import PipelineRuntime
@@ -23,7 +23,7 @@ from headgate.tables.state import State, commit_time
 from tests.property.protocol.delta import EMPTIED, TABLES, Commit, World
 from tests.property.protocol.players import Player, Process, Theatre
 from tests.property.protocol.scenario import DRIVERS, Driver, Event, Scenario
-from tests.property.protocol.steps import driver_steps
+from tests.property.protocol.steps import BEFORE, driver_steps, to_rest
 from tests.support.fake_stages import NOON, Record
 from tests.support.lake import declared, put
 
@@ -41,16 +41,25 @@ WORDS = {
 """What a driver that rests may be told, and the steps of the model that begin it."""
 
 
+Move = Literal["lease", "prepare", "commit"]
+
+
 class Mismatch(AssertionError):
     """The engine does what the model does not, or the reverse."""
 
 
 class Lockstep:
-    """``scripts`` are the words of the scenario's processes, one after the other; only drivers have
-    any. One more driver comes at the end and does what is left: ``finish``."""
+    """``scripts`` are the words of the scenario's processes; only drivers have any. The first of
+    them runs alone, and the ``crew`` does at the end what all others have left."""
 
-    def __init__(self, folder: Path, scenario: Scenario, scripts: Sequence[str]) -> None:
-        roles, rest = (*scenario.roles, "fused"), "list " + "batch " * len(scenario.events)
+    def __init__(
+        self,
+        folder: Path,
+        scenario: Scenario,
+        scripts: Sequence[str],
+        crew: Sequence[str] = ("fused",),
+    ) -> None:
+        roles, self._crew = (*scenario.roles, *crew), len(crew)
         self.scenario = replace(scenario, roles=roles, recorded=False, drains=9)
         self.world = World()
         self.pipeline = declared(folder)
@@ -61,7 +70,9 @@ class Lockstep:
         PipelineRuntime(spark, self.pipeline, self.layout, LAYERS).create()
         tables = tables_of(self.layout, self.pipeline.name)
         self._tables = {kind_of(table.name).name: table for table in tables}
-        self._scripts = [script.split() for script in (*scripts, rest)]
+        most = len(scenario.events)
+        rest = (f"list {'batch ' * most}{'go ' * most}" for _ in crew)
+        self._scripts = [script.split() for script in (*scripts, *rest)]
         self._words = [list(script) for script in self._scripts]
         self.drivers = list(self.scenario.processes())
         self.players = [Player(self._play(number)) for number in range(len(roles))]
@@ -85,21 +96,40 @@ class Lockstep:
 
         return play
 
-    def walk(self, seed: int) -> None:
-        """The first process alone, then all others as chance has it, and a driver that finishes."""
-        chance, last = Random(seed), len(self.players) - 1
+    def play(self, schedule: Iterable[tuple[int, Move]]) -> None:
+        """Moves of processes that have ended are left out."""
         with self._theatre.opened():
             self._run(0)
-            while left := [n for n in range(last) if self._may_move(n)]:
-                number = chance.choice(left)
-                for _ in range(chance.randint(1, 8)):
-                    if self._may_move(number):
-                        chance.choice((self.commit, self.commit, self.prepare))(number)
-            self._run(last)
+            for number, move in schedule:
+                if self._may_move(number):
+                    getattr(self, move)(number)
+            crew = range(len(self.players) - self._crew, len(self.players))
+            while any(map(self._may_move, crew)):
+                for number in crew:
+                    self._run(number, words=1)
 
-    def _run(self, number: int) -> None:
+    def by_chance(self, seed: int) -> Iterator[tuple[int, Move]]:
+        """A schedule that ends when every process has done what it can."""
+        chance, last = Random(seed), len(self.players) - self._crew
+        moves: tuple[Move, ...] = ("commit", "commit", "prepare")
+        while left := [number for number in range(last) if self._may_move(number)]:
+            number = chance.choice(left)
+            yield from ((number, chance.choice(moves)) for _ in range(chance.randint(1, 8)))
+
+    def _run(self, number: int, words: int = 99) -> None:
+        """As far as a process can go with so many words."""
+        left = max(len(self._words[number]) - words, 0)
         while self._may_move(number):
+            if self.drivers[number].at == "plan" and len(self._words[number]) == left:
+                return
             self.commit(number)
+
+    def lease(self, number: int) -> None:
+        """Have a process take its epoch, if it has none."""
+        driver = self.drivers[number]
+        if driver.at == "lease":
+            at = -1 if driver.role == "reread" else 0
+            self.world, self.drivers[number] = self._options(self.world, driver)[at]
 
     def _may_move(self, number: int) -> bool:
         driver = self.drivers[number]
@@ -114,7 +144,7 @@ class Lockstep:
             return
         self.world, self.drivers[number], self._words[number] = world, driver, words
         if driver.at not in READY:
-            self._ends(number)
+            self._rests(number)
             return
         player, wanted = self.players[number], READY[driver.at] or driver.tables[0]
         while player.ended is None and not player.has_prepared(wanted):
@@ -126,7 +156,7 @@ class Lockstep:
         world, driver, self._words[number] = self._to_commit(number)
         if driver.at not in READY and driver.at not in AT_ONCE:
             self.world, self.drivers[number] = world, driver
-            self._ends(number)
+            self._rests(number)
             return
         self.drivers[number] = driver  # its epoch is known
         after, moved = self._options(world, driver)[0]
@@ -141,7 +171,7 @@ class Lockstep:
             return
         self.world, self.drivers[number] = after, moved
         if moved.ended:
-            self._ends(number)
+            self._rests(number)
         else:  # a fence that was refused: it is tried again
             self.players[number].prepared.discard("fence")
             self._goes_on(number)
@@ -154,13 +184,19 @@ class Lockstep:
             if driver.at == "plan" and not any(moved.at == "reset" for _, moved in options):
                 if not words:
                     break
-                begins = WORDS[words.pop(0)]
+                word = words.pop(0)
+                if word == "savepoint":
+                    saving = self.scenario.process("savepoint", BEFORE)
+                    world, _ = to_rest(self.scenario, world, saving)
+                    break
+                begins = WORDS[word]
                 # Of ranges the shortest.
                 options = [option for option in options if option[1].at in begins][-1:]
+                if not options:
+                    break
             elif driver.at == "lease" and driver.role == "reread":
                 options = options[-1:]  # to the oldest savepoint; a restore, to the latest
-            if options:
-                world, driver = options[0]
+            world, driver = options[0]
         return world, driver, words
 
     def _options(self, world: World, driver: Driver) -> list[tuple[World, Driver]]:
@@ -181,10 +217,11 @@ class Lockstep:
             raise self._mismatch(number, f"the model commits to {table}")
         return True
 
-    def _ends(self, number: int) -> None:
-        """The model's process ends or rests: the engine's does not commit any more."""
-        player = self.players[number]
-        while player.ended is None:
+    def _rests(self, number: int) -> None:
+        """The model's process ends or rests: the engine's comes there without a commit."""
+        player, driver = self.players[number], self.drivers[number]
+        words = len(self._scripts[number]) - len(self._words[number])
+        while player.ended is None and (driver.ended or player.rests <= words):
             self._goes_on(number)
         if player.ended == "broken":
             raise self._mismatch(number, "it should end") from player.error

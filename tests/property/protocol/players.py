@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 
 from headgate.declaration.kinds import kind_of
 from headgate.errors import HeadgateError
+from headgate.failpoints import failpoint
 from headgate.savepoints.resets import Resets, Target, intend
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
@@ -25,6 +26,8 @@ from tests.support.failing import Died, passing
 from tests.support.lake import Lake
 
 PATIENCE = 60  # seconds
+REST = "rest"
+"""Where a driver is between two words."""
 
 
 @dataclass
@@ -46,13 +49,17 @@ class Process(Lake):
         if layers != ("gold",):
             self.catch_up()
         for word in words:
+            failpoint(REST)
             if word == "list":
-                self.list_new()
+                if "bronze" in layers:
+                    self.list_new()
+            elif word == "savepoint":
+                self.take()
             elif word == "close":
                 self.drain()
             elif word == "go":
                 self.catch_up()
-            elif self.intake.position < self.last_sequence:
+            elif "bronze" in layers and self.intake.position < self.last_sequence:
                 self.absorb(self.intake.position + 1)
                 self.catch_up()
 
@@ -79,7 +86,8 @@ class Process(Lake):
 
 class Player:
     """``prepared`` are the commits that a process has made ready, by their kinds of tables;
-    ``committed`` those that it has made. ``ended`` says how it ended."""
+    ``committed`` those that it has made; ``rests`` counts how often it has rested. ``ended`` says
+    how it ended."""
 
     def __init__(self, play: Callable[[], None]) -> None:
         self._play = play
@@ -89,6 +97,7 @@ class Player:
         self._killed = False
         self.prepared: set[str] = set()
         self.committed: list[str] = []
+        self.rests = 0
         self.ended: str | None = None
         self.error: BaseException | None = None
 
@@ -111,20 +120,22 @@ class Player:
             self._killed = True
             self.go_on()
 
-    def passes(self, failpoint: str) -> None:
-        kind, _, what = failpoint.rpartition(".")
+    def passes(self, place: str) -> None:
+        kind, _, what = place.rpartition(".")
         with self._changed:
             if what == "committed":
                 self.committed.append(kind)
                 self.prepared -= {kind, "fence"}
+            elif place == REST:
+                self.rests += 1
             else:
-                self.prepared.add(kind or failpoint)
+                self.prepared.add(kind or place)
             self._changed.notify_all()
         if threading.get_ident() == self._thread.ident:
             self._waits.release()
             self._may_go.acquire()
             if self._killed:
-                raise Died(failpoint)
+                raise Died(place)
 
     def _run(self) -> None:
         try:
@@ -160,7 +171,7 @@ class Theatre:
                     self._playing = player
                     player.kill()
 
-    def _passes(self, failpoint: str) -> None:
-        waits = failpoint == "fence" or failpoint.endswith((".staged", ".committed"))
-        if self._playing is not None and waits and failpoint != "operation.staged":
-            self._playing.passes(failpoint)
+    def _passes(self, place: str) -> None:
+        waits = place in ("fence", REST) or place.endswith((".staged", ".committed"))
+        if self._playing is not None and waits and place != "operation.staged":
+            self._playing.passes(place)

@@ -1,5 +1,6 @@
 """Which model was searched to the end: ``python -m tests.property.protocol.searched`` searches this
-one and writes its digest down. A model that is unchanged need not be searched on each run."""
+one and writes down its digest, and the traces of what breaks its mutants. A model that is unchanged
+need not be searched on each run."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from pathlib import Path
 from tests.property.protocol.search import explore
 from tests.property.protocol.test_mutants import MUTANTS, label
 from tests.property.protocol.test_search import SCENARIOS
+from tests.property.protocol.traces import store
 
 FOLDER = Path(__file__).parent
 DIGEST = FOLDER / "searched.sha256"
@@ -21,6 +23,7 @@ BINDING = (
     "histories.py",
     "players.py",
     "lockstep.py",
+    "traces.py",
     "test_histories.py",
     "test_lockstep.py",
     "test_broken_engine.py",
@@ -48,6 +51,7 @@ def main() -> str | None:
         violation = explore(scenario, frozenset({mutant.kind})).violation
         if violation is None or mutant.words not in violation.text:
             return f"{label(mutant)}: {violation}"
+    store()
     DIGEST.write_text(f"{digest()}\n")
     return None
 

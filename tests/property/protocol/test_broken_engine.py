@@ -9,39 +9,43 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deltalake import CommitProperties
+from deltalake import CommitProperties, DeltaTable, Transaction
 
 from headgate.gold.fold_stage import FoldStage
 from headgate.savepoints import resets
+from headgate.savepoints.pasts import BronzePast
 from headgate.savepoints.resets import Intent, Resets, Target
 from headgate.savepoints.savepoint import Savepoint
 from headgate.silver.stage import SilverStage
 from headgate.tables import staging
 from headgate.tables.errors import CommitRefusedError
 from headgate.tables.history import batches
+from headgate.tables.log import read_commit
 from headgate.tables.state import State
 from headgate.tables.table import Table
 from tests.property.protocol.histories import history_faults
 from tests.property.protocol.lockstep import Mismatch
-from tests.property.protocol.test_lockstep import PLAYS, walked
+from tests.property.protocol.test_lockstep import replayed
+from tests.property.protocol.traces import Trace, stored
 from tests.support.fake_stages import without_spark
 
 pytestmark = pytest.mark.long
 
 Broken = Callable[[pytest.MonkeyPatch], None]
-BROKEN: dict[str, Broken] = {}
-MOST_WALKS = 4
+BROKEN: dict[str, tuple[str, Broken]] = {}
 
 
-def broken(rule: str) -> Callable[[Broken], Broken]:
+def broken(rule: str, trace: str) -> Callable[[Broken], Broken]:
+    """Registers what breaks a rule, and the mutant of the model whose trace tells."""
+
     def named(change: Broken) -> Broken:
-        BROKEN[rule] = change
+        BROKEN[rule] = trace, change
         return change
 
     return named
 
 
-@broken("a step looks at the table's epoch")
+@broken("a step looks at the table's epoch", "EPOCH_CHECK-zombie")
 def _(patch: pytest.MonkeyPatch) -> None:
     real = Table.refresh
 
@@ -55,7 +59,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Table, "refresh", refresh)
 
 
-@broken("a refused commit is not tried again on a new handle")
+@broken("a refused commit is not tried again on a new handle", "REFUSED_ENDS-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
     real = Table.commit
 
@@ -63,24 +67,24 @@ def _(patch: pytest.MonkeyPatch) -> None:
         try:
             return real(self, *what, **more)
         except CommitRefusedError:
-            self._handle = None
+            self._handle = DeltaTable(self.log.uri())
             return real(self, *what, **more)
 
     patch.setattr(Table, "commit", commit)
 
 
-@broken("a commit is made on the handle of its step")
+@broken("a commit is made on the handle of its step", "OLD_HANDLE-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
     real = Table.commit
 
     def commit(self: Table, *what: Any, **more: Any) -> State:
-        self._handle = None
+        self._handle = DeltaTable(self.log.uri())
         return real(self, *what, **more)
 
     patch.setattr(Table, "commit", commit)
 
 
-@broken("every commit has the table's transaction")
+@broken("every commit has the table's transaction", "APP_TRANSACTION-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
     def properties(*, app_transactions: object = (), **more: Any) -> CommitProperties:
         return CommitProperties(**more)
@@ -88,12 +92,20 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("headgate.tables.table.CommitProperties", properties)
 
 
-@broken("transactions have the generation in front")
+@broken("the commit of an operation has a second transaction", "SILVER_STOPS-stuck")
+def _(patch: pytest.MonkeyPatch) -> None:
+    def transaction(app: str, version: int) -> Transaction:
+        return Transaction(app.removesuffix("/op"), version)
+
+    patch.setattr("headgate.tables.table.Transaction", transaction)
+
+
+@broken("transactions have the generation in front", "ONE_INTENT-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(State, "transaction_version", property(lambda state: state.n))
 
 
-@broken("commits without data copy the position forward")
+@broken("commits without data copy the position forward", "COPY_FORWARD-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
     def held(self: State, kind: Any, epoch: int) -> State:
         return State(kind=kind, epoch=epoch, definition=self.definition)
@@ -101,7 +113,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(State, "held", held)
 
 
-@broken("a reset is carried out once")
+@broken("a reset is carried out once", "NEW_GENERATION-stuck")
 def _(patch: pytest.MonkeyPatch) -> None:
     def asks(self: Intent, path: str, generation: int) -> Target | None:
         return self.tables.get(path) if generation <= self.generation else None
@@ -110,13 +122,13 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Resets, "_open_at", lambda self, _: self.intent)
 
 
-@broken("a reset raises the generation")
+@broken("a reset raises the generation", "NEW_GENERATION-stuck")
 def _(patch: pytest.MonkeyPatch) -> None:
     real = resets.reset
     patch.setattr(resets, "reset", lambda t, to, _, now: real(t, to, t.state.generation, now))
 
 
-@broken("a reset takes the state of its target over")
+@broken("a reset takes the state of its target over", "TARGET_POSITION-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
     real = resets._back
 
@@ -127,7 +139,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(resets, "_back", back)
 
 
-@broken("side tables go back with their tables")
+@broken("side tables go back with their tables", "SIDES_TOO-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
     real = Savepoint.targets
 
@@ -138,18 +150,34 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Savepoint, "targets", targets)
 
 
-@broken("a step takes every batch")
+@broken("a restore leaves bronze only where bronze has its past", "SAME_PAST-damage")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(BronzePast, "has", lambda *_: True)
+
+
+@broken("reading batches back goes on at the version that was restored", "LINEAGE-stuck")
+def _(patch: pytest.MonkeyPatch) -> None:
+    def found_at(storage: Any, version: int) -> Any:
+        found = read_commit(storage, version)
+        if found is None or found.state.kind != "reset":
+            return found
+        return replace(found, state=replace(found.state, origin=version - 1))
+
+    patch.setattr("headgate.tables.history.read_commit", found_at)
+
+
+@broken("a step takes every batch", "RESET_WHILE_RUNNING-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("headgate.tables.catching_up.batches", lambda *which: batches(*which)[-1:])
 
 
-@broken("no step of silver passes an operation")
+@broken("no step of silver passes an operation", "SILVER_STOPS-stuck")
 def _(patch: pytest.MonkeyPatch) -> None:
     real = SilverStage.catch_up
     patch.setattr(SilverStage, "catch_up", lambda self, stops, *more: real(self, stops[-1:], *more))
 
 
-@broken("side tables are committed first")
+@broken("side tables are committed first", "SIDE_FIRST-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
     real = staging.prepare_together
     for stage in (SilverStage, FoldStage):
@@ -157,7 +185,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(module, "prepare_together", lambda *p: real(*p)[::-1])
 
 
-@broken("side tables are fenced")
+@broken("side tables are fenced", "FENCE_EVERY_TABLE-stuck")
 def _(patch: pytest.MonkeyPatch) -> None:
     real = Table.fence
 
@@ -170,14 +198,19 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Table, "fence", fence)
 
 
-@broken("a reset that is asked for is carried out")
+@broken("a reset that is asked for is carried out", "RESET_AT_START+RESET_WHILE_RUNNING-stuck")
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Resets, "carry_out", lambda *_: None)
 
 
-def finds(folder: Path, play: str, seed: int) -> bool:
+@broken("gold waits for a silver table that has a reset to do", "GOLD_WAITS-damage")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Resets, "awaits", lambda *_: False)
+
+
+def finds(folder: Path, trace: Trace) -> bool:
     try:
-        lockstep = walked(folder, play, seed)
+        lockstep = replayed(folder, trace)
     except Mismatch:
         return True
     return bool(history_faults(lockstep.layout, lockstep.pipeline))
@@ -185,10 +218,7 @@ def finds(folder: Path, play: str, seed: int) -> bool:
 
 @pytest.mark.parametrize("rule", BROKEN)
 def test_a_broken_engine_falls_out_of_step(tmp_path: Path, rule: str) -> None:
+    trace, change = BROKEN[rule]
     with without_spark(), pytest.MonkeyPatch.context() as patch:
-        BROKEN[rule](patch)
-        for seed in range(MOST_WALKS):
-            for play in PLAYS:
-                if finds(tmp_path / f"{play}-{seed}", play, seed):
-                    return
-    raise AssertionError(f"nobody notices that this is broken: {rule}")
+        change(patch)
+        assert finds(tmp_path, next(t for t in stored() if t.name == trace))

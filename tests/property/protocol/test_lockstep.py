@@ -13,8 +13,9 @@ from tests.property.protocol.invariants import faults
 from tests.property.protocol.lockstep import Lockstep
 from tests.property.protocol.past import live_files
 from tests.property.protocol.scenario import BAD, GOOD, LATE, LEFT_OUT, Event, Scenario
+from tests.property.protocol.traces import Trace, stored
 from tests.support.fake_stages import without_spark
-from tests.support.rounds import ROUNDS
+from tests.support.rounds import ROUNDS, some
 
 EVENTS = (GOOD, BAD, LATE, Event(3), LEFT_OUT, GOOD, Event(5))
 BEGIN, GO_ON, CLOSE = "list batch batch batch", "batch batch", "batch close batch"
@@ -52,14 +53,18 @@ def arrow() -> Iterator[None]:
 def walked(folder: Path, play: str, seed: int) -> Lockstep:
     roles, scripts = PLAYS[play]
     lockstep = Lockstep(folder, Scenario(EVENTS, roles=roles), scripts)
-    lockstep.walk(seed)
+    lockstep.play(lockstep.by_chance(seed))
     return lockstep
 
 
-@pytest.mark.parametrize("play", PLAYS)
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_engine_keeps_step_with_the_model(tmp_path: Path, play: str, seed: int) -> None:
-    lockstep = walked(tmp_path, play, seed)
+def replayed(folder: Path, trace: Trace) -> Lockstep:
+    lockstep = Lockstep(folder, trace.scenario, trace.scripts, trace.crew)
+    lockstep.play(trace.moves)
+    return lockstep
+
+
+def require_same(lockstep: Lockstep) -> None:
+    """Nothing is wrong in either of them, and their tables hold the same events."""
     assert [*faults(lockstep.scenario, lockstep.world)] == []
     assert history_faults(lockstep.layout, lockstep.pipeline) == []
     (gold,) = lockstep.pipeline.gold.values()
@@ -70,3 +75,14 @@ def test_the_engine_keeps_step_with_the_model(tmp_path: Path, play: str, seed: i
         )
         assert ours == theirs, table
         assert there.head(table).n == lockstep.world.head(table).n
+
+
+@pytest.mark.parametrize("play", PLAYS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_engine_keeps_step_with_the_model(tmp_path: Path, play: str, seed: int) -> None:
+    require_same(walked(tmp_path, play, seed))
+
+
+@pytest.mark.parametrize("trace", some([(trace,) for trace in stored()], 4), ids=str)
+def test_what_breaks_a_mutant_does_not_break_the_engine(tmp_path: Path, trace: Trace) -> None:
+    require_same(replayed(tmp_path, trace))
