@@ -34,11 +34,12 @@ class NoJarsError(HeadgateError, code=exit_codes.MACHINE):
 
 def jars_for(pipeline: Pipeline) -> tuple[Path, ...]:
     """Spark's Kafka connector, where the pipeline reads or writes topics. Raises NoJarsError."""
+    from headgate.declaration.sinks import sink_of
     from headgate.declaration.sources import kind_of_source
     from headgate.jars import cached_jars
 
     reads = any(kind_of_source(source).needs_jars for source in pipeline.sources.values())
-    if not reads and not pipeline.publish:
+    if not reads and not any(sink_of(each).needs_jars for each in pipeline.publish.values()):
         return ()
     try:
         return cached_jars()

@@ -138,18 +138,9 @@ class GoldTable:
 
 
 @dataclass(frozen=True)
-class KafkaSink:
-    """A topic that is written. ``servers`` and ``options`` as those of a source; so ``written``."""
-
-    servers: str = field(repr=False)
-    topic: str
-    options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    written: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-
-
-@dataclass(frozen=True)
 class Publication:
-    """Rows of a table that go to a topic. ``table`` is a gold table's name for ``gold`` and
+    """Rows of a table that go to a sink. ``kind`` names the sink, a package of ``headgate.sinks``,
+    and ``sink`` is what it has built. ``table`` is a gold table's name for ``gold`` and
     ``late``, the source's for ``quarantine``; ``when`` is of gold alone: the rows of final windows,
     or each change of a window."""
 
@@ -157,7 +148,8 @@ class Publication:
     layer: PublishedLayer
     table: str
     when: PublishedWhen | None
-    sink: KafkaSink
+    kind: str
+    sink: Any
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headgate.declaration.kafka.plan import (
-    planned_publication,
-    publication_lines,
-)
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, SILVER
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.model import (
@@ -16,6 +12,7 @@ from headgate.declaration.model import (
     GoldTable,
     Measure,
     Pipeline,
+    Publication,
     Record,
     SilverTable,
     Source,
@@ -28,6 +25,7 @@ from headgate.declaration.names import (
 )
 from headgate.declaration.operators import columns_of, operator_of
 from headgate.declaration.quantities import format_duration
+from headgate.declaration.sinks import SinkKind, sink_of
 from headgate.declaration.sources import SOURCES, kind_of_source
 from headgate.declaration.types import STRING, DataType
 
@@ -45,7 +43,7 @@ def plan(pipeline: Pipeline) -> dict[str, Any]:
         "silver": {name: _silver(t, pipeline) for name, t in pipeline.silver.items()},
         "quarantine": {"table": "quarantine", "reasons": _reasons(pipeline)},
         "gold": {name: _gold(t, pipeline) for name, t in pipeline.gold.items()},
-        "publish": {name: planned_publication(p) for name, p in pipeline.publish.items()},
+        "publish": {name: _publication(p) for name, p in pipeline.publish.items()},
     }
 
 
@@ -164,6 +162,14 @@ def _expressions(derived: tuple[Derived, ...]) -> dict[str, Any]:
     return {item.name: {"expression": item.expression, "type": str(item.type)} for item in derived}
 
 
+def _publication(publication: Publication) -> dict[str, Any]:
+    return {
+        "from": f"{publication.layer}.{publication.table}",
+        "when": publication.when,
+        publication.kind: sink_of(publication).plan(publication.sink),
+    }
+
+
 def describe(pipeline: Pipeline) -> str:
     """The plan as text for a person: one block per part, one line per table, column and measure."""
     return "\n".join(_lines(plan(pipeline), pipeline))
@@ -190,7 +196,11 @@ def _lines(document: Mapping[str, Any], pipeline: Pipeline) -> list[str]:
         lines += _table_lines(gold)
         lines.append(f"  late     {gold['late']['table']}")
     for name, publication in document["publish"].items():
-        lines += ["", f"publish {name} from {publication['from']}", *publication_lines(publication)]
+        lines += [
+            "",
+            f"publish {name} from {publication['from']}",
+        ]
+        lines += _publication_lines(publication, sink_of(pipeline.publish[name]))
     return lines
 
 
@@ -235,3 +245,10 @@ def _table_lines(table: Mapping[str, Any]) -> list[str]:
     lines += [f"  column   {name} = {c['expression']}" for name, c in table["columns"].items()]
     width = max(map(len, table["schema"]))
     return lines + [f"    {name:<{width}}  {type_}" for name, type_ in table["schema"].items()]
+
+
+def _publication_lines(publication: Mapping[str, Any], kind: SinkKind[Any]) -> list[str]:
+    when = publication["when"]
+    rows = {"final": "of final windows", "update": "of each update of a window"}.get(when, "all")
+    where, *more = kind.lines(publication[kind.key.name])
+    return [where, f"  rows     {rows}", *more]

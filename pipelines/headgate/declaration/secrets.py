@@ -8,6 +8,7 @@ from itertools import chain
 
 from headgate.declaration.kafka.values import SECRET_PATTERN
 from headgate.declaration.model import Pipeline
+from headgate.declaration.sinks import sink_of
 from headgate.declaration.sources import kind_of_source
 
 _SHORTEST = 3  # shorter ones are in every text
@@ -19,9 +20,9 @@ _ASSIGNED = re.compile(
 
 
 def secrets_of(pipeline: Pipeline) -> frozenset[str]:
-    """Those of the sources and of the topics that are written."""
+    """Those of the sources and of the sinks."""
     read = (kind_of_source(each).secrets(each.reads) for each in pipeline.sources.values())
-    written = (secrets_in(publication.sink.options) for publication in pipeline.publish.values())
+    written = (sink_of(each).secrets(each.sink) for each in pipeline.publish.values())
     return frozenset(chain.from_iterable((*read, *written)))
 
 

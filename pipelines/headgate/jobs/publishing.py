@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import ClassVar
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-
 from headgate.commands import pipeline_command
+from headgate.declaration.sinks import sink_of
 from headgate.errors import HeadgateError
 from headgate.publish.stage import PublishStage
 
-_KAFKAS_ERROR = re.compile(r"org\.apache\.kafka\.common\.errors\.(\w+)")
-
-TRY_AGAIN = 60.0  # seconds after brokers did not take what was sent
+TRY_AGAIN = 60.0  # seconds after a sink did not take what was sent
 
 
 class NotPublishedError(HeadgateError):
-    """Brokers do not take what is to be published. Tables are complete; it is sent later."""
+    """A sink does not take what is to be published. Tables are complete; it is sent later."""
 
     exit_code: ClassVar[int] = 3
 
@@ -39,7 +34,7 @@ class Publications:
         return "; ".join(said for _, said in self._failed.values()) or None
 
     def catch_up(self, now: datetime, *, at_once: bool = False) -> None:
-        """Publish what is new. Where brokers do not take it, tables go on and it is tried again,
+        """Publish what is new. Where a sink does not take it, tables go on and it is tried again,
         a while later (``at_once``: now, whatever happened before)."""
         for stage in self._stages:
             name = stage.publication.name
@@ -48,8 +43,11 @@ class Publications:
                 continue
             try:
                 stage.catch_up(now)
-            except (PySparkException, Py4JError) as error:
-                self._failed[name] = self._monotonic(), _told(stage, error)
+            except Exception as error:
+                said = stage.failure(error)
+                if said is None:
+                    raise
+                self._failed[name] = self._monotonic(), f"publish {name}: {said}"
             else:
                 self._failed.pop(name, None)
 
@@ -57,19 +55,13 @@ class Publications:
         """A last attempt. Raises NotPublishedError if something cannot be published."""
         self.catch_up(now, at_once=True)
         if self.trouble is not None:
+            failed = (s for s in self._stages if s.publication.name in self._failed)
+            sinks = [sink_of(stage.publication) for stage in failed]
+            accepts = " and ".join(dict.fromkeys(sink.accepts for sink in sinks))
+            look = " and ".join(dict.fromkeys(sink.look for sink in sinks))
             again = pipeline_command("run", "--once")
             raise NotPublishedError(
                 f"{self.trouble}; the tables are complete, and what is missing is sent as soon as "
-                "the brokers take it",
-                remedy=f"see whether they listen and the topic is there, then: {again}",
+                f"{accepts}",
+                remedy=f"{look}, then: {again}",
             )
-
-
-def _told(stage: PublishStage, error: Exception) -> str:
-    """Without what Spark says of it: that may show the client's properties, secrets among them.
-    The names of Kafka's errors are telling enough."""
-    sink = stage.publication.sink
-    servers = sink.written.get("servers", sink.servers)
-    causes = ", ".join(dict.fromkeys(_KAFKAS_ERROR.findall(str(error))))
-    told = f"publish {stage.publication.name}: {servers} does not take records for {sink.topic}"
-    return f"{told} ({causes})" if causes else told

@@ -19,6 +19,7 @@ from headgate.failpoints import failpoint
 from headgate.graph.graph import graph_of
 from headgate.publish.changes import changes
 from headgate.publish.messages import BATCH, of_gold, of_late, of_quarantine
+from headgate.sinks.contract import Outgoing, writer_of
 from headgate.storage.files import Storage
 from headgate.tables.catching_up import grouped
 from headgate.tables.data_file import FINAL, DataFile
@@ -31,15 +32,6 @@ ROWS_PER_STEP = 100_000
 """Commits are published together up to this many rows, so a long backlog takes few steps."""
 LOOKED_AT_MOST = 1000
 """Commits without anything to send that a new start looks at again."""
-
-# A broker that is away must not hold up gold for minutes: it is tried again.
-_PRODUCER = {
-    "kafka.acks": "all",
-    "kafka.enable.idempotence": "true",
-    "kafka.max.block.ms": "10000",
-    "kafka.request.timeout.ms": "10000",
-    "kafka.delivery.timeout.ms": "20000",
-}
 
 
 class PublicationChangedError(HeadgateError, code=exit_codes.USAGE):
@@ -62,14 +54,7 @@ class PublishStage:
         self._rows = Rows(spark, self.source)
         self._messages: tuple[str, Projection] | None = None
         self._looked = 0
-        sink = publication.sink
-        self._options = {
-            **_PRODUCER,
-            **{f"kafka.{name}": value for name, value in sink.options.items()},
-            "kafka.bootstrap.servers": sink.servers,
-            "topic": sink.topic,
-            "includeHeaders": "true",
-        }
+        self._writer = writer_of(publication)
 
     @property
     def definition(self) -> str:
@@ -92,17 +77,20 @@ class PublishStage:
     def catch_up(self, now: datetime) -> None:
         """Publish everything that the table's log has now.
 
-        Raises PySparkException where the brokers do not take it; CommitRefusedError, FencedError.
+        Raises what the sink raises (``failure`` names it); CommitRefusedError, FencedError.
         """
         self.source.refresh()
         newest = self.source.handle.version()
-        position = int(self.table.refresh().offsets.get("version", 0))
+        held = int(self.table.refresh().offsets.get("version", 0))
+        position = self._writer.position(held)
+        if position > held:
+            self._commit(position, self.table.refresh().n, now)
         commits = changes(self.source, max(position, self._looked), newest)
         wanted = (c for c in commits if self._wanted(c))
         # A change has its batch's number: one batch at a time.
         together = 0 if self.publication.when == "update" else ROWS_PER_STEP
         for group in grouped(wanted, together):
-            self._send(self._rows_of(group))
+            self._writer.send(self._outgoing(group, position))
             failpoint("publish.sent")
             self._commit(group[-1].version, group[-1].state.n, now)
             position = group[-1].version
@@ -118,11 +106,15 @@ class PublishStage:
     def _wanted(self, commit: Commit) -> bool:
         return self.publication.when != "final" or any(f.is_final for f in commit.files)
 
-    def _send(self, rows: DataFrame) -> None:
-        shape = self.source.state.shape
+    def failure(self, error: Exception) -> str | None:
+        """What to say of an error that the sink has raised; None if it is about something else."""
+        return self._writer.failure(error)
+
+    def _outgoing(self, group: Sequence[Commit], after: int) -> Outgoing:
+        shape, rows = self.source.state.shape, self._rows_of(group)
         if self._messages is None or self._messages[0] != shape:
             self._messages = shape, self._message_columns()
-        self._messages[1].of(rows).write.format("kafka").options(**self._options).save()
+        return Outgoing(rows, self._messages[1].of(rows), after, group[-1].version)
 
     def _rows_of(self, group: Sequence[Commit]) -> DataFrame:
         files = [f for batch in group for f in batch.files]

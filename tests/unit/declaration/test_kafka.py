@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from headgate.declaration.errors import Problem
-from headgate.declaration.model import KafkaSink, Pipeline, Publication
+from headgate.declaration.model import Pipeline, Publication
 from headgate.declaration.sources import kind_of_source
+from headgate.sinks.kafka.declared import KafkaSink
 from headgate.sources.kafka.declared import KafkaSource
 from tests.support.declared import kafka_of, source_of
 from tests.unit.declaration.test_wrong_declarations import Wrong
@@ -156,7 +157,7 @@ def test_publications(
     finals = read(kafka.replace(FROM, written)).publish["finals"]
     assert (finals.layer, finals.table, finals.when) == expected
     sink = KafkaSink("localhost:9092", "finals", {"client.id": "shop"})
-    assert finals == Publication("finals", *expected, sink)
+    assert finals == Publication("finals", *expected, "kafka", sink)
 
 
 def test_publications_may_share_a_topic(kafka: str, read: Read) -> None:

@@ -7,9 +7,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
+import headgate
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.keys.tables import gold_key
 from headgate.declaration.names import SILVER_COLUMNS, STATUS_COLUMNS, WHY_LATE, check_name
@@ -149,3 +151,14 @@ def test_declarations_are_read_without_spark() -> None:
 def test_modules_beside_the_members_are_none() -> None:
     assert OPERATORS.names() == ("windows", "slots")
     assert OPERATORS.get("contract") is None
+
+
+def test_no_other_module_knows_what_a_window_looks_like() -> None:
+    """Apart from the names that nobody else may use, and from what reads a pipeline of its own."""
+    package = Path(headgate.__file__).parent
+    knowing = {
+        str(file.relative_to(package).parent)
+        for file in package.rglob("*.py")
+        if "window_start" in file.read_text(encoding="utf-8")
+    }
+    assert knowing == {"cli/demo", "declaration", "operators/windows"}

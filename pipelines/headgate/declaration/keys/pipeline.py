@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headgate.declaration.kafka.keys import PUBLICATION
 from headgate.declaration.keys.key import Key, comes_next
+from headgate.declaration.keys.publish import publication_key
 from headgate.declaration.keys.savepoints import SAVEPOINTS
 from headgate.declaration.keys.source import source_key
 from headgate.declaration.keys.tables import SILVER, gold_key
@@ -32,7 +32,7 @@ def pipeline_key() -> Key:
             ),
             Key("silver", "table", "Silver tables.", required=True, entry=SILVER),
             Key("gold", "table", "Gold tables.", entry=gold_key()),
-            Key("publish", "table", "Rows that are sent to Kafka.", entry=PUBLICATION),
+            Key("publish", "table", "Rows that are sent to Kafka.", entry=publication_key()),
             Key(
                 "jobs",
                 "choice",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
-from headgate.declaration.kafka.section import options_of, written_of
-from headgate.declaration.model import KafkaSink, Publication, PublishedLayer
+from headgate.declaration.model import Publication, PublishedLayer
 from headgate.declaration.nearest import nearest
 from headgate.declaration.reading.checked import Field, Report, Section
+from headgate.declaration.sinks import SINKS
 from headgate.declaration.sources import SOURCES
 
 _OWNERS: dict[PublishedLayer, str] = {
@@ -31,14 +32,12 @@ def build_publication(
     if found and when and found[0] != "gold":
         message = f"a row of {'.'.join(found)} never changes; remove the key, which is gold's"
         report.add(when.line, when.path, message)
-    sink = _sink(section.section("kafka"))
-    if sink:
-        _check_no_loop(section, sink, sources, report)
+    sink = _sink(section, sources, report)
     if found is None or sink is None:
         return None
     layer, table = found
     asked = section.text("when", "final") if layer == "gold" else None
-    return Publication(name, layer, table, asked, sink)  # type: ignore[arg-type]
+    return Publication(name, layer, table, asked, *sink)  # type: ignore[arg-type]
 
 
 def _table(
@@ -58,22 +57,27 @@ def _table(
     return None
 
 
-def _sink(section: Section | None) -> KafkaSink | None:
-    if section is None:
-        return None
-    servers, topic = section.get("servers"), section.get("topic")
-    if servers is None or topic is None:
-        return None
-    return KafkaSink(servers.text, topic.text, options_of(section), written_of(section))
+def _sink(
+    section: Section, sources: Mapping[str, Section], report: Report
+) -> tuple[str, Any] | None:
+    """The sink of which the key is given, and what it has built; None where that is reported."""
+    for name in SINKS.names():
+        at = section.section(name)
+        if at is not None:
+            built = SINKS[name].build(at, report)
+            if built is None:
+                return None
+            _check_no_loop(at, name, built, sources, report)
+            return name, built
+    return None
 
 
 def _check_no_loop(
-    section: Section, sink: KafkaSink, sources: Mapping[str, Section], report: Report
+    at: Section, kind: str, sink: Any, sources: Mapping[str, Section], report: Report
 ) -> None:
-    at = section.section("kafka")
-    topic = at.get("topic") if at else None
+    place = at.get(SINKS[kind].place)
     for name, of in sources.items():
         given = ((kind, of.section(kind)) for kind in SOURCES.names())
-        if topic and any(SOURCES[kind].would_read(part, sink) for kind, part in given if part):
-            message = f"is a topic that the source {name!r} reads: what is published would return"
-            report.add(topic.line, topic.path, message)
+        if place and any(SOURCES[kind].would_read(part, sink) for kind, part in given if part):
+            what = f"is a {SINKS[kind].place} that the source {name!r} reads"
+            report.add(place.line, place.path, f"{what}: what is published would return")

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headgate.declaration.model import KafkaSink
 from headgate.declaration.reading.checked import Report, Section
 from headgate.declaration.secrets import secrets_in
+from headgate.sinks.kafka.declared import KafkaSink
 from headgate.sources.connector import Connector, Place, Session
 from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.keys import KAFKA

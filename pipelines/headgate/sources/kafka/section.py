@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from headgate.declaration.kafka.section import options_of, written_of
-from headgate.declaration.model import KafkaSink
 from headgate.declaration.reading.checked import Field, Report, Section
+from headgate.sinks.kafka.declared import KafkaSink
 from headgate.sources.kafka.declared import KafkaSource
 
 _MOST, _LEAST = KafkaSource.max_per_batch, KafkaSource.min_per_batch

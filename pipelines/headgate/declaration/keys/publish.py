@@ -1,0 +1,39 @@
+"""The keys of publications."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headgate.declaration.keys.key import Key
+from headgate.declaration.sinks import SINKS
+
+_ROWS = (
+    Key(
+        "from",
+        "text",
+        "The table: `gold.TABLE`, `late.TABLE` (TABLE is a gold table) or `quarantine.SOURCE`.",
+        required=True,
+    ),
+    Key(
+        "when",
+        "choice",
+        "For gold only: send a row when its window is `final`, or on each `update`, including "
+        "open windows.",
+        default="final",
+        choices=("final", "update"),
+    ),
+)
+
+
+def publication_key() -> Key:
+    """With a key for each sink that is installed, of which one is given."""
+    names = SINKS.names()
+    is_only = len(names) == 1
+    sinks = (replace(SINKS[name].key, required=is_only) for name in names)
+    return Key(
+        "NAME",
+        "section",
+        "The rows of one table, sent to a topic.",
+        one_of=() if is_only else names,
+        children=(*_ROWS, *sinks),
+    )

@@ -1,0 +1,1 @@
+"""Sinks of publications: one folder each, found by its name (``headgate.registry``)."""

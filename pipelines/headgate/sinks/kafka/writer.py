@@ -1,0 +1,46 @@
+"""Sends messages to a topic by Spark's Kafka connector."""
+
+from __future__ import annotations
+
+import re
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from headgate.sinks.contract import Outgoing, Writer
+from headgate.sinks.kafka.declared import KafkaSink
+
+# A broker that is away must not hold up gold for minutes: it is tried again.
+_PRODUCER = {
+    "kafka.acks": "all",
+    "kafka.enable.idempotence": "true",
+    "kafka.max.block.ms": "10000",
+    "kafka.request.timeout.ms": "10000",
+    "kafka.delivery.timeout.ms": "20000",
+}
+_KAFKAS_ERROR = re.compile(r"org\.apache\.kafka\.common\.errors\.(\w+)")
+
+
+class KafkaWriter(Writer):
+    def __init__(self, sink: KafkaSink) -> None:
+        self._sink = sink
+        self._options = {
+            **_PRODUCER,
+            **{f"kafka.{name}": value for name, value in sink.options.items()},
+            "kafka.bootstrap.servers": sink.servers,
+            "topic": sink.topic,
+            "includeHeaders": "true",
+        }
+
+    def send(self, outgoing: Outgoing) -> None:
+        outgoing.messages.write.format("kafka").options(**self._options).save()
+
+    def failure(self, error: Exception) -> str | None:
+        """Without what Spark says of it: that may show the client's properties, secrets among them.
+        The names of Kafka's errors are telling enough."""
+        if not isinstance(error, PySparkException | Py4JError):
+            return None
+        servers = self._sink.written.get("servers", self._sink.servers)
+        causes = ", ".join(dict.fromkeys(_KAFKAS_ERROR.findall(str(error))))
+        told = f"{servers} does not take records for {self._sink.topic}"
+        return f"{told} ({causes})" if causes else told

@@ -1,0 +1,72 @@
+"""Publications to every sink, for the contract's tests. Whoever adds a sink adds its case here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from headgate.declaration.load import load_text
+from headgate.declaration.model import Pipeline
+
+DECLARATION = """
+pipeline: shop
+sources:
+  orders:
+    files: {{path: landing, format: json}}
+    record: {{event_id: [id], event_time: {{column: at}}, schema: {{id: string, at: timestamp}}}}
+silver: {{clean: {{from: orders}}}}
+gold:
+  per_hour:
+    from: clean
+    window: {{tumbling: 1 hour}}
+    measures: {{all: count(*)}}
+    allowed_lateness: 0 s
+publish:
+  finals: {{from: gold.per_hour, {sink}}}
+"""
+SECRET = "hunter22"
+
+
+@dataclass(frozen=True)
+class Case:
+    """The key of a sink with all that it can say, its one secret in ``$SECRET``; a ``wrong`` one,
+    and the path and text of what is said of it."""
+
+    name: str
+    key: str
+    wrong: str
+    at: str
+    problem: str
+    has_secret: bool = True
+
+
+CASES = (
+    Case(
+        "kafka",
+        "kafka: {servers: 'localhost:9092', topic: finals, "
+        "options: {sasl.mechanism: PLAIN, ssl.key.password: '${env:SECRET}'}}",
+        "kafka: {servers: 'localhost:9092', topic: 'a b'}",
+        "kafka.topic",
+        "is not the name of a topic",
+    ),
+    Case(
+        "jsonl",
+        "jsonl: {path: /x/finals.jsonl, password: '${env:SECRET}'}",
+        "jsonl: {path: /x/finals.csv}",
+        "jsonl.path",
+        "does not end with .jsonl",
+    ),
+    Case(
+        "book",
+        "book: {path: /x/finals.db}",
+        "book: {path: ' '}",
+        "book.path",
+        "is empty",
+        has_secret=False,
+    ),
+)
+
+
+def declared(sink: str) -> Pipeline:
+    """A pipeline with one publication. Raises DeclarationError."""
+    return load_text(DECLARATION.format(sink=sink), Path("/shop/pipelines/shop.yml"))

@@ -1,0 +1,73 @@
+"""A toy sink: appends each message as a line of JSON to a file, at least once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headgate.declaration.keys.key import Key
+from headgate.declaration.reading.checked import Report, Section
+from headgate.sinks.contract import Outgoing, RunnableSink, Writer
+
+
+@dataclass(frozen=True)
+class Lines:
+    path: str
+    password: str = field(default="", repr=False)
+
+
+class LinesWriter(Writer):
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def send(self, outgoing: Outgoing) -> None:
+        with self._path.open("a", encoding="utf-8") as file:
+            for row in outgoing.messages.collect():
+                headers = {header["key"]: header["value"].decode() for header in row["headers"]}
+                message = {"value": json.loads(row["value"]), "id": headers["headgate-id"]}
+                file.write(json.dumps(message) + "\n")
+
+    def failure(self, error: Exception) -> str | None:
+        return f"{self._path} takes no lines" if isinstance(error, OSError) else None
+
+
+class LinesKind(RunnableSink[Lines]):
+    key = Key(
+        "jsonl",
+        "section",
+        "A file of JSON lines.",
+        children=(
+            Key("path", "text", "The file.", required=True),
+            Key("password", "text", "Nothing needs it.", deployment=True),
+        ),
+    )
+    place = "path"
+    accepts = "the file can be written"
+    look = "see whether its folder is there"
+
+    def build(self, section: Section, report: Report) -> Lines | None:
+        path = section.get("path")
+        if path is None:
+            return None
+        if not path.text.endswith(".jsonl"):
+            report.add(path.line, path.path, "does not end with .jsonl")
+            return None
+        return Lines(path.text, section.text("password") or "")
+
+    def plan(self, sink: Lines) -> dict[str, Any]:
+        return {"path": sink.path}
+
+    def lines(self, planned: Mapping[str, Any]) -> tuple[str, ...]:
+        return (f"  jsonl    {planned['path']}",)
+
+    def secrets(self, sink: Lines) -> Iterable[str]:
+        return (sink.password,) if sink.password else ()
+
+    def writer(self, sink: Lines, name: str) -> Writer:
+        return LinesWriter(Path(sink.path))
+
+
+MEMBER = LinesKind()
