@@ -47,6 +47,7 @@ _EVENT = [
     ("_event_id", pa.string()),
     ("_event_time", TIME),
     ("_clock", TIME),
+    ("_seals", pa.bool_()),
 ]
 _WINDOW = [("window_start", TIME), ("window_end", TIME)]
 SCHEMAS: Mapping[str, pa.Schema] = {
@@ -62,6 +63,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
             ("duplicate", pa.bool_()),
             ("reason", pa.string()),
             ("passes", pa.bool_()),
+            ("seals", pa.bool_()),
         ]
     ),
     QUARANTINE.name: pa.schema(
@@ -83,13 +85,14 @@ _TIME_COLUMN = {
 @dataclass(frozen=True)
 class Record:
     """A line of a landing file, which says itself what becomes of it. ``minute`` is that of its
-    event time, after noon."""
+    event time, after noon; one that ``seals`` makes all windows final that end before its own."""
 
     minute: int = 0
     bad: bool = False
     duplicate: bool = False
     filtered: bool = False
     late: bool = False
+    seals: bool = False
 
     def line(self) -> str:
         return json.dumps(asdict(self))
@@ -128,6 +131,7 @@ class ArrowReader:
                 "duplicate": record.duplicate,
                 "reason": "wrong_type" if record.bad else None,
                 "passes": not record.filtered,
+                "seals": record.seals,
             }
 
 
@@ -232,12 +236,16 @@ class ArrowGold(FoldStage):
             window = {name: pair[name] for name, _ in _WINDOW}
             row = events.setdefault(pair["window_start"], window | {"events": 0})
             row["events"] += 1
-        files = staged(self.gold, state, [*events.values()], final=False)
+        sealed = max((p["window_start"] for p in folded if p["_seals"]), default=NOON)
+        final = [row for row in events.values() if row["window_end"] <= sealed]
+        opened_rows = [row for row in events.values() if row["window_end"] > sealed]
+        files = staged(self.gold, state, opened_rows, final=False)
+        files += staged(self.gold, state, final, final=True) if final else ()
         counts = {
             "pairs": len(pairs),
             "folded": len(folded),
             "late": len(pairs) - len(folded),
-            "final": 0,
+            "final": len(final),
         }
         state = state.counting(counts, changed=bool(folded))
         return Prepared(self.gold, state, files, opened.live)

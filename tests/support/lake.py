@@ -96,5 +96,5 @@ def declared(folder: Path, declaration: str = NARROW) -> Pipeline:
     """A declaration, written into ``folder``; its landing folder lies there, too."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "tiny.yml"
-    file.write_text(declaration.replace("path: landing", f"path: {folder / 'landing'}"))
+    file.write_text(declaration)
     return load(file)
