@@ -62,7 +62,7 @@ def pairs(rows: DataFrame, case: Case) -> list[dict[str, Any]]:
 def test_its_pairs_have_its_columns(spark: SparkSession, case: Case) -> None:
     columns = columns_of(table(case.keys))
     given = assignment(case).assign(silver(spark, TIMES)).select(*columns).schema
-    wanted = struct_type(", ".join(f"{name} {type_}" for name, type_ in columns.items()))
+    wanted = struct_type(columns)
     assert [(f.name, f.dataType) for f in given] == [(f.name, f.dataType) for f in wanted]
 
 

@@ -7,6 +7,7 @@ from pyspark.sql.types import StructType
 from headgate.bronze.record import record_type
 from headgate.declaration.model import Source
 from headgate.declaration.sources import kind_of_source
+from headgate.declaration.types import BIGINT, BINARY, BOOLEAN, INT, STRING, TIMESTAMP
 from headgate.tables.frames import struct_type
 from headgate.tables.record_shape import HEADERS
 
@@ -20,11 +21,21 @@ def bronze_type(source: Source) -> StructType:
     came; ``record``: the declared fields, parsed once,
     here; ``rescued``: a JSON object of undeclared fields, where asked.
     """
-    place = kind_of_source(source).place
     return struct_type(
-        f"partition int, offset bigint, key binary, headers {HEADERS}, value binary, "
-        f"{place} string, ingested_at timestamp, seen_at timestamp, event_id string, "
-        "event_time timestamp, clock timestamp, duplicate boolean, "
-        f"record {record_type(source.record)}, reason string, reason_column string, "
-        "reason_detail string, rescued string"
+        {
+            "partition": INT,
+            "offset": BIGINT,
+            "key": BINARY,
+            "headers": HEADERS,
+            "value": BINARY,
+            kind_of_source(source).place: STRING,
+            "ingested_at": TIMESTAMP,
+            "seen_at": TIMESTAMP,
+            "event_id": STRING,
+            "event_time": TIMESTAMP,
+            "clock": TIMESTAMP,
+            "duplicate": BOOLEAN,
+            "record": record_type(source.record),
+            **dict.fromkeys(("reason", "reason_column", "reason_detail", "rescued"), STRING),
+        }
     )

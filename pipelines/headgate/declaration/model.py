@@ -136,6 +136,12 @@ class GoldTable:
     allowed_lateness: timedelta
     salt: int | None = None
 
+    @property
+    def schema(self) -> tuple[Column, ...]:
+        """The author's part of what the table holds: keys, measures and columns."""
+        named: tuple[Derived | Measure, ...] = (*self.by, *self.measures, *self.columns)
+        return tuple(Column(item.name, item.type) for item in named)
+
 
 @dataclass(frozen=True)
 class Publication:

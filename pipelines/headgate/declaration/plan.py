@@ -123,8 +123,7 @@ def _silver(table: SilverTable, pipeline: Pipeline) -> dict[str, Any]:
 
 
 def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
-    named: tuple[Derived | Measure, ...] = (*table.by, *table.measures, *table.columns)
-    own = {item.name: item.type for item in named}
+    own = {column.name: column.type for column in table.schema}
     silver = {column.name: column.type for column in pipeline.silver[table.silver].schema}
     columns = dict(columns_of(table))
     return {

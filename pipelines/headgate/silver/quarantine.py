@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from headgate.declaration.model import Source
 from headgate.declaration.sources import kind_of_source
+from headgate.declaration.types import BIGINT, BINARY, INT, STRING, TIMESTAMP
 from headgate.storage.files import Storage
 from headgate.tables.damage import require_sound
 from headgate.tables.data_file import DataFile
@@ -30,9 +31,16 @@ def quarantine_type(source: Source) -> StructType:
     """``table`` is null where the record failed as such; ``column`` names one of the wrong type;
     ``detail`` says what was expected and shows what came, where that is known."""
     return struct_type(
-        "partition int, offset bigint, event_id string, event_time timestamp, reason string, "
-        "column string, detail string, table string, value binary, "
-        f"{kind_of_source(source).place} string, ingested_at timestamp"
+        {
+            "partition": INT,
+            "offset": BIGINT,
+            "event_id": STRING,
+            "event_time": TIMESTAMP,
+            **dict.fromkeys(("reason", "column", "detail", "table"), STRING),
+            "value": BINARY,
+            kind_of_source(source).place: STRING,
+            "ingested_at": TIMESTAMP,
+        }
     )
 
 

@@ -7,6 +7,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from headgate.declaration.model import Record, SilverTable
+from headgate.declaration.names import RESCUED, SILVER_COLUMNS
+from headgate.declaration.types import STRING
 from headgate.tables.frames import struct_type
 from headgate.tables.projection import Projection
 
@@ -16,12 +18,9 @@ OUTCOMES = ("silver", "filtered", "quarantined", "duplicate")
 
 def silver_type(table: SilverTable, record: Record) -> StructType:
     """The table's columns, then ours: the event's id, position, clock and time."""
-    declared = ", ".join(f"`{c.name}` {c.type}" for c in table.schema)
-    rescued = ", _rescued string" if record.unknown_fields == "rescue" else ""
-    return struct_type(
-        f"{declared}, _event_id string, _partition int, _offset bigint, _clock timestamp, "
-        f"_event_time timestamp{rescued}"
-    )
+    declared = {c.name: c.type for c in table.schema}
+    rescued = {RESCUED: STRING} if record.unknown_fields == "rescue" else {}
+    return struct_type({**declared, **SILVER_COLUMNS, **rescued})
 
 
 class SilverTransform:

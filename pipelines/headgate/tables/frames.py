@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 
@@ -12,14 +12,16 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
+from headgate.declaration.types import DataType
 from headgate.storage.globs import literal
 from headgate.tables.damage import require_sound
 from headgate.tables.data_file import DataFile
 from headgate.tables.table import Table
 
 
-def struct_type(ddl: str) -> StructType:
-    """A Spark row type from its DDL. Needs a session."""
+def struct_type(columns: Mapping[str, DataType]) -> StructType:
+    """Spark's own type of rows with some columns. Needs a session."""
+    ddl = ", ".join(f"`{name}` {type_}" for name, type_ in columns.items())
     parsed = StructType.fromDDL(ddl)
     assert isinstance(parsed, StructType)
     return parsed

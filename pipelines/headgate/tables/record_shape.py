@@ -18,10 +18,12 @@ binaries are at every look. Bronze stores ``value`` as binary.
 
 from __future__ import annotations
 
+from headgate.declaration.types import BINARY, STRING, Array, Struct
+
 POSITION_BITS = 36  # an offset is sequence << 36 | position: files up to 64 GiB, 2^27 files
 
-HEADERS = "array<struct<key: string, value: binary>>"
-"""The Spark type of ``headers``."""
+HEADERS = Array(Struct.of({"key": STRING, "value": BINARY}))
+"""The type of ``headers``."""
 
 
 def offset_of(sequence: int, position: int = 0) -> int:

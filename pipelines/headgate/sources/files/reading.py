@@ -55,7 +55,7 @@ class FilesReader:
             "value",
             *(["parse"] if source.format == "csv" else []),
             F.lit(None).cast("binary").alias("key"),
-            F.lit(None).cast(HEADERS).alias("headers"),
+            F.lit(None).cast(str(HEADERS)).alias("headers"),
             F.lit(0).alias("partition"),
             (F.col("base") + F.col("position")).alias("offset"),
             "file",

@@ -56,7 +56,7 @@ class KafkaReader:
         self._record = Projection(
             F.col("value").cast("string").alias("value"),
             "key",
-            F.col("headers").cast(HEADERS).alias("headers"),
+            F.col("headers").cast(str(HEADERS)).alias("headers"),
             (F.col("base") + F.col("partition")).alias("partition"),
             "offset",
             "topic",
