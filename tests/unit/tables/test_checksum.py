@@ -84,6 +84,16 @@ def test_a_checkpoint_with_other_files_is_refused(open_table: Open, tmp_path: Pa
         again.require_intact()
 
 
+def test_columns_that_were_renamed_in_the_log_are_refused(open_table: Open, tmp_path: Path) -> None:
+    """What the first entry says of columns is not what commits have the checksums of."""
+    next_batch(open_table(), file("a"))
+    open_table().require_intact()
+    path = tmp_path / "gold/t" / entry_path(0)
+    path.write_text(path.read_text().replace('\\"id\\"', '\\"ie\\"'))
+    with pytest.raises(LogGapError, match="other columns than its last commit says"):
+        open_table().require_intact()
+
+
 def test_order_does_not_matter_and_what_goes_is_gone() -> None:
     files = [file("a"), file("b"), file("c", final=True)]
     assert digest_of(files) == digest_of(reversed(files))

@@ -1,0 +1,54 @@
+"""How far the stages of a job come, and what they say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headgate.savepoints.resets import Target, intend
+from tests.support.fake_stages import Record, without_spark
+from tests.support.lake import WIDE, Lake, declared
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Iterator[Lake]:
+    """Two batches, of which bronze alone has the second."""
+    with without_spark():
+        lake = Lake(declared(tmp_path, WIDE), tmp_path / "root")
+        lake.land([Record(0)], [Record(1)])
+        lake.absorb(1)
+        assert lake.runtime.catch_up(lake.clock())
+        lake.absorb(2)
+        yield lake
+
+
+def n(lake: Lake, path: str) -> int:
+    return lake.runtime.table(path).reader().refresh().n
+
+
+@pytest.mark.parametrize("awaits", ["silver/good", "gold/per_minute", "gold/per_hour"])
+def test_gold_waits_for_a_reset_and_says_that_it_is_behind(lake: Lake, awaits: str) -> None:
+    """One table of two is not level: the other one goes on where it can."""
+    stages, now, gold = lake.runtime.stages, lake.clock(), ("gold/per_minute", "gold/per_hour")
+    assert not stages.catch_up(("silver", "gold"), now, None, lambda table: table.name == awaits)
+    assert n(lake, "silver/good") == 2
+    waiting = gold if awaits == "silver/good" else (awaits,)
+    assert [n(lake, path) for path in gold] == [1 if path in waiting else 2 for path in gold]
+    assert stages.catch_up(("silver", "gold"), now, None, lambda _: False)
+    assert [n(lake, path) for path in gold] == [2, 2]
+
+
+def test_silver_that_has_taken_one_step_says_that_it_is_behind(lake: Lake) -> None:
+    """A table that is built anew, beside one that is at the front: its steps end at operations."""
+    lake.drain()
+    lake.land([Record(2)])
+    lake.absorb(3)
+    lake.catch_up()
+    resets, stages, now = lake.runtime.resets, lake.runtime.stages, lake.clock()
+    intend(resets.bronze, {"silver/other": Target()}, now, why="a test")
+    resets.carry_out(lake.runtime.owned(), now)
+    for level, reached in ((False, 2), (True, 3)):
+        assert stages.catch_up(("silver",), now, 1, lambda _: False) is level
+        assert (n(lake, "silver/other"), n(lake, "silver/good")) == (reached, 3)
