@@ -12,10 +12,8 @@ PYTHON ?= python3
 PY := .venv/bin/python
 # A uv that is on PATH but cannot run (a shim of another Python) is as good as none.
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/uv/bin/uv)
-QUICK := not spark and not recovery and not e2e and not bench and not long
-# About half of the quick tests' time.
-TABLES := tests/property $(addprefix tests/unit/,jobs maintenance repair savepoints)
-ENGINE := $(addprefix tests/,spark recovery)
+# One queue for two workers; tests/conftest.py sorts it.
+PYTEST := $(PY) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 ROUNDS ?= 200
 
 .PHONY: help
@@ -28,29 +26,12 @@ demo: jars ## Watch events flow into gold; ARGS="--events 200000 --json"
 
 .PHONY: test
 test: lint classes ## Everything: set-up, lint and all tests; ARGS="-k late"
-	@$(MAKE) -j2 test-engine test-rest
-
-# Two halves at once, about as long. Code 5 is: ARGS select nothing of this half.
-.PHONY: test-engine
-test-engine:
-	@$(PY) -m pytest -m "not bench" $(ENGINE) $(ARGS) || [ $$? -eq 5 ]
-
-.PHONY: test-rest
-test-rest:
-	@$(PY) -m pytest -m "not bench" tests $(addprefix --ignore=,$(ENGINE)) $(ARGS) || [ $$? -eq 5 ]
+	@$(PYTEST) -m "not bench" tests $(ARGS)
 
 .PHONY: check
-check: lint ## The quick half: lint, types, imports, tests without Spark
-	@$(MAKE) -j2 $(if $(filter output-sync,$(.FEATURES)),-Otarget) check-tables check-rest
-
-.PHONY: check-tables
-check-tables:
-	@$(PY) -m pytest -q -m "$(QUICK)" $(TABLES) $(ARGS) || [ $$? -eq 5 ]
-
-.PHONY: check-rest
-check-rest:
-	@$(PY) -m pytest -q -m "$(QUICK)" tests/unit \
-		$(addprefix --ignore=,$(TABLES)) $(ARGS) || [ $$? -eq 5 ]
+check: lint ## The quick part: lint, types, imports, tests without Spark
+	@$(PYTEST) -q -m "not spark and not recovery and not e2e and not bench and not long" \
+		tests/unit tests/property $(ARGS)
 
 .PHONY: lint
 lint: sync ## Style, types and import contracts

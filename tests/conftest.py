@@ -39,6 +39,27 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What measures the heap comes first: in a JVM that hundreds of other tests have used, what
-    those left behind is let go at times of its own."""
-    items.sort(key=lambda item: "test_steadiness" not in item.nodeid)
+    """One queue for all workers: the longest files come first, so that none is left at the end, and
+    the tests of a file, which share fixtures, stay together."""
+    items.sort(key=lambda item: _place_in_queue(item.nodeid))
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item.nodeid)))
+
+
+_QUEUE = (
+    "test_steadiness",  # measures the heap: nothing may have used its JVM before
+    "tests/e2e/airflow",
+    "tests/e2e",
+    "tests/recovery",
+    "tests/spark",
+    "tests/kafka",
+)
+
+
+def _place_in_queue(node: str) -> int:
+    return next((place for place, part in enumerate(_QUEUE) if part in node), len(_QUEUE))
+
+
+def _group(node: str) -> str:
+    """All tests of Airflow share one installation of it."""
+    return "airflow" if node.startswith("tests/e2e/airflow") else node.partition("::")[0]
