@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from headgate import commands
 from headgate.jars import class_archive
 from tests.support.broker import broker  # noqa: F401  (a fixture)
 
@@ -24,6 +25,13 @@ os.environ["PATH"] = os.pathsep.join(
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 # Tests change the caches' place: the archive stays, and none of them records another.
 os.environ.setdefault(class_archive.SWITCH, str(class_archive.path() or "off"))
+
+
+@pytest.fixture(autouse=True)
+def _texts_are_about_no_pipeline() -> Iterator[None]:
+    """What a test says of where commands are typed ends with it."""
+    yield
+    commands.speak_from(commands.Place())
 
 
 @pytest.fixture(scope="session")

@@ -29,7 +29,7 @@ from headgate.commands import (
 PACKAGE = Path(commands.__file__).parent
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 OF_VERBS = cache(command_of)
-WRITERS = ("pipeline_command", "shell_command", "command")
+WRITERS = ("pipeline_command", "shell_command", "command", "command_at")
 WRITTEN_IN = ("cli/options.py", "commands.py")
 UNDECIDED = "1"  # stands for what only a run decides: a name, a number or a path
 
@@ -77,8 +77,8 @@ def printed() -> Iterator[tuple[str, str, list[str]]]:
             if node.func.id not in WRITERS:
                 continue
             verb, *rest = node.args
-            if node.func.id == "command":  # (verb, pipeline, root, …), the two may be one tuple
-                rest = rest[1:] if isinstance(rest[0], ast.Starred) else rest[2:]
+            if node.func.id == "command_at":  # (verb, pipeline, root, …)
+                rest = rest[2:]
             if file in ("cli/options.py", "commands.py") and not isinstance(verb, ast.Constant):
                 continue
             head = [] if node.func.id == "shell_command" else [PIPELINE]
@@ -86,11 +86,6 @@ def printed() -> Iterator[tuple[str, str, list[str]]]:
             for (verbs, *words), _ in zip(forms, range(64), strict=False):
                 at = f"{file}:{node.lineno}"
                 yield at, verbs[0], [*head, *itertools.chain(*words)]
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "_here", Place())
 
 
 COMMANDS = sorted({(at, verb, tuple(words)) for at, verb, words in printed()})

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from headgate import commands
 from headgate.cli.main import answer
-from headgate.commands import Place
 from headgate.supervision import elsewhere
 from tests.unit.ledger.conftest import Lake, fill
 from tests.unit.ledger.conftest import empty_lake as _empty_lake
@@ -28,7 +26,6 @@ def ask(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.delenv("HEADGATE_ROOT", raising=False)
     # What runs on the machine of the tests is nobody's business.
     monkeypatch.setattr(elsewhere, "running_drivers", lambda: iter(()))
-    monkeypatch.setattr(commands, "_here", Place())  # that of this command line ends with it
 
     def run(*arguments: str | os.PathLike[str]) -> tuple[int, str, str]:
         code = answer([str(a) for a in arguments])
