@@ -13,9 +13,10 @@ from headgate.cli.answers.backlogs import furthest
 from headgate.cli.driving import NoJarsError, jars_for
 from headgate.cli.sql import tables
 from headgate.declaration.load import load
-from headgate.declaration.model import Pipeline
+from headgate.declaration.model import Publication
 from headgate.jobs.progress import Progress
 from headgate.ledger import balance
+from headgate.sinks.kafka.declared import KafkaSink
 from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
@@ -203,9 +204,10 @@ def test_a_pipeline_of_kafka_needs_the_jars(text: str, tmp_path: Path, no_jars: 
 
 def test_a_pipeline_of_files_needs_none(lake: Lake, no_jars: None) -> None:
     assert jars_for(lake.pipeline) == ()
-    publishing: Pipeline = replace(lake.pipeline, publish={"x": None})  # type: ignore[dict-item]
+    sink = KafkaSink("localhost:9092", "finals")
+    finals = Publication("finals", "late", "per_minute", None, "kafka", sink)
     with pytest.raises(NoJarsError):
-        jars_for(publishing)
+        jars_for(replace(lake.pipeline, publish={"finals": finals}))
 
 
 @pytest.mark.parametrize("verb", ["run", "start", "restart"])
