@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -21,6 +22,7 @@ from headgate.tables.data_file import DataFile
 from headgate.tables.errors import CommitRefusedError, DamagedFileError, FencedError
 from headgate.tables.history import with_footers
 from headgate.tables.live_files import live_files
+from headgate.tables.log import entry_path
 from headgate.tables.table import Table
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -115,6 +117,17 @@ def test_the_table_is_the_same_before_and_after(table: Table) -> None:
     fresh = table.reader()
     fresh.refresh()
     fresh.require_intact()
+
+
+def test_a_reader_of_changes_sees_none_in_it(table: Table) -> None:
+    """Spark streams a table by its commits, and has these rows already."""
+    files = live(table)
+    assert replace_files(table, files, merged(table), NOON)
+    table.refresh()
+    entry = table.log.read(entry_path(table.handle.version()))
+    actions = [action for line in entry.splitlines() for action in json.loads(line).items()]
+    moved = [said["dataChange"] for what, said in actions if what in ("add", "remove")]
+    assert moved == [False] * (len(files) + 1)
 
 
 def test_bounds_and_checksums_are_those_of_all_its_rows(table: Table) -> None:
