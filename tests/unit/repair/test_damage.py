@@ -10,6 +10,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from headgate.declaration.load import load
+from headgate.repair.apply import mend
+from headgate.repair.examine import examine
 from headgate.repair.findings import CannotRepairError
 from headgate.savepoints.resets import Target, intend
 from headgate.tables.table import Table
@@ -221,9 +224,33 @@ def test_bronze_has_lost_that_it_went_back(lake: Lake, tmp_path: Path) -> None:
     assert lake.all_rows() == before
 
 
-def test_a_table_that_stands_as_it_should_is_not_rebuilt(lake: Lake, tmp_path: Path) -> None:
-    """What is rebuilt with a damaged table is what is built on it, and nothing beside it."""
-    harm(lake.data_files(LATE[0])[1], "missing")
-    assert set(lake.examine(tmp_path / "late").targets) == {LATE[0], GOLD[0]}
+def test_what_is_rebuilt_with_a_damaged_table(lake: Lake, tmp_path: Path) -> None:
+    """What is built on it, and its side table or the table that counts its rows; nothing else."""
+    harm(lake.data_files(GOLD[0])[0], "missing")
+    assert set(lake.examine(tmp_path / "gold").targets) == {LATE[0], GOLD[0]}
+    harm(lake.data_files(LATE[1])[1], "missing")
+    assert set(lake.examine(tmp_path / "late").targets) == {*LATE, *GOLD}
     harm(lake.data_files(SILVER[0])[1], "missing")
     assert set(lake.examine(tmp_path / "silver").targets) == {SILVER[0], *GOLD, *LATE}
+
+
+def test_a_publication_that_has_still_to_read_a_damaged_entry(lake: Lake, tmp_path: Path) -> None:
+    """Its table is rebuilt, and it sends what comes behind the newest entry."""
+    file, path = lake.pipeline.file, "_headgate/publish/changes"
+    file.write_text(
+        f"{file.read_text()}\npublish:\n  changes:\n    from: gold.per_minute\n"
+        "    kafka: {servers: '127.0.0.1:1', topic: changes}\n"
+    )
+    publishing = load(file)
+    sent = Table(lake.layout.storage, path, pipeline="tiny")
+    sent.create(pa.schema([("at", TIME)]), "digest", time_column="at")
+    sent.commit(sent.refresh().absorbing(0, NOW, offsets={"version": 3}))
+    DeltaTable(lake.layout.storage.uri(GOLD[0])).create_checkpoint()
+    harm(lake.entries(GOLD[0])[5], "truncated")
+    newest = len(lake.entries(GOLD[0])) - 1
+    plan = examine(lake.layout, publishing, tmp_path / "look", lambda *_: None)
+    assert set(plan.targets) == {LATE[0], GOLD[0]}
+    assert plan.positions == {path: newest}
+    mend(lake.layout, publishing, plan, lake.epoch + 1, NOW)
+    assert sent.reader().refresh().offsets["version"] == newest
+    assert not examine(lake.layout, publishing, tmp_path / "again", lambda *_: None).is_needed

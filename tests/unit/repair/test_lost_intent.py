@@ -13,11 +13,11 @@ from headgate.savepoints.pasts import BronzePast
 from headgate.savepoints.resets import Resets, Target, intend
 from headgate.tables.errors import LogGapError
 from tests.support.damage import harm
-from tests.unit.repair.conftest import BRONZE, BUILT, GOLD, NOW, Lake
+from tests.unit.repair.conftest import BRONZE, BUILT, GOLD, LATE, NOW, Lake
 from tests.unit.repair.test_damage import add_undeclared, mended
 
 
-def reset_and_forget(lake: Lake, *, files: int) -> None:
+def reset_and_forget(lake: Lake, *, files: int, gold: bool = True) -> None:
     """One gold table is built anew, ``files`` batches follow, and the entry that asked for it goes
     bad behind a checkpoint of every log."""
     bronze = lake.tables[BRONZE]
@@ -25,7 +25,12 @@ def reset_and_forget(lake: Lake, *, files: int) -> None:
     asked = bronze.refresh().reset_commit
     lake.carry_out()
     lake.open()
-    lake.run(files)
+    if gold:
+        lake.run(files)
+    else:
+        lake.land_more(files)
+        lake.absorb()
+        lake.catch_up_silver()
     for table in lake.tables.values():
         DeltaTable(table.storage.uri()).create_checkpoint()
     harm(lake.folder(BRONZE) / f"_delta_log/{asked:020d}.json", "flipped")
@@ -49,6 +54,15 @@ def test_nothing_is_lost_where_all_tables_have_gone_on(lake: Lake, tmp_path: Pat
     mended(lake, tmp_path)
     assert lake.all_rows() == before
     assert {path: lake.tables[path].refresh().generation for path in BUILT} == versions
+
+
+def test_tables_that_have_not_gone_on_are_rebuilt(lake: Lake, tmp_path: Path) -> None:
+    reset_and_forget(lake, files=2, gold=False)
+    plan = looked_at(lake, tmp_path)
+    assert set(plan.targets) == {GOLD[1], *LATE}, "the other gold table has done it"
+    assert plan.reread is None
+    mended(lake, tmp_path)
+    assert {lake.tables[path].refresh().n for path in (BRONZE, *GOLD)} == {7}
 
 
 def test_a_table_that_nobody_declares_loses_its_place(lake: Lake, tmp_path: Path) -> None:
