@@ -79,7 +79,7 @@ def test_an_open_transaction_holds_back_what_is_behind_it(
     engine.read_all()
     assert ids(engine) == {"before"}
     assert state(engine.root, "bronze/raw")["offsets"] == {"0": 5}
-    assert engine.feed.backlog(0).count == 0
+    assert engine.source.backlog().count == 0
     still_open.commit()
     engine.read_all()
     assert ids(engine) == {"before", "open", "behind"}

@@ -86,7 +86,7 @@ def test_savepoints_under_load_are_all_good(spark: SparkSession, tmp_path: Path)
             engine.restore(savepoint)
             engine.start()
         engine.list_new()
-        if engine.intake.position < engine.last_sequence:
+        if engine.files.position < engine.last_sequence:
             engine.absorb()
         engine.catch_up()
         assert differences(root, expected) == {}, savepoint.id

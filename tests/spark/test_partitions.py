@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.bronze.stage import BronzeStage, Reached
+from headgate.bronze.stage import BronzeStage
+from headgate.sources.micro_batches import Reached
 from headgate.storage.files import Storage
 from headgate.tables.record_shape import record_shape
 from headgate.tables.table import Table

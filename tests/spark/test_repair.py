@@ -149,7 +149,7 @@ def go_on(spark: SparkSession, folder: Path) -> HeadgateError | None:
     try:
         engine = Engine(spark, pipeline, folder / "root")
         engine.list_new()
-        if engine.last_sequence > engine.intake.position:
+        if engine.last_sequence > engine.files.position:
             engine.absorb()
         engine.catch_up()
     except HeadgateError as error:

@@ -89,7 +89,7 @@ def upgraded(engine: Engine, pipeline: Pipeline) -> Engine:
 
 def go_on(engine: Engine) -> None:
     engine.list_new()
-    if engine.intake.position < engine.last_sequence:
+    if engine.files.position < engine.last_sequence:
         engine.absorb()
     engine.catch_up()
 

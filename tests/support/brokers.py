@@ -1,4 +1,4 @@
-"""Brokers, a reader and a bronze of nothing but numbers: what the feed of Kafka decides by."""
+"""Brokers, a reader and a bronze of nothing but numbers: all that Kafka's micro-batches need."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
-from headgate.bronze.stage import Reached
 from headgate.sources.kafka.errors import BrokersUnreachableError, UnknownTopicError
 from headgate.sources.kafka.topics import Partition, Topic
+from headgate.sources.micro_batches import Reached
 from headgate.tables.state import State
 
 

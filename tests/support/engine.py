@@ -11,17 +11,18 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from headgate.declaration.model import Pipeline
-from headgate.jobs.feeds.files import FilesFeed
 from headgate.jobs.lease import highest_epoch
 from headgate.jobs.opening import open_tables
 from headgate.jobs.operations import intend_closing
+from headgate.jobs.reading import open_source
 from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
 from headgate.jobs.runtime import PipelineRuntime
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import create
-from headgate.sources.files.intake import FilesIntake
 from headgate.sources.files.log import FilesLog
+from headgate.sources.files.micro_batches import FilesMicroBatches
+from headgate.sources.micro_batches import MicroBatchSource
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
@@ -48,10 +49,11 @@ class Engine:
         self.epoch += 1
         self.runtime = PipelineRuntime(self.spark, self.pipeline, self.layout, layers)
         open_tables(self.runtime, self.layout, self.epoch, self.clock(), self.anew)
-        self.files_log.load()
-        files = FilesIntake(self.pipeline.source.reads, self.files_log)
-        self.intake = FilesFeed(self.spark, files, self.runtime.bronze, self.clock)
+        self.source = self.open_source()
         return self
+
+    def open_source(self) -> MicroBatchSource:
+        return open_source(self.spark, self.runtime, lambda _: None, self.clock)
 
     def clock(self) -> datetime:
         """A moment later each time: never twice the same."""
@@ -59,13 +61,16 @@ class Engine:
         return self.now
 
     def list_new(self) -> bool:
-        return self.intake.list_new()
+        return self.files.list_new()
+
+    @property
+    def files(self) -> FilesMicroBatches:
+        assert isinstance(self.source, FilesMicroBatches), "the pipeline does not read files"
+        return self.source
 
     @property
     def files_log(self) -> FilesLog:
-        log = self.runtime.files_log
-        assert log is not None, "the pipeline does not read files"
-        return log
+        return self.files.log
 
     @property
     def last_sequence(self) -> int:
@@ -74,7 +79,7 @@ class Engine:
     def absorb(self, end: int | None = None) -> None:
         """One bronze batch: what is recorded up to sequence ``end`` (None: everything)."""
         upto = self.last_sequence if end is None else end
-        self.intake.absorb(self.intake.position, upto)
+        self.files.absorb_up_to(upto)
 
     def catch_up(self) -> None:
         self.runtime.catch_up(self.clock())

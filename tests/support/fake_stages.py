@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headgate.bronze.stage import Reached
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, SILVER, kind_of
 from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.failpoints import failpoint
@@ -25,6 +24,7 @@ from headgate.gold.fold_stage import FoldStage
 from headgate.operators.windows import Windows
 from headgate.silver.stage import SilverStage
 from headgate.sources.files.log import LoggedFile
+from headgate.sources.micro_batches import Reached
 from headgate.storage.files import Storage
 from headgate.tables.arrow import attempt_folder, describe
 from headgate.tables.catching_up import files_of
@@ -105,7 +105,7 @@ def without_spark() -> Iterator[None]:
         patched.setattr("headgate.jobs.runtime.BronzeStage", ArrowBronze)
         patched.setattr("headgate.jobs.stages.SilverStage", ArrowSilver)
         patched.setattr("headgate.jobs.stages.stage_of", ArrowGold)
-        patched.setattr("headgate.jobs.feeds.files.FilesReader", ArrowReader)
+        patched.setattr("headgate.sources.files.micro_batches.FilesReader", ArrowReader)
         yield
 
 

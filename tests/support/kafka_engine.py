@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from headgate.broker.running import Broker
-from headgate.jobs.feeds.kafka import KafkaFeed, Surroundings
-from headgate.jobs.opening import open_tables
-from headgate.jobs.runtime import PipelineRuntime
+from headgate.jobs.reading import open_source
+from headgate.sources.micro_batches import MicroBatchSource
 from headgate.storage.ownership import LAYERS
 from tests.oracle import SourceRecord
 from tests.support.broker import consume_all
@@ -27,34 +26,32 @@ class KafkaEngine(Engine):
     def start(self, layers: Sequence[str] = LAYERS) -> KafkaEngine:
         """A new driver: nothing in memory, a fence over every table, the brokers listed."""
         self.close()
-        self.epoch += 1
-        self.runtime = PipelineRuntime(self.spark, self.pipeline, self.layout, layers)
-        open_tables(self.runtime, self.layout, self.epoch, self.clock(), self.anew)
-        around = Surroundings(
-            waits=lambda _: None,
-            clock=self.clock,
+        super().start(layers)
+        return self
+
+    def open_source(self) -> MicroBatchSource:
+        return open_source(
+            *(self.spark, self.runtime, lambda _: None, self.clock),
             accept_gap=self.accept_gap,
             monotonic=lambda: self.moment,
         )
-        self.feed = KafkaFeed(self.spark, self.pipeline, self.runtime.bronze, around)
-        return self
 
     def close(self) -> None:
-        if hasattr(self, "feed"):
-            self.feed.close()
+        if hasattr(self, "source"):
+            self.source.close()
 
     def wait(self, seconds: float) -> None:
         self.moment += seconds
         self.now += timedelta(seconds=seconds)
 
     def list_new(self) -> bool:
-        self.feed.poll(final=False)
-        return bool(self.feed.ends(0))
+        self.source.poll(final=False)
+        return bool(self.source.pending())
 
     def absorb(self, end: int | None = None) -> None:
         """One bronze batch of what was listed last, up to the declared limit."""
         assert end is None, "a batch of Kafka is bounded by the declaration"
-        assert self.feed.absorb(0, 1), "nothing was listed that is not read"
+        assert self.source.absorb(), "nothing was listed that is not read"
 
     def read_all(self, catch_up_every: int = 1) -> int:
         """All there is now, batch by batch; silver and gold follow after every so many. Returns

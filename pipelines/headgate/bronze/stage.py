@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +21,7 @@ from headgate.bronze.sequencing import Sequenced, sequence
 from headgate.bronze.validation import RESULTS, RESULTS_DDL, validate_batches
 from headgate.declaration.model import Source
 from headgate.declaration.sources import kind_of_source
+from headgate.sources.micro_batches import Reached
 from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros, row_type
 from headgate.tables.history import Footers
 from headgate.tables.live_files import overlapping_files
@@ -35,17 +34,6 @@ from headgate.tables.table_schema import TableSchema
 
 JUDGED_HERE = 1 << 20
 """Bytes of suspect records that are fetched and judged by the driver itself."""
-
-
-@dataclass(frozen=True)
-class Reached:
-    """Where a batch ends: ``offsets`` is where the source continues, ``partitions`` those that
-    the watermark waits for, ``topics`` and new ``gaps`` what ``State`` says."""
-
-    offsets: Mapping[str, int]
-    partitions: Collection[int] = (0,)
-    topics: Sequence[str] = ()
-    gaps: Sequence[Mapping[str, Any]] = ()
 
 
 class BronzeStage:
@@ -83,11 +71,7 @@ class BronzeStage:
         now: datetime,
         verify: Callable[[], None] = lambda: None,
     ) -> State:
-        """Commit the records of a source range as the next batch.
-
-        ``records`` has the shape of ``tables.record_shape``; ``verify`` is called after they
-        were read and raises if they changed meanwhile. Raises CommitRefusedError or FencedError.
-        """
+        """As ``BronzeWriter``."""
         held = self.table.refresh()
         with held_in_memory(self._parser.parse(records)) as rows:
             thin = self._thin(rows)
@@ -114,7 +98,7 @@ class BronzeStage:
         return committed
 
     def no_records(self) -> DataFrame:
-        """A range without a record still is a batch: it moves the source offsets on."""
+        """As ``BronzeWriter``."""
         return self._spark.createDataFrame([], record_shape(self._kind.place))
 
     def _thin(self, rows: DataFrame) -> pa.Table:

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from headgate.failpoints import failpoint
-from headgate.jobs.feeds.feed import Feed
 from headgate.jobs.run import Run
+from headgate.sources.micro_batches import MicroBatchSource
 
 
 class BatchRunner:
-    """Called on the stream's thread. ``position`` is where the next batch begins; ``failure`` is
-    what ended a batch, if anything did."""
+    """Called on the stream's thread. ``position`` is the number of batches that the stream has
+    planned and that are done; ``failure`` is what ended a batch, if anything did."""
 
-    def __init__(self, run: Run, feed: Feed) -> None:
-        self._run, self._feed = run, feed
-        self.position = feed.position
+    def __init__(self, run: Run, source: MicroBatchSource) -> None:
+        self._run, self._source = run, source
+        self.position = 0
         self.failure: BaseException | None = None
 
     def run(self, planned_end: Callable[[], int]) -> None:
@@ -35,11 +35,11 @@ class BatchRunner:
             raise
 
     def _process(self, end: int) -> None:
-        run, feed = self._run, self._feed
+        run, source = self._run, self._source
         run.control.check()
         began, number = time.monotonic(), run.progress.n + 1
         run.say(f"batch {number}: reading")
-        if not feed.absorb(self.position, end):
+        if not source.absorb():
             run.say("")
             self.position = end
             return
@@ -47,6 +47,6 @@ class BatchRunner:
         run.say(f"batch {number}: in bronze, on to silver and gold")
         run.catch_up.run(beside=True)
         self.position = end
-        feed.batch_took(timedelta(seconds=time.monotonic() - began))
-        run.progress.batch_done(run.runtime, feed.backlog(end))
+        source.batch_took(timedelta(seconds=time.monotonic() - began))
+        run.progress.batch_done(run.runtime, source.backlog())
         run.report(run.progress)

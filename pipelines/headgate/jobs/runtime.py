@@ -8,9 +8,8 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 
 from headgate.bronze.stage import BronzeStage
-from headgate.declaration.kinds import BRONZE, FILES, GOLD, SILVER
+from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
-from headgate.declaration.sources import kind_of_source
 from headgate.graph.graph import graph_of
 from headgate.jobs.errors import DefinitionChangedError
 from headgate.jobs.stages import Stages
@@ -19,7 +18,7 @@ from headgate.savepoints import rebuilds
 from headgate.savepoints.declarations import all_kept
 from headgate.savepoints.rebuilds import Rebuild
 from headgate.savepoints.resets import Resets
-from headgate.sources.files.log import FILES_LOG, FilesLog
+from headgate.sources.connector import Place, connector_of
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 from headgate.tables.errors import LogGapError
@@ -40,9 +39,8 @@ class PipelineRuntime:
         self._spark, self._layout = spark, layout
         source, storage, name = pipeline.source, layout.storage, pipeline.name
         self.pipeline = pipeline
-        kept = kind_of_source(source).keeps
         self.layers = tuple(layers)
-        self.files_log = FilesLog.of(storage, name, source.name) if FILES in kept else None
+        self.kept = connector_of(source).tables(Place(storage, name, source))
         self._living = {p: Table(storage, p, pipeline=name) for p in pipeline.definitions}
         self.bronze = BronzeStage(spark, self.table(BRONZE.path(source.name)), source)
         self._declared = self._stages(self.table, pipeline.silver.values(), pipeline.gold.values())
@@ -54,8 +52,7 @@ class PipelineRuntime:
         self.publications = tuple(stage for stage in published if stage.layer in layers)
         self.resets = Resets(self.table(BRONZE.path(source.name)))
         own = [*self._living.values(), *(stage.table for stage in self.publications)]
-        if self.files_log is not None:
-            own.append(self.files_log.table)
+        own += [shape.table for shape in self.kept]
         by_path = {table.name: table for table in own}
         written = graph_of(pipeline).written_by(layers)
         self._written = {node.path: by_path[node.path] for node in written}
@@ -74,7 +71,6 @@ class PipelineRuntime:
 
     def shapes(self) -> tuple[TableSchema, ...]:
         """Every table as it is declared."""
-        logs = () if self.files_log is None else (self.files_log.shape,)
         stages = self._declared
         gold = (
             shape
@@ -84,7 +80,7 @@ class PipelineRuntime:
         bronze = TableSchema(
             self.resets.bronze, self.bronze.shape.schema, self.bronze.shape.time_column
         )
-        return (*logs, bronze, *stages.silver.shapes, *gold)
+        return (*self.kept, bronze, *stages.silver.shapes, *gold)
 
     def require_declared(self) -> None:
         """Raises DefinitionChangedError if a table was made from another declaration."""
@@ -104,7 +100,8 @@ class PipelineRuntime:
         )
 
     def _definition(self, table: Table) -> str:
-        return self.pipeline.definitions.get(table.name, FILES_LOG)
+        # What a source keeps stays through changes of the declaration.
+        return self.pipeline.definitions.get(table.name) or kind_of(table.name).name
 
     def open(self, epoch: int, now: datetime) -> None:
         """Shut out every older driver from every table of this job, before any stage runs; see

@@ -10,17 +10,18 @@ from pyspark.sql.streaming.query import StreamingQuery
 from headgate.jobs import references
 from headgate.jobs.batch_runner import BatchRunner
 from headgate.jobs.errors import StopRequested
-from headgate.jobs.feeds.choosing import feed_of
-from headgate.jobs.feeds.feed import Feed
 from headgate.jobs.maintaining import Maintaining
 from headgate.jobs.planning import ends_path, planned_end
+from headgate.jobs.reading import micro_batches
 from headgate.jobs.run import Run
 from headgate.jobs.savepointing import Schedule
+from headgate.sources.micro_batches import MicroBatchSource
 from headgate.storage.documents import write_document
 from headgate.storage.layout import Layout
 
 POLL = 0.25  # seconds between looks at stop requests, the lease and the query
 TRIGGER = "250 milliseconds"
+MOST_PLANNED = 1000
 
 
 def process(run: Run) -> None:
@@ -31,11 +32,11 @@ def process(run: Run) -> None:
     run.say("looking for input")
     supervisor = StreamSupervisor(run)
     try:
-        feed = feed_of(run.task, run.spark, run.runtime, supervisor.waits, run.clock)
-        feed.poll(final=run.task.once)
+        source = micro_batches(run, supervisor.waits)
+        source.poll(final=run.task.once)
     except StopRequested:
         return
-    supervisor.supervise(feed, BatchRunner(run, feed))
+    supervisor.supervise(source, BatchRunner(run, source))
 
 
 class StreamSupervisor:
@@ -53,29 +54,30 @@ class StreamSupervisor:
             run.report(run.progress)
         run.control.check()
 
-    def supervise(self, feed: Feed, batches: BatchRunner) -> None:
+    def supervise(self, source: MicroBatchSource, batches: BatchRunner) -> None:
         """Start the query and stay with it to its end."""
         run = self._run
-        if (backlog := feed.backlog(batches.position)).count:
+        if (backlog := source.backlog()).count:
             run.say(f"found {backlog} to read")
         else:
             run.report(run.progress)
-        self._plan(feed, batches)
+        self._plan(source, batches)
         query = self._start(batches)
-        run.progress.reached(feed.backlog(batches.position))
+        run.progress.reached(source.backlog())
         try:
-            self._until_end(query, feed, batches)
+            self._until_end(query, source, batches)
         finally:
             run.control.batch_lock.end(query.stop)
-            feed.close()
+            source.close()
         self._raise_failure(query, batches.failure)
 
-    def _plan(self, feed: Feed, batches: BatchRunner) -> None:
+    def _plan(self, source: MicroBatchSource, batches: BatchRunner) -> None:
         """Tell the stream how far it may go: nowhere while the pipeline is paused."""
         run = self._run
         if run.writes_bronze:
             run.control.observe_pause()
-        ends = [] if run.control.pause_latch.is_closed else feed.ends(batches.position)
+        pending = 0 if run.control.pause_latch.is_closed else min(source.pending(), MOST_PLANNED)
+        ends = [batches.position + number for number in range(1, pending + 1)]
         write_document(run.layout.storage, ends_path(run.job), {"ends": ends})
 
     def _start(self, batches: BatchRunner) -> StreamingQuery:
@@ -85,16 +87,18 @@ class StreamSupervisor:
         def batch(_: DataFrame, number: int) -> None:
             batches.run(lambda: planned_end(storage, checkpoint, number))
 
-        source = (
+        stream = (
             run.spark.readStream.format(references.FORMAT)
             .option("ends", storage.uri(ends_path(run.job)))
             .option("start", str(batches.position))
         )
-        writer = source.load().writeStream.queryName(f"{run.task.pipeline.name}_{run.job}")
+        writer = stream.load().writeStream.queryName(f"{run.task.pipeline.name}_{run.job}")
         writer = writer.option("checkpointLocation", storage.uri(checkpoint))
         return writer.trigger(processingTime=TRIGGER).foreachBatch(batch).start()
 
-    def _until_end(self, query: StreamingQuery, feed: Feed, batches: BatchRunner) -> None:
+    def _until_end(
+        self, query: StreamingQuery, source: MicroBatchSource, batches: BatchRunner
+    ) -> None:
         """Until the query ends, the run is to end, or all is absorbed."""
         run, control = self._run, self._run.control
         maintaining = Maintaining(
@@ -106,21 +110,21 @@ class StreamSupervisor:
             control.observe_stop_requests(run.progress.since)
             if control.is_ending:
                 return
-            if run.task.once and feed.has_absorbed_all(batches.position):
+            if run.task.once and source.has_absorbed_all():
                 return
-            if time.monotonic() - polled >= feed.every:
+            if time.monotonic() - polled >= source.every:
                 polled = time.monotonic()
-                self._poll(feed, batches)
+                self._poll(source, batches)
             if run.writes_bronze:
                 self._schedule.keep(run.clock())
             maintaining.step()
             control.wait(POLL)
 
-    def _poll(self, feed: Feed, batches: BatchRunner) -> None:
+    def _poll(self, source: MicroBatchSource, batches: BatchRunner) -> None:
         run, lock = self._run, self._run.control.batch_lock
         if not run.task.once:
-            feed.poll(final=False)
-        self._plan(feed, batches)
+            source.poll(final=False)
+        self._plan(source, batches)
         if not run.writes_bronze:
             with lock.between_batches():
                 run.catch_up.run(beside=True)
@@ -129,16 +133,16 @@ class StreamSupervisor:
             if free and run.writes_bronze:
                 run.catch_up.run_rest()
             news = run.progress.idle(
-                feed.backlog(batches.position),
+                source.backlog(),
                 run.runtime if free else None,
-                self._trouble(feed),
+                self._trouble(source),
                 run.control.pause_latch.at_rest_since,
             )
         if news:
             run.report(run.progress)
 
-    def _trouble(self, feed: Feed) -> str | None:
-        troubles = feed.trouble, self._run.catch_up.trouble, self._schedule.trouble
+    def _trouble(self, source: MicroBatchSource) -> str | None:
+        troubles = source.trouble, self._run.catch_up.trouble, self._schedule.trouble
         return "; ".join(said for said in troubles if said) or None
 
     def _raise_failure(self, query: StreamingQuery, failure: BaseException | None) -> None:

@@ -6,6 +6,7 @@ inside the methods that need it: verbs that start no JVM ask members, too.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from headgate.declaration.sources import Reads, SourceKind
 from headgate.registry import Registry
 
 if TYPE_CHECKING:
+    from headgate.sources.micro_batches import MicroBatchSource, SourceContext
     from headgate.storage.files import Storage
     from headgate.tables.table_schema import TableSchema
 
@@ -84,6 +86,11 @@ class Connector(SourceKind[Reads]):
         """The tables that the source keeps beside bronze, of ``keeps``. They are fenced like
         every other table of a pipeline and survive changes of its declaration."""
         return ()
+
+    @abstractmethod
+    def micro_batches(self, context: SourceContext) -> MicroBatchSource:
+        """What reads a source while its pipeline runs. Blocks until it knows where to begin; may
+        commit to bronze where it begins. Raises SourceError."""
 
     def unread(self, place: Place) -> tuple[UnreadInput, ...] | None:
         """What the ledger lists as not read; None where the source has nothing of the kind."""

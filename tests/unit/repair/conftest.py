@@ -60,7 +60,7 @@ class Lake(support.Lake):
     def run(self, files: int = 0) -> Lake:
         """Every file that is not read, a batch and a step of each table for each; then all else."""
         self.land_more(files)
-        for end in range(self.intake.position + 1, self.last_sequence + 1):
+        for end in range(self.files.position + 1, self.last_sequence + 1):
             self.absorb(end)
             self.catch_up()
         self.catch_up()
@@ -90,7 +90,7 @@ class Lake(support.Lake):
     def all_rows(self) -> dict[str, list[str]]:
         return {path: self.rows(path) for path in (BRONZE, *BUILT)}
 
-    def files(self) -> list[tuple[int, str, int, str]]:
+    def recorded(self) -> list[tuple[int, str, int, str]]:
         log = FilesLog.of(self.layout.storage, "tiny", "events")
         log.load()
         return [(f.sequence, f.path, f.size, f.status) for f in log.files]

@@ -51,4 +51,4 @@ def test_mended_from_what_is_left(lake: Lake, tmp_path: Path, path: str, part: s
     lake.open()
     lake.run()
     assert lake.all_rows() == before
-    assert [file[0] for file in lake.files()][:11] == list(range(1, 12))
+    assert [file[0] for file in lake.recorded()][:11] == list(range(1, 12))

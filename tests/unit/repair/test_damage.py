@@ -53,7 +53,7 @@ def mended(lake: Lake, scratch: Path) -> None:
 
 @pytest.mark.parametrize(("path", "how"), some([c for c in CASES if c != UNSEEN], 5))
 def test_the_newest_entry_of_a_log(lake: Lake, tmp_path: Path, path: str, how: str) -> None:
-    before, files = lake.all_rows(), lake.files()
+    before, files = lake.all_rows(), lake.recorded()
     harm(lake.entries(path)[-1], how)
     if how == "missing":
         # That was a fence, which says nothing. Without the batch before it, the tables disagree.
@@ -61,7 +61,7 @@ def test_the_newest_entry_of_a_log(lake: Lake, tmp_path: Path, path: str, how: s
         harm(lake.entries(path)[-1], how)
     mended(lake, tmp_path)
     assert lake.all_rows() == before
-    assert lake.files() == files
+    assert lake.recorded() == files
 
 
 def test_a_newest_entry_that_nobody_misses_is_made_again(lake: Lake, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_newest_entry_that_nobody_misses_is_made_again(lake: Lake, tmp_path: P
 def test_an_earlier_entry_of_a_log(
     lake: Lake, tmp_path: Path, path: str, how: str, behind: int
 ) -> None:
-    before, files = lake.all_rows(), lake.files()
+    before, files = lake.all_rows(), lake.recorded()
     harm(lake.entries(path)[-behind], how)
     if how == "flipped":
         # Its files are the same, and every table has absorbed its batch.
@@ -86,17 +86,17 @@ def test_an_earlier_entry_of_a_log(
         return
     mended(lake, tmp_path)
     assert lake.all_rows() == before
-    assert lake.files() == files
+    assert lake.recorded() == files
 
 
 @pytest.mark.parametrize(("case", "which"), some(list(product(CASES, (0, -1))), 7, start=4))
 def test_a_data_file(lake: Lake, tmp_path: Path, case: tuple[str, str], which: int) -> None:
-    before, files = lake.all_rows(), lake.files()
+    before, files = lake.all_rows(), lake.recorded()
     path, how = case
     harm(lake.data_files(path)[which], how)
     mended(lake, tmp_path)
     assert lake.all_rows() == before
-    assert [f for f in lake.files() if f[3] == "recorded"] == files
+    assert [f for f in lake.recorded() if f[3] == "recorded"] == files
 
 
 @pytest.mark.parametrize(("path", "how"), some(CASES, 5, start=1))
@@ -104,7 +104,7 @@ def test_a_delta_checkpoint(lake: Lake, tmp_path: Path, path: str, how: str) -> 
     DeltaTable(lake.layout.storage.uri(path)).create_checkpoint()
     lake.open()
     lake.run(1)
-    before, files = lake.all_rows(), lake.files()
+    before, files = lake.all_rows(), lake.recorded()
     (checkpoint,) = lake.folder(path).glob("_delta_log/*.checkpoint.parquet")
     harm(checkpoint, how)
     if lake.examine(tmp_path / "look").is_needed:
@@ -112,7 +112,7 @@ def test_a_delta_checkpoint(lake: Lake, tmp_path: Path, path: str, how: str) -> 
     else:
         assert how == "flipped", "only bytes that say nothing may be flipped unseen"
     assert lake.all_rows() == before
-    assert lake.files() == files
+    assert lake.recorded() == files
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_a_repair_that_was_cut_short(
     lake.open()
     lake.run()
     assert lake.all_rows() == before
-    numbers = [file[0] for file in lake.files()]
+    numbers = [file[0] for file in lake.recorded()]
     assert numbers == list(range(1, len(numbers) + 1))
 
 

@@ -106,7 +106,7 @@ def job_of_silver(lake: Lake) -> PipelineRuntime:
     stages: Any = Stages.__new__(Stages)
     stages.bronze, stages.gold = own[BRONZE].reader(), {}
     stages.silver = SimpleNamespace(catch_up=lambda *_: None, has_absorbed=lambda _: True)
-    job.layers, job.publications, job.files_log = ("silver",), (), None
+    job.layers, job.publications, job.kept = ("silver",), (), ()
     job.pipeline, job.rebuild, job._rebuilt = lake.pipeline, None, None
     job._living, job.stages, job.resets = own, stages, Resets(own[BRONZE])
     job._written = {path: own[path] for path in (QUARANTINE, SILVER)}

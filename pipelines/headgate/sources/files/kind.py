@@ -17,6 +17,7 @@ from headgate.sources.files.plan import files_lines, planned_files
 from headgate.sources.files.section import build_files
 
 if TYPE_CHECKING:
+    from headgate.sources.micro_batches import MicroBatchSource, SourceContext
     from headgate.tables.table_schema import TableSchema
 
 
@@ -67,6 +68,14 @@ class Files(Connector[FilesSource]):
         from headgate.sources.files.log import FilesLog
 
         return (FilesLog.of(place.storage, place.pipeline, place.source.name).shape,)
+
+    def micro_batches(self, context: SourceContext) -> MicroBatchSource:
+        from headgate.sources.files.log import FilesLog
+        from headgate.sources.files.micro_batches import FilesMicroBatches
+
+        log = FilesLog(context.tables[FILES_LOG.name])
+        log.load()
+        return FilesMicroBatches(log, context)
 
     def unread(self, place: Place) -> tuple[UnreadInput, ...] | None:
         from headgate.sources.files.unread import unread_files

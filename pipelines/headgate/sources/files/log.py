@@ -23,7 +23,7 @@ from headgate.tables.live_files import live_files
 from headgate.tables.table import Table
 from headgate.tables.table_schema import TableSchema
 
-FILES_LOG = "files"
+FILES_LOG = FILES.name
 """The definition of every files log: a declaration may change and its sequences stay."""
 
 FileStatus = Literal["recorded", "set_aside", "skipped", "withdrawn"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headgate.declaration.reading.checked import Report, Section
 from headgate.declaration.secrets import secrets_in
@@ -14,6 +14,9 @@ from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.keys import KAFKA
 from headgate.sources.kafka.plan import planned_source, source_lines
 from headgate.sources.kafka.section import build_kafka, would_read
+
+if TYPE_CHECKING:
+    from headgate.sources.micro_batches import MicroBatchSource, SourceContext
 
 
 class Kafka(Connector[KafkaSource]):
@@ -59,3 +62,8 @@ class Kafka(Connector[KafkaSource]):
         from headgate.sources.kafka.rereading import gone_offsets
 
         return gone_offsets(place.source.reads, offsets, topics, session)
+
+    def micro_batches(self, context: SourceContext) -> MicroBatchSource:
+        from headgate.sources.kafka.micro_batches import KafkaMicroBatches
+
+        return KafkaMicroBatches(context)

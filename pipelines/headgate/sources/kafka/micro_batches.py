@@ -1,27 +1,23 @@
-"""The feed of the Kafka source: from ranges of a topic's partitions to bronze commits.
+"""Micro-batches over topics: from ranges of their partitions to bronze commits.
 
-Positions are mere numbers of batches: what one takes is decided when it begins, from where bronze
-stands and what fits the time that batches shall take.
+What a batch takes is decided when it begins, from bronze's position and from what fits the time
+that batches are to take.
 """
 
 from __future__ import annotations
 
+import math
 import threading
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
-from headgate.bronze.stage import BronzeStage, Reached
-from headgate.declaration.model import Pipeline
-from headgate.jobs.feeds.broker_retry import BrokerRetry
-from headgate.jobs.feeds.feed import Feed
-from headgate.jobs.feeds.kafka_backlog import kafka_backlog
 from headgate.sources.kafka.arrivals import Arrivals
+from headgate.sources.kafka.backlog import kafka_backlog
+from headgate.sources.kafka.broker_retry import BrokerRetry
 from headgate.sources.kafka.cluster import Cluster
 from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.errors import BrokersUnreachableError, UnknownTopicError
@@ -33,51 +29,35 @@ from headgate.sources.kafka.reading import KafkaReader
 from headgate.sources.kafka.starting import check_offsets
 from headgate.sources.kafka.topics import Topic, enrolled, partitions
 from headgate.sources.kafka.unreadable import readable_before
+from headgate.sources.micro_batches import MicroBatchSource, Reached, SourceContext
 from headgate.storage.backlog import Backlog
 from headgate.tables.state import State
 
 LIST_EVERY = 1.0  # seconds between looks at the ends of the logs
 READ_ATTEMPTS = 3
-MOST_ENDS = 1000
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """What a feed is given by its driver: ``waits`` is told what a feed waits for, and raises where
-    the driver shall end, ``clock`` is the wall's, ``accept_gap`` says that what is gone may be
-    passed over."""
-
-    waits: Callable[[str], None]
-    clock: Callable[[], datetime]
-    cores: int = 2
-    accept_gap: bool = False
-    monotonic: Callable[[], float] = time.monotonic
-
-
-class KafkaFeed(Feed):
+class KafkaMicroBatches(MicroBatchSource):
     """Listing and reading happen on different threads; ``_lock`` guards what they share, and
     ``_listing_lock`` keeps listings in their order. A listing is shared only when nothing is lost
     by it: a commit from one that lacks a topic would forget where that was read to."""
 
     every = LIST_EVERY
 
-    def __init__(
-        self, spark: SparkSession, pipeline: Pipeline, bronze: BronzeStage, around: Surroundings
-    ) -> None:
-        self._source: KafkaSource = pipeline.source.reads
-        self._file = str(pipeline.file)
-        self._bronze = bronze
-        self._around = around
-        self._cluster = Cluster(spark, self._source)
-        group = f"headgate-{pipeline.name}-{bronze.table.epoch}"
-        self._reader = KafkaReader(spark, self._source, group, around.cores)
+    def __init__(self, context: SourceContext) -> None:
+        self._source: KafkaSource = context.source.reads
+        self._bronze = bronze = context.bronze
+        self._context = context
+        self._cluster = Cluster(context.spark, self._source)
+        group = f"headgate-{context.pipeline}-{bronze.table.epoch}"
+        self._reader = KafkaReader(context.spark, self._source, group, context.cores)
         self._idling = Idling(self._source.idle_after)
         self._arrivals = Arrivals()
-        self._limit = self._source.max_per_batch
+        self._limit: int = self._source.max_per_batch
         self._taken = 0
         self._lock = threading.Lock()
         self._listing_lock = threading.Lock()
-        self._patience = BrokerRetry(self._source, around.monotonic, around.waits)
+        self._retry = BrokerRetry(self._source, context.monotonic, context.waits)
         self._goal: dict[int, int] | None = None
         state = bronze.table.refresh()
         self._topics = tuple(state.topics)
@@ -88,41 +68,36 @@ class KafkaFeed(Feed):
             self._cluster.close()
             raise
 
-    @property
-    def position(self) -> int:
-        return 0
-
     def poll(self, *, final: bool) -> None:
         """Look how far the logs reach. Raises OffsetsLostError where what was not read is gone,
         BrokersUnreachableError after a while without an answer."""
         if final:
             # Nobody looks again: without an answer now there would never be an end.
-            self._goal = dict(self._patience.persist(self._list).ends)
+            self._goal = dict(self._retry.persist(self._list).ends)
             return
         try:
             self._list()
         except BrokersUnreachableError as error:
-            self._patience.bear(error)
+            self._retry.bear(error)
         else:
-            self._patience.answered()
+            self._retry.answered()
 
-    def ends(self, after: int) -> list[int]:
+    def pending(self) -> int:
         waiting = sum(self._unread().values())
-        batches = min(-(-waiting // self._limit), MOST_ENDS)
-        return list(range(after + 1, after + batches + 1))
+        return math.ceil(waiting / self._limit)
 
-    def backlog(self, after: int) -> Backlog:
-        now = self._around.monotonic()
+    def backlog(self) -> Backlog:
+        now = self._context.monotonic()
         with self._lock:
             listing = self._listing
             position = listing.position(self._offsets)
             idle = self._idling.idle(position)
             return kafka_backlog(now, listing, position, self._arrivals, self._clocks, idle)
 
-    def has_absorbed_all(self, position: int) -> bool:
+    def has_absorbed_all(self) -> bool:
         return self._goal is not None and not self._unread()
 
-    def absorb(self, start: int, end: int) -> bool:
+    def absorb(self) -> bool:
         attempt, readable = 1, dict[int, int]()
         while True:
             with self._lock:
@@ -158,13 +133,13 @@ class KafkaFeed(Feed):
 
     @property
     def trouble(self) -> str | None:
-        return self._patience.trouble
+        return self._retry.trouble
 
     def close(self) -> None:
         self._cluster.close()
 
     def _commit(self, listing: Listing, position: dict[int, int], reached: dict[int, int]) -> None:
-        now = self._around.clock()
+        now = self._context.clock()
         rows = self._reader.read(listing.partitions, position, reached, now)
         with self._lock:
             idle = self._idling.idle(position)
@@ -179,9 +154,9 @@ class KafkaFeed(Feed):
         """A topic that was made anew while it was read has other records at the same offsets."""
 
         def verify() -> None:
-            there = self._patience.persist(self._topics_there)
+            there = self._retry.persist(self._topics_there)
             if {topic.label for topic in there} != listing.labels:
-                self._patience.persist(self._list)
+                self._retry.persist(self._list)
 
         return verify
 
@@ -203,7 +178,7 @@ class KafkaFeed(Feed):
     def _begin(self, *, begun: bool) -> Listing:
         """The first listing, and where it takes a commit to begin: at the declared start, or
         behind a gap that was accepted."""
-        listing = self._patience.persist(self._list_raw)
+        listing = self._retry.persist(self._list_raw)
         if not begun:
             self._start(listing)
             return listing
@@ -215,19 +190,19 @@ class KafkaFeed(Feed):
         parts = listing.partitions.values()
         start = self._source.start
         if isinstance(start, datetime | str):
-            offsets = self._patience.persist(lambda: self._cluster.offsets(parts, start))
+            offsets = self._retry.persist(lambda: self._cluster.offsets(parts, start))
         else:
             first = self._earliest(listing)
             offsets = {p.number: start.get(p.partition, first[p.number]) for p in parts}
-            check_offsets(start, listing, first, self._file)
+            check_offsets(start, listing, first, str(self._context.declaration))
         self._begin_at(offsets, listing)
 
     def _accept(self, listing: Listing, lost: tuple[Loss, ...]) -> Listing:
-        if not self._around.accept_gap or not all(loss.acceptable for loss in lost):
+        if not self._context.accept_gap or not all(loss.acceptable for loss in lost):
             raise lost_error(lost)
         if not listing.partitions:
             # Nothing to go on with: who says which topics there are?
-            self._patience.persist(self._cluster.topics)
+            self._retry.persist(self._cluster.topics)
             raise lost_error(lost)
         earliest = self._earliest(listing)
         position = listing.position(self._offsets)
@@ -240,11 +215,11 @@ class KafkaFeed(Feed):
         gaps = tuple(loss.as_dict() for loss in lost)
         reached = Reached(encoded(offsets), tuple(offsets), tuple(listing.topics), gaps)
         nothing = self._bronze.no_records()
-        self._moved(self._bronze.absorb(nothing, reached, self._around.clock()))
+        self._moved(self._bronze.absorb(nothing, reached, self._context.clock()))
 
     def _look_for_losses(self) -> None:
         """After a failed read: list again, however long that takes, and see what is gone."""
-        listing = self._patience.persist(self._list)
+        listing = self._retry.persist(self._list)
         if lost := self._losses(listing):
             raise lost_error(lost)
 
@@ -254,7 +229,7 @@ class KafkaFeed(Feed):
 
     def _earliest(self, listing: Listing) -> Offsets:
         parts = listing.partitions.values()
-        return self._patience.persist(lambda: self._cluster.offsets(parts, "earliest"))
+        return self._retry.persist(lambda: self._cluster.offsets(parts, "earliest"))
 
     def _list(self) -> Listing:
         """List, and compare with what was read. Raises OffsetsLostError."""
@@ -271,7 +246,7 @@ class KafkaFeed(Feed):
         """What is read next, and what is idle, follow from one and the same listing. The places
         that it gave to topics stay theirs, though no commit names them yet."""
         with self._lock:
-            now = self._around.monotonic()
+            now = self._context.monotonic()
             self._listing, self._topics = listing, tuple(listing.topics)
             self._idling.observe(now, listing.ends)
             self._arrivals.observe(now, listing.position(self._offsets), listing.ends)

@@ -1,23 +1,20 @@
-"""The feed of the files source: from a range of the files log to a bronze commit."""
+"""Micro-batches over a landing folder: from a range of the files log to a bronze commit."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
-from headgate.bronze.stage import BronzeStage, Reached
-from headgate.jobs.errors import PlanError
-from headgate.jobs.feeds.feed import Feed
-from headgate.jobs.planning import batch_ends
+from headgate.sources.files.batches import batch_ends
 from headgate.sources.files.intake import FilesIntake
-from headgate.sources.files.log import LoggedFile
+from headgate.sources.files.log import FilesLog, LoggedFile
 from headgate.sources.files.reading import FilesReader
+from headgate.sources.micro_batches import MicroBatchSource, Reached, SourceContext
 from headgate.storage.backlog import Backlog
 
 LIST_EVERY = 1.0  # seconds between listings of the landing folder
@@ -26,24 +23,20 @@ READ_ATTEMPTS = 3
 """A file that cannot be read is tried this often before it is set aside."""
 
 
-class FilesFeed(Feed):
-    """Feeds bronze from the files log. Positions are sequences. Listing and reading happen on
-    different threads, so everything that touches the log holds one lock."""
+class FilesMicroBatches(MicroBatchSource):
+    """Positions are sequences. Listing and reading happen on different threads, so everything that
+    touches the log holds one lock."""
 
     every = LIST_EVERY
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        files: FilesIntake,
-        bronze: BronzeStage,
-        clock: Callable[[], datetime],
-    ) -> None:
-        self._reader = FilesReader(spark, files.landing, files.source)
-        self._files = files
-        self._bronze = bronze
-        self._clock = clock
+    def __init__(self, log: FilesLog, context: SourceContext) -> None:
+        self.log = log
+        self._files = FilesIntake(context.source.reads, log)
+        self._reader = FilesReader(context.spark, self._files.landing, self._files.source)
+        self._bronze = context.bronze
+        self._clock = context.clock
         self._lock = threading.Lock()
+        self._position = self.position
 
     @property
     def position(self) -> int:
@@ -60,46 +53,37 @@ class FilesFeed(Feed):
         with self._lock:
             return self._files.list_new(self._clock())
 
-    def ends(self, after: int) -> list[int]:
-        """Where the next micro-batches may end."""
-        source = self._files.source
-        with self._lock:
-            pending = self._files.pending(after)
-        return list(
-            batch_ends(
-                pending,
-                max_files=source.max_files_per_batch,
-                max_bytes=source.max_bytes_per_batch,
-            )
-        )
+    def pending(self) -> int:
+        return len(self._ends())
 
-    def backlog(self, after: int) -> Backlog:
-        """Files and bytes recorded behind a sequence."""
+    def backlog(self) -> Backlog:
+        """Files and bytes recorded and not absorbed."""
         with self._lock:
-            pending = self._files.pending(after)
+            pending = self._files.pending(self._position)
         return Backlog("files", len(pending), sum(f.size for f in pending))
 
-    def has_absorbed_all(self, position: int) -> bool:
-        return not self.ends(position)
+    def has_absorbed_all(self) -> bool:
+        return not self.pending()
 
-    def absorb(self, start: int, end: int) -> bool:
-        """Commit the files in ``(start, end]`` as bronze's next batch.
+    def absorb(self) -> bool:
+        if not (ends := self._ends()):
+            return False
+        self.absorb_up_to(ends[0])
+        return True
 
-        Raises PlanError if bronze does not stand at ``start``; FileChangedError if a file is not
-        what was recorded. A file that cannot be read is set aside after ``READ_ATTEMPTS``.
+    def absorb_up_to(self, end: int) -> None:
+        """Commit the recorded files up to sequence ``end`` as bronze's next batch.
+
+        Raises FileChangedError if a file is not what was recorded. A file that cannot be read is
+        set aside after ``READ_ATTEMPTS``.
         """
-        if self.position != start:
-            raise PlanError(
-                f"the planned range begins at {start}, but bronze ends at {self.position}",
-                remedy="start again: the range is planned anew from bronze's last commit",
-            )
-        attempt = 1
+        attempt, start = 1, self.position
         while True:
             with self._lock:
                 files = self._files.readable(start, end)
             try:
                 self._commit(files, start, end)
-                return True
+                return
             except (PySparkException, Py4JError):  # toArrow lets the JVM's own through
                 # Spark names the task that failed, not the file: look for it.
                 if attempt < READ_ATTEMPTS:
@@ -109,6 +93,19 @@ class FilesFeed(Feed):
                     if not self._files.set_unreadable_aside(files, self._clock()):
                         raise
 
+    def _ends(self) -> list[int]:
+        """Where the next micro-batches may end."""
+        source = self._files.source
+        with self._lock:
+            pending = self._files.pending(self._position)
+        return list(
+            batch_ends(
+                pending,
+                max_files=source.max_files_per_batch,
+                max_bytes=source.max_bytes_per_batch,
+            )
+        )
+
     def _commit(self, files: Sequence[LoggedFile], start: int, end: int) -> None:
         def verify() -> None:
             with self._lock:
@@ -116,6 +113,8 @@ class FilesFeed(Feed):
 
         records = self._records(files)
         self._bronze.absorb(records, Reached({"sequence": end}), self._clock(), verify)
+        with self._lock:
+            self._position = end
 
     def _records(self, files: Sequence[LoggedFile]) -> DataFrame:
         if files:

@@ -1,4 +1,4 @@
-"""The feed of Kafka over brokers of nothing but numbers: what it lists, decides and commits."""
+"""Micro-batches of Kafka over brokers of nothing but numbers: listed, decided, committed."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import pytest
 from py4j.protocol import Py4JError
 
 from headgate.declaration.model import Pipeline
 from headgate.jobs.errors import StopRequested
-from headgate.jobs.feeds import kafka
-from headgate.jobs.feeds.kafka import KafkaFeed, Surroundings
 from headgate.sources.errors import SourceError
+from headgate.sources.kafka import micro_batches
 from headgate.sources.kafka.errors import (
     BrokersUnreachableError,
     OffsetsLostError,
     UnknownTopicError,
 )
+from headgate.sources.kafka.micro_batches import KafkaMicroBatches
+from headgate.sources.micro_batches import SourceContext
 from tests.support.brokers import Brokers, Bronze, Reading
+from tests.support.declared import source_of
 from tests.support.readings import KafkaKeys, declare_kafka
 
 A_MINUTE: KafkaKeys = {"unreachable_after": "1 minute"}
@@ -44,15 +46,17 @@ class Place:
             keys["pattern"] = '".*"'
         return declare_kafka(self.folder, "localhost:1", **keys)
 
-    def start(self, *, accept_gap: bool = False, **keys: Unpack[KafkaKeys]) -> KafkaFeed:
-        around = Surroundings(
+    def start(self, *, accept_gap: bool = False, **keys: Unpack[KafkaKeys]) -> KafkaMicroBatches:
+        pipeline, fakes = self.declare(**keys), cast(Any, self.bronze)
+        context = SourceContext(
+            *(cast(Any, None), pipeline.name, pipeline.file, source_of(pipeline), fakes),
+            tables={},
             waits=lambda _: self.check(),
             clock=lambda: datetime(2026, 3, 1, tzinfo=UTC),
             monotonic=lambda: self.now,
             accept_gap=accept_gap,
         )
-        fakes: Any = self.bronze
-        return KafkaFeed(None, self.declare(**keys), fakes, around)  # type: ignore[arg-type]
+        return KafkaMicroBatches(context)
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -61,26 +65,26 @@ class Place:
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     place = Place(tmp_path)
-    monkeypatch.setattr(kafka, "Cluster", lambda *_: place.brokers)
-    monkeypatch.setattr(kafka, "KafkaReader", lambda *_: place.reading)
+    monkeypatch.setattr(micro_batches, "Cluster", lambda *_: place.brokers)
+    monkeypatch.setattr(micro_batches, "KafkaReader", lambda *_: place.reading)
     monkeypatch.setattr(time, "sleep", place.sleep)
     return place
 
 
-def read_all(feed: KafkaFeed) -> None:
-    while feed.ends(0):
-        assert feed.absorb(0, 1)
+def read_all(source: KafkaMicroBatches) -> None:
+    while source.pending():
+        assert source.absorb()
 
 
 def test_the_start_is_committed_before_anything_is_read(place: Place) -> None:
     place.brokers.make("a", 7, 9)
-    feed = place.start(start="latest")
+    source = place.start(start="latest")
     assert [c.offsets for c in place.bronze.commits] == [{"0": 7, "1": 9}]
     place.brokers.logs["a"][0].end = 10
     again = place.start(start="latest")
     assert len(place.bronze.commits) == 1
-    assert again.ends(0) == [1]
-    assert feed.ends(0) == []
+    assert again.pending() == 1
+    assert source.pending() == 0
 
 
 def test_an_end_that_moved_while_it_was_listed_is_no_harm(place: Place) -> None:
@@ -95,9 +99,9 @@ def test_an_end_that_moved_while_it_was_listed_is_no_harm(place: Place) -> None:
         return offsets(partitions, at)
 
     place.brokers.offsets = growing  # type: ignore[method-assign]
-    feed = place.start(start="latest")
+    source = place.start(start="latest")
     assert place.bronze.state.offsets == {"0": 8}
-    assert not feed.absorb(0, 1)
+    assert not source.absorb()
 
 
 @pytest.mark.parametrize(
@@ -121,13 +125,13 @@ def test_a_topic_that_vanished_is_in_no_commit_forgotten(place: Place) -> None:
     """The listing without it reaches the stream's thread only through an error."""
     place.brokers.make("a", 5)
     place.brokers.make("b", 5)
-    feed = place.start(max_per_batch=2)
-    assert feed.absorb(0, 1)
+    source = place.start(max_per_batch=2)
+    assert source.absorb()
     place.brokers.remove("a")
     with pytest.raises(OffsetsLostError, match=r"a/0: offsets 1 to the end \(the topic is gone\)"):
-        feed.poll(final=False)
+        source.poll(final=False)
     with pytest.raises(OffsetsLostError):
-        feed.absorb(0, 2)
+        source.absorb()
     assert all(set(c.offsets) == {"0", str(1 << 16)} for c in place.bronze.commits)
     with pytest.raises(OffsetsLostError, match="a/0"):
         place.start()
@@ -136,17 +140,17 @@ def test_a_topic_that_vanished_is_in_no_commit_forgotten(place: Place) -> None:
 def test_topics_keep_the_places_they_were_given(place: Place) -> None:
     """One appears, and while its first batch is read another that sorts before it."""
     place.brokers.make("b", 5)
-    feed = place.start()
-    read_all(feed)
+    source = place.start()
+    read_all(source)
     place.brokers.make("z", 3)
-    feed.poll(final=False)
+    source.poll(final=False)
 
     def meanwhile() -> None:
         place.brokers.make("m", 4)
-        feed.poll(final=False)
+        source.poll(final=False)
 
     place.reading.meanwhile = meanwhile
-    read_all(feed)
+    read_all(source)
     names = [tuple(label.partition("@")[0] for label in c.topics) for c in place.bronze.commits]
     assert names[-1] == ("b", "z", "m")
     assert all(names[-1][: len(name)] == name for name in names)
@@ -155,19 +159,19 @@ def test_topics_keep_the_places_they_were_given(place: Place) -> None:
 
 def test_a_topic_made_anew_while_it_is_read_is_not_committed(place: Place) -> None:
     place.brokers.make("a", 5)
-    feed = place.start()
+    source = place.start()
     place.reading.meanwhile = lambda: place.brokers.make("a", 900)
     with pytest.raises(OffsetsLostError, match=r"a/0: offsets 0 to the end \(.* made anew\)"):
-        feed.absorb(0, 1)
+        source.absorb()
     assert len(place.bronze.commits) == 1
 
 
 def test_a_topic_removed_while_it_is_read_is_not_committed(place: Place) -> None:
     place.brokers.make("a", 5)
-    feed = place.start(topic="a")
+    source = place.start(topic="a")
     place.reading.meanwhile = lambda: place.brokers.remove("a")
     with pytest.raises(OffsetsLostError, match="the topic is gone"):
-        feed.absorb(0, 1)
+        source.absorb()
     assert len(place.bronze.commits) == 1
 
 
@@ -180,7 +184,7 @@ def test_a_gap_is_accepted_at_the_start_and_said(place: Place) -> None:
     assert "a/0: offsets 5 to 6" in str(error.value)
     assert "a/1: offsets 5 to 6" in str(error.value)
     assert "headgate run PIPELINE --accept-gap" in error.value.remedy
-    feed = place.start(accept_gap=True)
+    source = place.start(accept_gap=True)
     assert place.bronze.commits[-1].offsets == {"0": 7, "1": 7}
     assert [
         (g["topic"], g["partition"], g["first"], g["end"]) for g in place.bronze.state.gaps
@@ -188,7 +192,7 @@ def test_a_gap_is_accepted_at_the_start_and_said(place: Place) -> None:
         ("a", 0, 5, 7),
         ("a", 1, 5, 7),
     ]
-    read_all(feed)
+    read_all(source)
     assert place.bronze.state.offsets == {"0": 9, "1": 9}
     place.start()
     assert len(place.bronze.state.gaps) == 2
@@ -218,7 +222,7 @@ def test_a_removed_topic_is_a_loss_and_then_nothing_to_go_on_with(place: Place) 
 
 def test_what_expired_shows_when_reading_fails(place: Place) -> None:
     place.brokers.make("a", 5)
-    feed = place.start()
+    source = place.start()
 
     def expire() -> None:
         place.brokers.logs["a"][0].first = 2
@@ -226,12 +230,12 @@ def test_what_expired_shows_when_reading_fails(place: Place) -> None:
 
     place.reading.meanwhile = expire
     with pytest.raises(OffsetsLostError, match="a/0: offsets 0 to 1 .expired"):
-        feed.absorb(0, 1)
+        source.absorb()
 
 
 def test_a_read_that_fails_is_tried_again_and_not_for_ever(place: Place) -> None:
     place.brokers.make("a", 5)
-    feed = place.start()
+    source = place.start()
     failures = 0
 
     def fail() -> None:
@@ -242,41 +246,41 @@ def test_a_read_that_fails_is_tried_again_and_not_for_ever(place: Place) -> None
 
     place.reading.meanwhile = fail
     with pytest.raises(Py4JError):
-        feed.absorb(0, 1)
-    assert failures == kafka.READ_ATTEMPTS
+        source.absorb()
+    assert failures == micro_batches.READ_ATTEMPTS
 
 
 def test_brokers_are_borne_with_for_as_long_as_declared(place: Place) -> None:
     place.brokers.make("a", 5)
-    feed = place.start(**A_MINUTE)
+    source = place.start(**A_MINUTE)
     place.brokers.silent = 1000
-    feed.poll(final=False)
+    source.poll(final=False)
     place.now += 59
-    feed.poll(final=False)
-    assert "no answer from the brokers localhost:1 for 59 s" in (feed.trouble or "")
+    source.poll(final=False)
+    assert "no answer from the brokers localhost:1 for 59 s" in (source.trouble or "")
     place.now += 1
     with pytest.raises(BrokersUnreachableError, match="asked for 60 s"):
-        feed.poll(final=False)
+        source.poll(final=False)
     place.brokers.silent = 0
-    feed.poll(final=False)
-    assert feed.trouble is None
+    source.poll(final=False)
+    assert source.trouble is None
 
 
 def test_a_final_poll_waits_for_an_answer(place: Place) -> None:
     place.brokers.make("a", 5)
-    feed = place.start()
-    read_all(feed)
+    source = place.start()
+    read_all(source)
     place.brokers.logs["a"][0].end = 6
     place.brokers.silent = 3
-    feed.poll(final=True)
-    assert not feed.has_absorbed_all(0)
-    read_all(feed)
-    assert feed.has_absorbed_all(0)
+    source.poll(final=True)
+    assert not source.has_absorbed_all()
+    read_all(source)
+    assert source.has_absorbed_all()
 
 
 def test_a_stop_is_heard_while_brokers_do_not_answer(place: Place) -> None:
     place.brokers.make("a", 5)
-    feed = place.start()
+    source = place.start()
     place.brokers.silent = 1000
 
     def stop() -> None:
@@ -284,76 +288,79 @@ def test_a_stop_is_heard_while_brokers_do_not_answer(place: Place) -> None:
 
     place.check = stop
     with pytest.raises(StopRequested):
-        feed.poll(final=True)
+        source.poll(final=True)
 
 
 def test_brokers_that_are_silent_at_the_commit_do_not_end_the_driver(place: Place) -> None:
     place.brokers.make("a", 5)
-    feed = place.start()
+    source = place.start()
 
     def fall_silent() -> None:
         place.brokers.silent = 3
 
     place.reading.meanwhile = fall_silent
-    assert feed.absorb(0, 1)
+    assert source.absorb()
     assert place.bronze.state.offsets == {"0": 5}
 
 
 def test_a_topic_that_came_and_went_unread_is_not_waited_for(place: Place) -> None:
     place.brokers.make("a", 5)
-    feed = place.start(max_per_batch=3)
+    source = place.start(max_per_batch=3)
     place.brokers.make("b", 5)
-    feed.poll(final=True)
+    source.poll(final=True)
     place.brokers.remove("b")
     # Another one appears: the next commit looks again.
     place.brokers.make("c", 5)
-    place.reading.meanwhile = lambda: feed._share(feed._list_raw())
-    read_all(feed)
-    assert feed.has_absorbed_all(0)
+    place.reading.meanwhile = lambda: source._share(source._list_raw())
+    read_all(source)
+    assert source.has_absorbed_all()
     assert place.bronze.state.offsets["0"] == 5
 
 
 def test_idle_partitions_are_not_waited_for(place: Place) -> None:
     place.brokers.make("a", 5, 5)
-    feed = place.start(idle_after="10 seconds")
-    read_all(feed)
+    source = place.start(idle_after="10 seconds")
+    read_all(source)
     for _ in range(12):
         place.now += 1
         place.brokers.logs["a"][0].end += 1
-        feed.poll(final=False)
-    read_all(feed)
+        source.poll(final=False)
+    read_all(source)
     assert set(place.bronze.commits[-1].partitions) == {0}
-    assert {n: p.idle for n, p in feed.backlog(0).partitions.items()} == {"a/0": False, "a/1": True}
+    assert {n: p.idle for n, p in source.backlog().partitions.items()} == {
+        "a/0": False,
+        "a/1": True,
+    }
     place.brokers.logs["a"][1].end += 1
-    feed.poll(final=False)
-    read_all(feed)
+    source.poll(final=False)
+    read_all(source)
     assert set(place.bronze.commits[-1].partitions) == {0, 1}
 
 
 def test_the_clocks_of_partitions_are_those_of_the_last_commit(place: Place) -> None:
     place.brokers.make("a", 5, 5)
     place.bronze.clocks = {"0": 1_000_001}
-    feed = place.start()
-    assert all(part.clock is None for part in feed.backlog(0).partitions.values())
-    read_all(feed)
-    clocks = {name: part.clock for name, part in feed.backlog(0).partitions.items()}
+    source = place.start()
+    assert all(part.clock is None for part in source.backlog().partitions.values())
+    read_all(source)
+    clocks = {name: part.clock for name, part in source.backlog().partitions.items()}
     assert clocks == {"a/0": "1970-01-01T00:00:01.000001+00:00", "a/1": None}
-    assert feed.backlog(0).holding == "a/1"
+    assert source.backlog().holding == "a/1"
     again = place.start()
-    assert {name: part.clock for name, part in again.backlog(0).partitions.items()} == clocks
+    assert {name: part.clock for name, part in again.backlog().partitions.items()} == clocks
 
 
 def test_batches_shrink_to_what_fits_and_backlog_says_the_rest(place: Place) -> None:
     place.brokers.make("a", 1000, 0)
-    feed = place.start(max_per_batch=400, min_per_batch=10, batch_target="10 s")
-    assert feed.ends(0) == [1, 2, 3]
-    assert feed.absorb(0, 1)
-    feed.batch_took(timedelta(seconds=20))
+    source = place.start(max_per_batch=400, min_per_batch=10, batch_target="10 s")
+    assert source.pending() == 3
+    assert source.absorb()
+    source.batch_took(timedelta(seconds=20))
     place.now += 30
-    backlog = feed.backlog(1)
+    backlog = source.backlog()
     assert (backlog.count, backlog.seconds) == (600, 30)
     assert {name: part.records for name, part in backlog.partitions.items()} == {
         "a/0": 600,
         "a/1": 0,
     }
-    assert feed.ends(1) == [2, 3, 4]
+    assert source.pending() == 3
