@@ -12,6 +12,8 @@ from pathlib import Path
 
 import psutil
 
+from tests.support.toys import INSTALLED
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 PATIENCE = 180.0  # seconds: a cold JVM on a busy machine
 
@@ -64,7 +66,7 @@ class Ended:
 
 def start(declaration: Path, root: Path, *options: str, failpoint: str = "") -> Running:
     """Start a driver that absorbs what is there and ends; ``failpoint`` as in ``failpoints``."""
-    paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "pipelines")])
+    paths = os.pathsep.join(map(str, [REPOSITORY, REPOSITORY / "pipelines", INSTALLED]))
     environment = os.environ | {
         "PYTHONPATH": paths,
         "HEADGATE_FAILPOINT": failpoint,

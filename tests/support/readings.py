@@ -130,7 +130,7 @@ def declare(
     ``more`` other keys of ``files``."""
     place = f'path: "{landing}", format: {format}, order: name, settle: "{settle}"'
     source = f"files: {{{_keys(place, more)}}}"
-    return _declare(folder, source, differing, unknown, gold)
+    return declare_source(folder, source, differing=differing, unknown=unknown, gold=gold)
 
 
 def declare_kafka(
@@ -145,16 +145,22 @@ def declare_kafka(
     """As ``declare``, over a broker."""
     place = f'servers: "{servers}"'
     source = f"kafka: {{{_keys(place, keys)}}}"
-    return _declare(folder, source, differing, unknown, gold)
+    return declare_source(folder, source, differing=differing, unknown=unknown, gold=gold)
 
 
 def _keys(first: str, more: Mapping[str, object]) -> str:
     return ", ".join([first, *(f"{name}: {value}" for name, value in more.items())])
 
 
-def _declare(
-    folder: Path, source: str, differing: str, unknown: str, gold: Collection[str]
+def declare_source(
+    folder: Path,
+    source: str,
+    *,
+    differing: str = "warn",
+    unknown: str = "ignore",
+    gold: Collection[str] = GOLD_KEYS,
 ) -> Pipeline:
+    """As ``declare``, over a source of any kind: ``source`` is its key with all that is in it."""
     head, *tables = re.split(r"(?m)^  (?=(?:per_minute|sliding|bands):)", DECLARATION)
     kept = [table for table in tables if table.partition(":")[0] in gold]
     text = "  ".join([head, *kept]).format(source=source, differing=differing, unknown=unknown)

@@ -12,9 +12,9 @@ import signal
 import sys
 from pathlib import Path
 
+from headgate.cli.driving import jars_for
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
-from headgate.jars import cached_jars
 from headgate.jobs.driver import Driver
 from headgate.jobs.task import Task
 from headgate.storage.ownership import LAYERS
@@ -33,7 +33,7 @@ def main(declaration: str, root: str, *options: str) -> int:
         drain="--drain" in options,
         take_over="--take-over" in options,
         accept_gap="--accept-gap" in options,
-        jars=cached_jars() if pipeline.source.kind == "kafka" else (),
+        jars=jars_for(pipeline),
     )
     driver = Driver(task)
     signal.signal(signal.SIGTERM, lambda *_: driver.stop())

@@ -59,8 +59,8 @@ class Process(Lake):
                 self.drain()
             elif word == "go":
                 self.catch_up()
-            elif "bronze" in layers and self.intake.position < self.last_sequence:
-                self.absorb(self.intake.position + 1)
+            elif "bronze" in layers and self.files.position < self.last_sequence:
+                self.absorb(self.files.position + 1)
                 self.catch_up()
 
     def take(self) -> None:

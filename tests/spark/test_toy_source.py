@@ -1,0 +1,134 @@
+"""A source of another package goes through all of a pipeline's life: plan, a driver that is killed,
+errors in the middle of batches, savepoint, restore, upgrade, ledger. No module of the engine names
+it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.declaration.load import load
+from headgate.declaration.plan import describe
+from headgate.jobs.errors import DefinitionChangedError
+from headgate.jobs.rebuild_request import RebuildRequest
+from headgate.jobs.rereading import require_source
+from headgate.ledger import balance
+from headgate.ledger.by_id import by_id
+from headgate.savepoints.deployment import deployment
+from headgate.savepoints.errors import SavepointError
+from tests.oracle import SourceRecord, judge
+from tests.support import drivers
+from tests.support.engine import Engine
+from tests.support.events import readings
+from tests.support.failing import failing
+from tests.support.landing import ARRIVED
+from tests.support.readings import declare_source, rules
+from tests.support.tables import differences, state
+from tests.support.toys import toys
+
+pytestmark = pytest.mark.spark
+
+GOLD = ("per_minute",)
+MOST = 40
+PLACES = ("bronze.staged", "bronze.committed", "silver.committed")
+
+
+@pytest.fixture(autouse=True)
+def _installed() -> Iterator[None]:
+    with toys():
+        yield
+
+
+class Document:
+    """The document, and the oracle's view of what it ever had."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.values, self.first = path, list[bytes](), 0
+
+    def put(self, values: Sequence[bytes]) -> None:
+        self.values += values
+        self._write()
+
+    def forget(self, first: int) -> None:
+        self.first = first
+        self._write()
+
+    def records(self) -> list[SourceRecord]:
+        return [SourceRecord(0, n, value, ARRIVED) for n, value in enumerate(self.values)]
+
+    def _write(self) -> None:
+        kept = self.values[self.first :]
+        records = [{"at": ARRIVED.isoformat(), "value": value.decode()} for value in kept]
+        self.path.write_text(json.dumps({"first": self.first, "records": records}))
+
+
+def read_all(engine: Engine) -> None:
+    engine.source.poll(final=True)
+    while not engine.source.has_absorbed_all():
+        assert engine.source.absorb()
+        engine.catch_up()
+
+
+def check(engine: Engine, document: Document) -> None:
+    assert differences(engine.root, judge(document.records(), rules(gold=GOLD))) == {}
+    account = balance(engine.layout, engine.pipeline)
+    assert (account.balanced, account.read, account.files) == (True, len(document.values), None)
+    assert by_id(engine.layout, engine.pipeline).holds
+
+
+def test_its_life(spark: SparkSession, tmp_path: Path) -> None:
+    document, values = Document(tmp_path / "raw.json"), readings(300, seed=7)
+    document.put(values[:90])
+    keys = f'numbers: {{path: "{document.path}", most: {MOST}}}'
+    pipeline = declare_source(tmp_path, keys, gold=GOLD)
+    assert f"  numbers  {document.path}, at most {MOST} in a batch" in describe(pipeline)
+
+    root = tmp_path / "root"
+    ended = drivers.run(pipeline.file, root, failpoint="bronze.committed:2:kill")
+    assert ended.was_killed, ended.output
+    engine = Engine(spark, pipeline, root)
+    engine.catch_up()
+    read_all(engine)
+    check(engine, document)
+
+    document.put(values[90:210])
+    for place in PLACES:
+        engine.source.poll(final=False)
+        with failing(place):
+            engine.source.absorb()
+            engine.catch_up()
+        engine.start().catch_up()
+    read_all(engine)
+    check(engine, document)
+    savepoint = engine.savepoint()
+    document.put(values[210:])
+    read_all(engine)
+    check(engine, document)
+
+    for reread in (False, True):
+        require_source(engine.layout, pipeline, savepoint)
+        engine.restore(savepoint, reread=reread)
+        engine.start()
+        assert state(root, "bronze/raw")["offsets"] == {"number": 210 if reread else len(values)}
+        engine.catch_up()
+        read_all(engine)
+        check(engine, document)
+
+    pipeline.file.write_text(pipeline.text.replace("level: int", "level: bigint"))
+    changed = load(pipeline.file)
+    assert deployment(engine.layout, changed).verdict == "reread"
+    with pytest.raises(DefinitionChangedError):
+        Engine(spark, changed, root)
+    engine = Engine(spark, changed, root, anew=RebuildRequest(changed=True))
+    read_all(engine)
+    assert state(root, "bronze/raw")["definition"] == changed.definitions["bronze/raw"]
+    check(engine, document)
+
+    document.forget(first=211)
+    with pytest.raises(SavepointError, match="the document begins at 211, and 210 is next"):
+        require_source(engine.layout, pipeline, savepoint)
+    assert deployment(engine.layout, pipeline).verdict == "refuse"

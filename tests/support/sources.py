@@ -1,0 +1,268 @@
+"""Declarations and logs of every kind of source, for the contract's tests. Whoever adds a kind adds
+its case here."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from headgate.declaration.kinds import kind_of
+from headgate.declaration.load import load_text
+from headgate.declaration.model import Pipeline
+from headgate.sources.connector import CONNECTORS, Place
+from headgate.sources.files.log import LoggedFile
+from headgate.sources.micro_batches import MicroBatchSource, Reached, SourceContext
+from headgate.storage.files import Storage
+from headgate.tables.state import State
+from tests.support.brokers import Brokers
+from tests.support.declared import source_of
+from tests.support.landing import Landing
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SECRET = "hunter2"
+DECLARATION = """
+pipeline: shop
+sources:
+  orders:
+    {keys}
+    record: {{event_id: [id], event_time: {{column: at}}, schema: {{id: string, at: timestamp}}}}
+silver: {{clean: {{from: orders}}}}
+"""
+Read = list[tuple[int, Any]]
+"""A record's partition, and what the log of a case was given."""
+
+
+@dataclass
+class Bronze:
+    """In the place of ``BronzeStage``: keeps what was committed. ``refuse`` is called before a
+    commit and may raise."""
+
+    state: State = field(default_factory=State)
+    read: Read = field(default_factory=list)
+    refuse: Callable[[], None] = lambda: None
+
+    @property
+    def table(self) -> Any:
+        return SimpleNamespace(epoch=1, refresh=lambda: self.state)
+
+    def no_records(self) -> Read:
+        return []
+
+    def absorb(
+        self, rows: Read, reached: Reached, now: datetime, verify: Callable[[], None] = lambda: None
+    ) -> State:
+        verify()
+        self.refuse()
+        self.state = replace(
+            self.state,
+            n=self.state.n + 1,
+            offsets=dict(reached.offsets),
+            topics=tuple(reached.topics),
+        )
+        self.read += rows
+        return self.state
+
+
+@dataclass
+class Log(ABC):
+    """What a source reads, in ``folder``, with stand-ins for all that would need Spark."""
+
+    folder: Path
+    patched: pytest.MonkeyPatch
+    written: Read = field(default_factory=list)
+    while_reading: Callable[[], None] = lambda: None
+
+    @abstractmethod
+    def put(self, records: int) -> None:
+        """Add records, which all that follow are behind."""
+
+    @abstractmethod
+    def rewrite(self) -> None:
+        """Let what is unread be something else at the same offsets."""
+
+    @abstractmethod
+    def forget(self, records: int) -> None:
+        """Let the first ones be gone."""
+
+    def spark(self) -> Any:
+        return None
+
+    def open(self, pipeline: Pipeline, bronze: Bronze) -> MicroBatchSource:
+        source = source_of(pipeline)
+        place = self.place(pipeline)
+        kept = {kind_of(s.table.name).name: s for s in CONNECTORS[source.kind].tables(place)}
+        for name, shape in kept.items():
+            shape.create(name)
+            shape.table.fence(1)
+        context = SourceContext(
+            *(self.spark(), pipeline.name, pipeline.file, source, cast(Any, bronze)),
+            tables={name: shape.table for name, shape in kept.items()},
+            waits=lambda _: None,
+            clock=lambda: NOON,
+        )
+        return CONNECTORS[source.kind].micro_batches(context)
+
+    def place(self, pipeline: Pipeline) -> Place:
+        return Place(Storage(str(self.folder / "root")), pipeline.name, source_of(pipeline))
+
+    @contextmanager
+    def session(self) -> Iterator[Any]:
+        yield self.spark()
+
+
+@dataclass
+class FilesOf(Log):
+    def __post_init__(self) -> None:
+        self.landing = Landing(self.folder / "landing")
+        self.landing.folder.mkdir()
+        read = "headgate.sources.files.micro_batches.FilesReader"
+        self.patched.setattr(read, lambda *_: SimpleNamespace(read=self._read))
+
+    def put(self, records: int) -> None:
+        for _ in range(records):
+            number = len(self.written)
+            self.landing.write(f"{number:03d}.json", b"%d" % number, NOON)
+            self.written.append((0, number))
+
+    def rewrite(self) -> None:
+        number = len(self.written) - 1
+        self.landing.write(f"{number:03d}.json", b"%09d" % number, NOON)
+
+    def forget(self, records: int) -> None:
+        for number in range(records):
+            (self.landing.folder / f"{number:03d}.json").unlink()
+
+    def _read(self, files: Sequence[LoggedFile]) -> Read:
+        self.while_reading()
+        return [(0, int((self.landing.folder / file.path).read_bytes())) for file in files]
+
+
+@dataclass
+class KafkaOf(Log):
+    brokers: Brokers = field(default_factory=Brokers)
+
+    def __post_init__(self) -> None:
+        self.brokers.make("orders", 0, 0)
+        for module in ("micro_batches", "rereading"):
+            self.patched.setattr(
+                f"headgate.sources.kafka.{module}.Cluster", lambda *_: self.brokers
+            )
+        read = "headgate.sources.kafka.micro_batches.KafkaReader"
+        self.patched.setattr(read, lambda *_: SimpleNamespace(read=self._read))
+
+    def put(self, records: int) -> None:
+        for _ in range(records):
+            partition = len(self.written) % 2
+            log = self.brokers.logs["orders"][partition]
+            self.written.append((partition, log.end))
+            log.end += 1
+
+    def rewrite(self) -> None:
+        self.brokers.make("orders", *(log.end for log in self.brokers.logs["orders"]))
+
+    def forget(self, records: int) -> None:
+        for log in self.brokers.logs["orders"]:
+            log.first = records
+
+    def _read(
+        self, _: object, start: Mapping[int, int], end: Mapping[int, int], __: object
+    ) -> Read:
+        self.while_reading()
+        return [(p, offset) for p in end for offset in range(start[p], end[p])]
+
+
+@dataclass
+class NumbersOf(Log):
+    first: int = 0
+
+    def put(self, records: int) -> None:
+        start = len(self.written)
+        self.written += [(0, number) for number in range(start, start + records)]
+        self._write([str(number) for _, number in self.written])
+
+    def rewrite(self) -> None:
+        self._write(["another"] * len(self.written))
+
+    def forget(self, records: int) -> None:
+        self.first = records
+        self._write([str(number) for _, number in self.written])
+
+    def spark(self) -> Any:
+        def frame(rows: Sequence[tuple[Any, ...]], _: str) -> Read:
+            self.while_reading()
+            return [(row[3], int(row[0])) for row in rows]
+
+        return SimpleNamespace(createDataFrame=frame)
+
+    def _write(self, values: Sequence[str]) -> None:
+        records = [{"at": NOON.isoformat(), "value": value} for value in values[self.first :]]
+        content = json.dumps({"first": self.first, "records": records})
+        (self.folder / "orders.json").write_text(content)
+
+
+@dataclass(frozen=True)
+class Case:
+    """``keys`` of a source whose batches take ``most`` records; ``same`` keys that mean the same,
+    ``other`` ones that mean something else (if any do); ``wrong`` ones, and the path and text of
+    what is said of them; ``secret`` ones that hold SECRET (if any may)."""
+
+    kind: str
+    log: type[Log]
+    keys: str
+    same: str
+    wrong: str
+    at: str
+    problem: str
+    other: str | None = None
+    secret: str | None = None
+    most: int = 3
+
+
+_SERVERS = "servers: 'a:1'"
+CASES = (
+    Case(
+        "files",
+        FilesOf,
+        keys="files: {path: landing, format: json, settle: 0 s, max_files_per_batch: 3}",
+        same="files: {path: elsewhere, format: json}",
+        other="files: {path: landing, format: parquet}",
+        wrong="files: {path: landing, format: json, csv: {header: true}}",
+        at="files.csv",
+        problem="the format is json",
+    ),
+    Case(
+        "kafka",
+        KafkaOf,
+        keys=f"kafka: {{{_SERVERS}, topic: orders, max_per_batch: 3}}",
+        same="kafka: {servers: 'b:2', topic: orders, max_per_batch: 4}",
+        other=f"kafka: {{{_SERVERS}, topic: returns}}",
+        wrong=f"kafka: {{{_SERVERS}, pattern: 'o.*', start: {{0: 1}}}}",
+        at="kafka.start",
+        problem="offsets belong to the partitions of one topic",
+        secret=f"kafka: {{{_SERVERS}, topic: o, options: {{sasl.jaas.config: '${{env:SECRET}}'}}}}",
+    ),
+    Case(
+        "numbers",
+        NumbersOf,
+        keys="numbers: {path: orders.json, most: 3}",
+        same="numbers: {path: others.json}",
+        wrong="numbers: {path: orders.csv}",
+        at="numbers.path",
+        problem="is not the name of a JSON document",
+        secret="numbers: {path: orders.json, password: '${env:SECRET}'}",
+    ),
+)
+
+
+def declared(keys: str, folder: Path) -> Pipeline:
+    """A pipeline with one source of these keys. Raises DeclarationError."""
+    return load_text(DECLARATION.format(keys=keys), folder / "shop.yml")

@@ -1,0 +1,159 @@
+"""A toy source: numbered records in one JSON document.
+
+A record's number is its place among all that the document ever had. It may forget the first ones:
+``{"first": 2, "records": [{"at": "2026-03-01T12:00:00+00:00", "value": "…"}]}``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from headgate.declaration.keys.key import Key
+from headgate.declaration.reading.checked import Report, Section
+from headgate.sources.connector import Connector, Place, Session
+from headgate.sources.errors import SourceError
+from headgate.sources.micro_batches import MicroBatchSource, Reached, SourceContext
+from headgate.storage.backlog import Backlog
+from headgate.tables.record_shape import record_shape
+
+
+@dataclass(frozen=True)
+class Numbers:
+    path: str
+    password: str = ""
+    most: int = 10
+
+
+@dataclass(frozen=True)
+class Document:
+    """``records`` are those from number ``first`` on."""
+
+    first: int
+    records: Sequence[Mapping[str, str]]
+
+    @staticmethod
+    def of(path: str) -> Document:
+        content = json.loads(Path(path).read_text()) if Path(path).exists() else {}
+        return Document(content.get("first", 0), content.get("records", []))
+
+    @property
+    def end(self) -> int:
+        return self.first + len(self.records)
+
+    def between(self, start: int, end: int) -> Sequence[Mapping[str, str]]:
+        """Raises SourceError."""
+        if start < self.first or end > self.end:
+            raise SourceError(f"records {start} to {end - 1} are gone", "put them back")
+        return self.records[start - self.first : end - self.first]
+
+
+class NumbersKind(Connector[Numbers]):
+    key = Key(
+        "numbers",
+        "section",
+        "Numbered records in one JSON document.",
+        children=(
+            Key("path", "text", "The document.", required=True, deployment=True),
+            Key("password", "text", "Of no use.", default="none", deployment=True),
+            Key("most", "integer", "In one batch.", default="10", low=1, high=1000),
+        ),
+    )
+    title = "numbers"
+    place = "document"
+    not_meant = frozenset({"path", "password", "most"})
+
+    def build(self, section: Section, report: Report, project: Path) -> Numbers | None:
+        path = section.get("path")
+        if path is None:
+            return None
+        if not path.text.endswith(".json"):
+            report.add(path.line, path.path, "is not the name of a JSON document")
+        most = section.integer("most", 10)
+        return Numbers(str(project / path.text), section.text("password", "") or "", most)
+
+    def plan(self, reads: Numbers) -> dict[str, Any]:
+        return {"path": reads.path, "most": reads.most}
+
+    def lines(self, planned: Mapping[str, Any]) -> list[str]:
+        return [f"  numbers  {planned['path']}, at most {planned['most']} in a batch"]
+
+    def secrets(self, reads: Numbers) -> Iterable[str]:
+        return [reads.password] if reads.password else []
+
+    def look(self, reads: Numbers, declaration: Path) -> str | None:
+        there = Path(reads.path).exists()
+        return None if there else f"there is no document {reads.path} yet"
+
+    def require_input(self, reads: Numbers, declaration: Path) -> None:
+        if remark := self.look(reads, declaration):
+            raise SourceError(remark, f"write it, or mend its path in {declaration}")
+
+    def require_unchanged(self, place: Place, offsets: Mapping[str, int]) -> None:
+        if why := self._gone(place, offsets):
+            raise SourceError(why, "put them back")
+
+    def gone(
+        self, place: Place, offsets: Mapping[str, int], topics: Sequence[str], session: Session
+    ) -> str | None:
+        return self._gone(place, offsets)
+
+    def holds_all(self, place: Place) -> bool:
+        return self._gone(place, {}) is None
+
+    def micro_batches(self, context: SourceContext) -> MicroBatchSource:
+        return NumbersMicroBatches(context)
+
+    def _gone(self, place: Place, offsets: Mapping[str, int]) -> str | None:
+        first, after = Document.of(place.source.reads.path).first, offsets.get("number", 0)
+        return f"the document begins at {first}, and {after} is next" if first > after else None
+
+
+class NumbersMicroBatches(MicroBatchSource):
+    every = 0.25
+
+    def __init__(self, context: SourceContext) -> None:
+        self._reads: Numbers = context.source.reads
+        self._context = context
+        self._next = self._end = context.bronze.table.refresh().offsets.get("number", 0)
+
+    def poll(self, *, final: bool) -> None:
+        self._end = max(self._end, Document.of(self._reads.path).end)
+
+    def pending(self) -> int:
+        return math.ceil((self._end - self._next) / self._reads.most)
+
+    def backlog(self) -> Backlog:
+        return Backlog("records", self._end - self._next)
+
+    def has_absorbed_all(self) -> bool:
+        return self._next == self._end
+
+    def absorb(self) -> bool:
+        start, end = self._next, min(self._end, self._next + self._reads.most)
+        if start == end:
+            return False
+        records = Document.of(self._reads.path).between(start, end)
+
+        def verify() -> None:
+            if Document.of(self._reads.path).between(start, end) != records:
+                raise SourceError("the document was rewritten", "put it back")
+
+        rows = [
+            (r["value"], None, None, 0, number, self._reads.path, at, at)
+            for number, r in enumerate(records, start)
+            for at in (datetime.fromisoformat(r["at"]),)
+        ]
+        frame = self._context.spark.createDataFrame(rows, record_shape("document"))
+        reached = Reached({"number": end})
+        self._context.bronze.absorb(frame, reached, self._context.clock(), verify)
+        self._next = end
+        return True
+
+
+MEMBER = NumbersKind()
