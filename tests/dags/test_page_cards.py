@@ -120,10 +120,23 @@ def test_one_large_batch_flattens_no_other(cards: Cards) -> None:
 
 def test_charts_say_when(cards: Cards) -> None:
     cards.show(NOW, stream("shop", RUNNING, history([5, 6, 7, 8, 9])))
-    assert cards.text(".chart:first-child .axis span") == ["11:56:00Z", "12:00:00Z"]
+    axis = cards.text(".chart:first-child .axis span")
+    assert axis == ["11:56:00Z", "11:58:00Z", "12:00:00Z"]
     assert cards.text(".chart .over") == []
-    cards.show(NOW, stream("shop", RUNNING, history([5] * 3, timedelta(hours=10))))
-    assert cards.text(".chart:first-child .axis span") == ["05-03 16:00:00Z", "12:00:00Z"]
+
+
+def test_a_night_without_batches_is_cut(cards: Cards) -> None:
+    evening, morning = history([5] * 30).history, history([5] * 30).history
+    assert evening is not None
+    assert morning is not None
+    night = timedelta(hours=14)
+    both = (*(replace(each, committed=each.committed - night) for each in evening), *morning)
+    cards.show(NOW, stream("shop", RUNNING, TablesReport(ACCOUNT, history=both)))
+    axis = cards.text(".chart:first-child .axis span")
+    assert axis[0] == "05-03 21:31Z"
+    assert "05-04 11:31Z" in axis
+    assert axis[-1] == "12:00Z"
+    assert len(cards.text(".chart:first-child .cut")) == 1
 
 
 def test_an_operation_is_told_as_one(cards: Cards) -> None:
