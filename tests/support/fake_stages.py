@@ -7,17 +7,15 @@ a record is decided here, by the record itself: see ``Record``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, SILVER, kind_of
+from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, SILVER
 from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.failpoints import failpoint
 from headgate.gold.fold_stage import FoldStage
@@ -26,9 +24,8 @@ from headgate.silver.stage import SilverStage
 from headgate.sources.files.log import LoggedFile
 from headgate.sources.micro_batches import Reached
 from headgate.storage.files import Storage
-from headgate.tables.arrow import attempt_folder, describe
 from headgate.tables.catching_up import files_of
-from headgate.tables.data_file import FINAL, DataFile
+from headgate.tables.data_file import DataFile
 from headgate.tables.log import Commit
 from headgate.tables.open_rows import open_rows
 from headgate.tables.record_shape import offset_of
@@ -36,50 +33,7 @@ from headgate.tables.staging import Prepared
 from headgate.tables.state import State, add_counts, commit_time, time_of
 from headgate.tables.table import Table, TableOf
 from headgate.tables.table_schema import TableSchema
-
-NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
-TIME = pa.timestamp("us", "UTC")
-Row = dict[str, Any]
-
-_EVENT = [
-    ("_partition", pa.int32()),
-    ("_offset", pa.int64()),
-    ("_event_id", pa.string()),
-    ("_event_time", TIME),
-    ("_clock", TIME),
-    ("_seals", pa.bool_()),
-]
-_WINDOW = [("window_start", TIME), ("window_end", TIME)]
-SCHEMAS: Mapping[str, pa.Schema] = {
-    BRONZE.name: pa.schema(
-        [
-            ("partition", pa.int32()),
-            ("offset", pa.int64()),
-            ("file", pa.string()),
-            ("ingested_at", TIME),
-            ("event_id", pa.string()),
-            ("event_time", TIME),
-            ("clock", TIME),
-            ("duplicate", pa.bool_()),
-            ("reason", pa.string()),
-            ("passes", pa.bool_()),
-            ("seals", pa.bool_()),
-        ]
-    ),
-    QUARANTINE.name: pa.schema(
-        [("partition", pa.int32()), ("offset", pa.int64()), ("ingested_at", TIME)]
-    ),
-    SILVER.name: pa.schema(_EVENT),
-    LATE.name: pa.schema([*_EVENT, *_WINDOW, ("reason", pa.string())]),
-    GOLD.name: pa.schema([*_WINDOW, ("events", pa.int64()), (FINAL, pa.bool_())]),
-}
-_TIME_COLUMN = {
-    BRONZE.name: "event_time",
-    QUARANTINE.name: "ingested_at",
-    SILVER.name: "_event_time",
-    LATE.name: "_event_time",
-    GOLD.name: "window_start",
-}
+from tests.support.arrow_tables import NOON, WINDOW, Row, rows_of, shape_of, staged
 
 
 @dataclass(frozen=True)
@@ -233,7 +187,7 @@ class ArrowGold(FoldStage):
         folded = [pair for pair in pairs if pair["reason"] is None]
         events = {row["window_start"]: row for row in rows_of(self.gold, opened.files)}
         for pair in folded:
-            window = {name: pair[name] for name, _ in _WINDOW}
+            window = {name: pair[name] for name, _ in WINDOW}
             row = events.setdefault(pair["window_start"], window | {"events": 0})
             row["events"] += 1
         sealed = max((p["window_start"] for p in folded if p["_seals"]), default=NOON)
@@ -293,34 +247,3 @@ class ArrowGold(FoldStage):
             total = add_counts(held.total, {"final": len(rows)})
             state = replace(state, closed_through=max(last, held.closed_through or 0), total=total)
         return table.commit(state, add=files, remove=opened.live)
-
-
-def shape_of(table: Table) -> TableSchema:
-    kind = kind_of(table.name).name
-    return TableSchema(table, SCHEMAS[kind], _TIME_COLUMN[kind])
-
-
-def staged(
-    table: Table, state: State, rows: Sequence[Row], *, final: bool | None = None
-) -> tuple[DataFile, ...]:
-    """As ``tables.staging.stage``: one file of rows that are here already."""
-    kind, folder = kind_of(table.name).name, attempt_folder(state)
-    files: tuple[DataFile, ...] = ()
-    if rows:
-        schema = pa.schema([field for field in SCHEMAS[kind] if field.name != FINAL])
-        sink = pa.BufferOutputStream()
-        content = pa.Table.from_pylist(list(rows), schema)
-        pq.write_table(content, sink, write_page_checksum=True)
-        part = "" if final is None else f"/{FINAL}={str(final).lower()}"
-        table.storage.write(f"{folder}{part}/part-0.parquet", sink.getvalue().to_pybytes())
-        files = describe(table.storage, folder, _TIME_COLUMN[kind])
-    failpoint(f"{kind}.staged")
-    return files
-
-
-def rows_of(table: Table, files: Sequence[DataFile]) -> list[Row]:
-    found: list[Row] = []
-    for file in files:
-        with table.storage.open(file.path) as source:
-            found += pq.ParquetFile(source).read().to_pylist()
-    return found

@@ -12,9 +12,10 @@ from typing import Any
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.storage.ownership import LAYERS
+from tests.support.arrow_tables import NOON
 from tests.support.declared import files_of
 from tests.support.engine import Engine
-from tests.support.fake_stages import NOON, Record
+from tests.support.fake_stages import Record
 
 _SOURCE = """
 pipeline: tiny

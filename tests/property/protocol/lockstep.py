@@ -24,7 +24,8 @@ from tests.property.protocol.delta import EMPTIED, TABLES, Commit, World
 from tests.property.protocol.players import Player, Process, Theatre
 from tests.property.protocol.scenario import DRIVERS, Driver, Event, Scenario
 from tests.property.protocol.steps import BEFORE, driver_steps, to_rest
-from tests.support.fake_stages import NOON, Record
+from tests.support.arrow_tables import NOON
+from tests.support.fake_stages import Record
 from tests.support.lake import declared, put
 
 READY = {"fence commit": "fence", "record": "files", "commit": "", "operation commit": "gold"}
