@@ -38,10 +38,10 @@ def _texts_are_about_no_pipeline() -> Iterator[None]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session of a driver, shared by all tests: a JVM takes seconds to start."""
     from headgate.jars import cached_jars
-    from headgate.jobs import session
+    from headgate.jobs.session import LocalSessions
 
     scratch = tmp_path_factory.mktemp("spark")
-    started = session.start("tests", cores=2, scratch=scratch, jars=cached_jars())
+    started = LocalSessions(2, cached_jars()).start("tests", scratch)
     yield started
     started.stop()
 

@@ -12,8 +12,8 @@ from headgate.declaration.load import load
 from headgate.jobs.driver import Driver
 from headgate.jobs.progress import Progress
 from headgate.jobs.task import Task
+from headgate.jvm import held_in_memory_count, java
 from tests.benchmarks.measuring import Meter
-from tests.support.driver_jvm import jvm
 
 DECLARATION = """
 pipeline: bench
@@ -62,12 +62,12 @@ def main(folder: Path) -> None:
 
 
 def _compilations() -> int:
-    codegen = jvm(_session()).org.apache.spark.metrics.source.CodegenMetrics
+    codegen = java(_session()).org.apache.spark.metrics.source.CodegenMetrics
     return int(codegen.METRIC_COMPILATION_TIME().getCount())
 
 
 def _persisted() -> int:
-    return int(_session().sparkContext._jsc.getPersistentRDDs().size())
+    return held_in_memory_count(_session())
 
 
 def _session() -> SparkSession:

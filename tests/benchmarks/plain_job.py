@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.jars import cached_jars
 from headgate.jobs import session
+from headgate.jobs.session import LocalSessions
 from tests.benchmarks.measuring import Meter
 
 SCHEMA = (
@@ -59,7 +60,7 @@ def _session(folder: Path) -> SparkSession:
         }
 
     session._settings = with_delta
-    return session.start("plain", cores=2, scratch=folder / "scratch", jars=cached_jars())
+    return LocalSessions(2, cached_jars()).start("plain", folder / "scratch")
 
 
 def _bronze(spark: SparkSession, folder: Path, inbox: Path) -> StreamingQuery:

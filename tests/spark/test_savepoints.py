@@ -83,7 +83,7 @@ def test_a_savepoint_between_any_two_commits(
     engine.catch_up()
     engine.absorb(4)
     bronze_ahead = engine.savepoint()
-    engine.runtime.stages.silver.catch_up([2], engine.clock())
+    engine.runtime.stages.catch_up(("silver",), engine.clock(), None, ())
     silver_ahead = engine.savepoint()
     engine.absorb(6)
     engine.catch_up()

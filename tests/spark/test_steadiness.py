@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from headgate.jvm import held_in_memory_count, java
 from tests.oracle import judge
-from tests.support.driver_jvm import jvm
 from tests.support.engine import Engine
 from tests.support.events import MALFORMED, reading
 from tests.support.landing import Landing, lines
@@ -27,12 +27,8 @@ MB = 1 << 20
 
 def compilations(spark: SparkSession) -> int:
     """Classes that Spark generated and compiled so far."""
-    metrics = jvm(spark).org.apache.spark.metrics.source.CodegenMetrics
+    metrics = java(spark).org.apache.spark.metrics.source.CodegenMetrics
     return int(metrics.METRIC_COMPILATION_TIME().getCount())
-
-
-def persisted(spark: SparkSession) -> int:
-    return int(spark.sparkContext._jsc.getPersistentRDDs().size())
 
 
 def heap(spark: SparkSession) -> int:
@@ -49,8 +45,8 @@ def heap(spark: SparkSession) -> int:
 
 def collected(spark: SparkSession) -> int:
     gc.collect()
-    jvm(spark).System.gc()
-    runtime = jvm(spark).Runtime.getRuntime()
+    java(spark).System.gc()
+    runtime = java(spark).Runtime.getRuntime()
     return int(runtime.totalMemory() - runtime.freeMemory())
 
 
@@ -75,7 +71,7 @@ def run(spark: SparkSession, folder: Path, batches: int) -> None:
     for number in range(1, batches + 1):
         engine.absorb(number)
         engine.catch_up()
-        assert persisted(spark) == 0
+        assert held_in_memory_count(spark) == 0
         compiled[number] = compilations(spark)
         if number in (WARM, batches):
             used[number] = heap(spark)

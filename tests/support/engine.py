@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from headgate.declaration.model import Pipeline
 from headgate.jobs.lease import highest_epoch
 from headgate.jobs.opening import open_tables
-from headgate.jobs.operations import intend_closing
 from headgate.jobs.reading import open_source
 from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
 from headgate.jobs.runtime import PipelineRuntime
@@ -108,6 +108,10 @@ class Engine:
         self.epoch += 1
         restore(self.layout, self.pipeline, savepoint, self.epoch, self.clock(), reread=reread)
 
+    def operate(self, operation: str, **document: Any) -> None:
+        """Ask for an operation; the next catch-up carries it out."""
+        self.runtime.intend(operation, document, self.clock())
+
     def drain(self) -> None:
-        intend_closing(self.runtime, self.clock)
+        self.operate("drain")
         self.catch_up()

@@ -7,7 +7,7 @@ a record is decided here, by the record itself: see ``Record``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -17,8 +17,10 @@ import pytest
 
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, SILVER
 from headgate.declaration.model import GoldTable, SilverTable, Source
-from headgate.failpoints import failpoint
 from headgate.gold.fold_stage import FoldStage
+from headgate.graph.operations import Document
+from headgate.operations.contract import Change, Place
+from headgate.operations.drain import Drain
 from headgate.operators.windows import Windows
 from headgate.silver.stage import SilverStage
 from headgate.sources.files.log import LoggedFile
@@ -59,6 +61,7 @@ def without_spark() -> Iterator[None]:
         patched.setattr("headgate.jobs.runtime.BronzeStage", ArrowBronze)
         patched.setattr("headgate.jobs.stages.SilverStage", ArrowSilver)
         patched.setattr("headgate.jobs.stages.stage_of", ArrowGold)
+        patched.setattr(Drain, "change", drain)
         patched.setattr("headgate.sources.files.micro_batches.FilesReader", ArrowReader)
         yield
 
@@ -130,6 +133,10 @@ class ArrowSilver(SilverStage):
         self.quarantine = table(QUARANTINE.path(source.name))
         self.silver = {t.name: table(SILVER.path(t.name)) for t in tables}
 
+    def _places(self, names: Iterable[str], *, quarantining: bool) -> tuple[Place, ...]:
+        sides = (self.quarantine,) if quarantining else ()
+        return tuple(map(place_of, (*sides, *(self.silver[name] for name in names))))
+
     def type_of(self, name: str) -> Any:
         return name
 
@@ -175,6 +182,7 @@ class ArrowGold(FoldStage):
         self._declared = declared
         self.silver = table(SILVER.path(declared.silver)).reader()
         self.late, self.gold = table(LATE.path(declared.name)), table(GOLD.path(declared.name))
+        self.places = place_of(self.late), place_of(self.gold)
 
     def shapes(self, _: object) -> tuple[TableSchema, ...]:
         return shape_of(self.late), shape_of(self.gold)
@@ -230,20 +238,19 @@ class ArrowGold(FoldStage):
                     reason = "closed"
                 yield row | {"window_start": start, "window_end": end, "reason": reason}
 
-    def drain(self, operation: int, now: datetime) -> State:
-        table = self.gold
-        held = table.refresh()
-        if held.operation >= operation:
-            return held
-        opened = open_rows(table)
-        state = replace(
-            held.held("operation", table.epoch), operation=operation, at=commit_time(now)
-        )
-        rows = rows_of(table, opened.files)
-        files = staged(table, state, rows, final=True)
-        failpoint("operation.staged")
-        if rows:
-            last = commit_time(max(row["window_end"] for row in rows))
-            total = add_counts(held.total, {"final": len(rows)})
-            state = replace(state, closed_through=max(last, held.closed_through or 0), total=total)
-        return table.commit(state, add=files, remove=opened.live)
+
+def drain(_: Drain, place: Place, state: State, __: Document) -> Change:
+    """Takes the place of ``headgate.operations.drain.Drain.change``."""
+    opened = open_rows(place.table)
+    rows = rows_of(place.table, opened.files)
+    files = staged(place.table, state, rows, final=True)
+    if rows:
+        last = commit_time(max(row["window_end"] for row in rows))
+        total = add_counts(state.total, {"final": len(rows)})
+        state = replace(state, closed_through=max(last, state.closed_through or 0), total=total)
+    return Change(state, add=files, remove=opened.live)
+
+
+def place_of(table: Table) -> Place:
+    rows: Any = None  # ``drain`` above reads files by itself
+    return Place(table, rows, shape_of(table).time_column)

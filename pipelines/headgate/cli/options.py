@@ -11,13 +11,9 @@ import typer
 from headgate import exit_codes
 from headgate.commands import Place, pipeline_command, program, rendered, speak_about
 from headgate.errors import HeadgateError
+from headgate.storage.places import absolute, is_uri
 
 DEFAULT_ROOT = "lake"
-
-
-def absolute_root(root: str) -> str:
-    """A folder as an absolute path; an address of an object store as it is."""
-    return root.rstrip("/") if "://" in root else str(Path(root).expanduser().absolute())
 
 
 class NotLocalError(HeadgateError, code=exit_codes.USAGE):
@@ -26,14 +22,14 @@ class NotLocalError(HeadgateError, code=exit_codes.USAGE):
 
 def local_folder(root: str, remedy: str) -> Path:
     """Raises NotLocalError for a root that is no folder of this machine."""
-    if "://" in root:
+    if is_uri(root):
         raise NotLocalError(f"this needs a folder of this machine, and {root} is none", remedy)
     return Path(root)
 
 
 def _asked_root(root: str) -> str:
-    """As :func:`absolute_root`; texts are about it from now on."""
-    root = absolute_root(root)
+    """As an absolute address; texts are about it from now on."""
+    root = absolute(root)
     speak_about(root=root, known=_is_known(root))
     return root
 
@@ -86,4 +82,4 @@ def command_at(verb: str, pipeline: str, root: str, *arguments: str) -> str:
 
 def _is_known(root: str) -> bool:
     """To the shell that this was typed in."""
-    return root == absolute_root(os.environ.get("HEADGATE_ROOT", DEFAULT_ROOT))
+    return root == absolute(os.environ.get("HEADGATE_ROOT", DEFAULT_ROOT))

@@ -16,6 +16,7 @@ from headgate.declaration.kinds import FILES, LATE, QUARANTINE, RECORDS
 from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
+from headgate.storage.places import parent
 
 if TYPE_CHECKING:
     import duckdb
@@ -52,7 +53,7 @@ class Queried:
 
     @property
     def root(self) -> str:
-        return self.layout.storage.root.rpartition("/")[0]
+        return parent(self.layout.storage.root)
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Gold: what all operators that fold share: pairs, states, late rows, drain, one commit."""
+"""Gold: what all operators that fold share: pairs, states, late rows, one commit."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import islice
@@ -14,21 +13,23 @@ from pyspark.sql.types import StructType
 
 from headgate.declaration.kinds import GOLD, LATE, SILVER
 from headgate.declaration.model import GoldTable
-from headgate.failpoints import failpoint
 from headgate.gold.aggregator import Aggregator, moment
 from headgate.gold.assignment import Assignment
 from headgate.gold.pairs import Pairs
 from headgate.gold.schema import gold_type, late_type, state_field, time_column
+from headgate.operations.contract import Place
 from headgate.tables.catching_up import files_of, steps
-from headgate.tables.data_file import FINAL, STATE, DataFile
+from headgate.tables.data_file import DataFile
 from headgate.tables.frames import Rows, arrow_schema, micros, row_type
 from headgate.tables.log import Commit
 from headgate.tables.open_rows import open_rows
 from headgate.tables.projection import Projection
 from headgate.tables.staging import Prepared, prepare_together, stage
-from headgate.tables.state import State, add_counts, commit_time
+from headgate.tables.state import State
 from headgate.tables.table import TableOf
 from headgate.tables.table_schema import TableSchema
+
+LATE_TIME = "_event_time"
 
 
 class FoldStage:
@@ -45,7 +46,6 @@ class FoldStage:
         self._spark = spark
         self._declared = declared
         self._pairs = Pairs(declared, assignment)
-        self._end = assignment.end
         self._aggregator = aggregator
         self._time_column = time_column(declared)
         self._counts = _counted()
@@ -54,11 +54,15 @@ class FoldStage:
         self.gold = table(GOLD.path(declared.name))
         self._silver_rows = Rows(spark, self.silver)
         self._gold_rows = Rows(spark, self.gold, state_field(declared))
+        self.places: Sequence[Place] = (
+            Place(self.late, Rows(spark, self.late).of, LATE_TIME),
+            Place(self.gold, self._gold_rows.of, self._time_column, assignment.end),
+        )
 
     def shapes(self, silver: StructType) -> tuple[TableSchema, ...]:
         gold, late = gold_type(self._declared), late_type(self._declared, silver)
         return (
-            TableSchema(self.late, arrow_schema(late), "_event_time"),
+            TableSchema(self.late, arrow_schema(late), LATE_TIME),
             TableSchema(self.gold, arrow_schema(gold), self._time_column),
         )
 
@@ -99,39 +103,11 @@ class FoldStage:
         state = late.absorbing(group[-1].state.n, now)
         late_pairs = self._paired(files, held).where(F.col("_late").isNotNull())
         rows = self._late_columns.of(late_pairs)
-        staged = stage(self.late, state, rows, time_column="_event_time", most_files=1)
+        staged = stage(self.late, state, rows, time_column=LATE_TIME, most_files=1)
         if not staged:
             return None
         counted = state.counting({"late": sum(f.rows for f in staged)})
         return Prepared(self.late, counted, staged)
-
-    def drain(self, operation: int, now: datetime) -> State:
-        """Make the open rows final and remember up to which end that was done.
-
-        C does not move: a later row for such a result is late with the reason ``closed``.
-        """
-        table = self.gold
-        held = table.refresh()
-        if held.operation >= operation:
-            return held
-        opened = open_rows(table)
-        at = commit_time(now)
-        state = replace(held.held("operation", table.epoch), operation=operation, at=at)
-        if not opened.live:
-            return table.commit(state)
-        rows = self._gold_rows.of(opened.files)
-        last = rows.agg(F.max(self._end)).first()
-        closed = rows.drop(STATE).withColumn(FINAL, F.lit(True))
-        staged = stage(table, state, closed, time_column=self._time_column)
-        failpoint("operation.staged")
-        ends = [end for end in (last[0] if last else None, held.closed_through) if end is not None]
-        state = replace(
-            state,
-            closed_through=max(ends, default=None),
-            changed_at=at,
-            total=add_counts(held.total, {"final": sum(f.rows for f in staged)}),
-        )
-        return table.commit(state, add=staged, remove=opened.live)
 
     def _paired(self, files: Sequence[DataFile], held: State) -> DataFrame:
         """The pairs of some silver files, ``_late`` saying why one is late."""

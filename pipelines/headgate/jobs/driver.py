@@ -9,18 +9,18 @@ from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
-from headgate.jobs import session, stream
+from headgate.jobs import stream
 from headgate.jobs.catching_up import CatchUp
 from headgate.jobs.failing import translate_error
 from headgate.jobs.lease import Lease
 from headgate.jobs.opening import open_tables
-from headgate.jobs.operations import intend_closing
 from headgate.jobs.progress import Progress
 from headgate.jobs.publishing import Publications
 from headgate.jobs.run import Run
 from headgate.jobs.run_control import RunControl
 from headgate.jobs.runtime import PipelineRuntime
 from headgate.jobs.scratch import job_name, remove_left_behind, scratch_folder
+from headgate.jobs.session import LocalSessions, SessionProvider
 from headgate.jobs.task import Task
 from headgate.savepoints.clone import require_whole
 from headgate.storage.layout import Layout
@@ -36,10 +36,12 @@ class Driver:
         task: Task,
         report: Callable[[Progress], None] = lambda _: None,
         say: Callable[[str], None] = lambda _: None,
+        sessions: SessionProvider | None = None,
     ) -> None:
         self._task = task
         self._report = report
         self._say = say
+        self._sessions = sessions or LocalSessions(task.cores, task.jars)
         self._layout = Layout.of(task.root, task.pipeline.name)
         self._lease = Lease(self._layout, task.layers, task.pipeline.name)
         self._control = RunControl(self._layout, task.pipeline.name, self._lease)
@@ -60,12 +62,7 @@ class Driver:
         scratch = scratch_folder(self._layout, job_name(self._task.layers), epoch)
         try:
             self._say("starting Spark")
-            spark = session.start(
-                f"headgate-{self._task.pipeline.name}",
-                cores=self._task.cores,
-                scratch=scratch,
-                jars=self._task.jars,
-            )
+            spark = self._sessions.start(f"headgate-{self._task.pipeline.name}", scratch)
             try:
                 self._work(spark, epoch)
             except Exception as error:
@@ -127,7 +124,7 @@ class Driver:
         stream.process(run)
         if run.task.drain and run.writes_bronze and not control.is_stopping:
             self._say("closing windows")
-            intend_closing(runtime, _now)
+            runtime.intend("drain", {}, _now())
         if not control.is_stopping:
             run.catch_up.run()
         finished = run.task.once and not control.is_stopping

@@ -7,6 +7,7 @@ from typing import ClassVar
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
+from headgate.tables.errors import FencedError
 
 
 class DefinitionChangedError(HeadgateError):
@@ -19,6 +20,16 @@ class DefinitionChangedError(HeadgateError):
             f"{pipeline.file}: {table} was made from another declaration of {pipeline.name}",
             remedy=f"see what changed, and what that asks for: {pipeline_command('plan')}\n"
             f"put it to work: {pipeline_command('upgrade')}",
+        )
+
+
+class ResetAskedError(FencedError):
+    """Tables of this job go back to another version. The next start gives them that."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        super().__init__(
+            f"{pipeline.name}: a restore or a repair has asked for other versions of its tables",
+            remedy=f"start again, which finishes that: {pipeline_command('start')}",
         )
 
 

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from headgate.errors import HeadgateError, chain
 from headgate.jobs.errors import PlanError
 from headgate.storage.layout import CONTROL, Layout
+from headgate.storage.places import split_scheme
 from headgate.tables.damage import damaged_file
 
 _PARQUET = re.compile(r"[^\s'\"`\[\](),;]+\.parquet")
@@ -41,7 +42,7 @@ def translate_error(error: BaseException, layout: Layout) -> HeadgateError | Non
 
 def _ours(text: str, layout: Layout) -> Iterator[str]:
     """The Parquet files under a pipeline's folder that a line of a message names."""
-    root = f"{layout.storage.root.partition('://')[2] or layout.storage.root}/"
+    root = f"{split_scheme(layout.storage.root)[1]}/"
     for found in _PARQUET.findall(text):
         _, is_there, path = unquote(found).partition(root)
         if is_there:

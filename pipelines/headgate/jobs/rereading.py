@@ -45,10 +45,10 @@ def what_is_gone(
 
     @contextmanager
     def spark() -> Iterator[SparkSession]:
-        from headgate.jobs import session
+        from headgate.jobs.session import LocalSessions
 
         with tempfile.TemporaryDirectory(prefix="headgate-") as scratch:
-            started = session.start("headgate-rereading", cores=1, scratch=Path(scratch), jars=jars)
+            started = LocalSessions(1, jars).start("headgate-rereading", Path(scratch))
             try:
                 yield started
             finally:

@@ -11,8 +11,10 @@ from headgate.bronze.stage import BronzeStage
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.graph.graph import graph_of
-from headgate.jobs.errors import DefinitionChangedError
+from headgate.graph.operations import Document
+from headgate.jobs.errors import DefinitionChangedError, ResetAskedError
 from headgate.jobs.stages import Stages
+from headgate.operations.carrying_out import intend
 from headgate.publish.stage import PublishStage
 from headgate.savepoints import rebuilds
 from headgate.savepoints.declarations import all_kept
@@ -38,7 +40,7 @@ class PipelineRuntime:
     ) -> None:
         self._spark, self._layout = spark, layout
         source, storage, name = pipeline.source, layout.storage, pipeline.name
-        self.pipeline = pipeline
+        self.pipeline, self.graph = pipeline, graph_of(pipeline)
         self.layers = tuple(layers)
         self.kept = connector_of(source).tables(Place(storage, name, source))
         self._living = {p: Table(storage, p, pipeline=name) for p in pipeline.definitions}
@@ -51,10 +53,12 @@ class PipelineRuntime:
         published = (PublishStage(spark, storage, pipeline, p) for p in pipeline.publish.values())
         self.publications = tuple(stage for stage in published if stage.layer in layers)
         self.resets = Resets(self.table(BRONZE.path(source.name)))
+        self._generation = 0
+        self._waits_for: frozenset[str] = frozenset()
         own = [*self._living.values(), *(stage.table for stage in self.publications)]
         own += [shape.table for shape in self.kept]
         by_path = {table.name: table for table in own}
-        written = graph_of(pipeline).written_by(layers)
+        written = self.graph.written_by(layers)
         self._written = {node.path: by_path[node.path] for node in written}
 
     def table(self, path: str) -> Table:
@@ -113,7 +117,15 @@ class PipelineRuntime:
         for table in self.owned():
             table.fence(epoch)
             table.require_intact()
+        self._reset(now)
+
+    def _reset(self, now: datetime) -> None:
+        """Finish what a reset asks of this job's tables. One that is asked for later ends the job:
+        the generation is read first."""
+        self._generation = self.resets.bronze.refresh().generation
         self.resets.carry_out(self.owned(), now)
+        followed = self.graph.read_by(self.layers)
+        self._waits_for = frozenset(node.path for node in followed)
 
     def begin(self, rebuild: Rebuild, epoch: int) -> None:
         """Build some tables beside the living ones from here on, or go on with it."""
@@ -146,7 +158,7 @@ class PipelineRuntime:
         silver: Iterable[SilverTable],
         gold: Iterable[GoldTable],
     ) -> Stages:
-        return Stages(self._spark, table, self.pipeline.source, silver, gold)
+        return Stages(self._spark, table, self.graph, self.pipeline.source, silver, gold)
 
     def _newest(self, path: str) -> Table:
         return self._rebuilt_tables.get(path) or self.table(path)
@@ -194,8 +206,12 @@ class PipelineRuntime:
 
     def upstream(self) -> tuple[Table, ...]:
         """Readers of their own for the tables from which this job's layers are fed."""
-        followed = graph_of(self.pipeline).read_by(self.layers)
+        followed = self.graph.read_by(self.layers)
         return tuple(self.table(node.path).reader() for node in followed)
+
+    def intend(self, operation: str, document: Document, now: datetime) -> None:
+        """Ask for an operation, as ``operations.carrying_out.intend``."""
+        intend(self.bronze.table, self.graph, operation, document, now)
 
     def catch_up(self, now: datetime, *, beside: bool = False) -> bool:
         """Bring the silver and gold tables of this job to where the table above them is, carry out
@@ -203,27 +219,43 @@ class PipelineRuntime:
         that is left to do.
 
         ``beside``: a table that is far behind takes one step only, so that it does not hold up the
-        others.
+        others. Raises ResetAskedError if tables went back behind this job.
         """
-        # A restore may ask for one while this job runs: it was paused behind its fences for longer
-        # than its lease, and this job began in between. A rebuild is published by bronze's job.
-        self.resets.carry_out(self.owned(), now)
-        if self.rebuild is not None and self._is_published():
-            self._end_rebuild()
+        if self._generation_moved():
+            self._take_over(now)
+        waits_for = self._still_awaited()
         try:
-            level = self.stages.catch_up(self.layers, now, _most(beside), self.resets.awaits)
+            level = self.stages.catch_up(self.layers, now, _most(beside), waits_for)
             if self._rebuilt is None:
                 return level
-            self._rebuilt.catch_up(self.layers, now, _most(beside), self.resets.awaits)
-        except LogGapError:
-            if not any(map(self.resets.awaits, self.owned())):
-                raise
-            return False  # what is missing went back, and so will what was to absorb it
+            self._rebuilt.catch_up(self.layers, now, _most(beside), waits_for)
+        except LogGapError as error:
+            if self._generation_moved():  # what is missing went back
+                raise ResetAskedError(self.pipeline) from error
+            raise
         return self._publish(now) and self.catch_up(now, beside=beside)
 
-    def _is_published(self) -> bool:
-        assert self.rebuild is not None
-        return self.resets.bronze.refresh().generation >= self.rebuild.generation
+    def _generation_moved(self) -> bool:
+        """Whether a reset was asked for since this job's tables were opened."""
+        return self.resets.bronze.refresh().generation != self._generation
+
+    def _take_over(self, now: datetime) -> None:
+        """Put this job's part of a rebuild that bronze's job has published into place.
+
+        Raises ResetAskedError where tables go back. A restore fences every job, but it may be
+        paused behind its fences for longer than its lease, while this job begins.
+        """
+        intent = self.resets.intent
+        if intent is None or not intent.is_publication:
+            raise ResetAskedError(self.pipeline)
+        self._reset(now)
+        self._end_rebuild()
+
+    def _still_awaited(self) -> Collection[str]:
+        """The tables above this job's that other jobs have still to reset."""
+        awaited = (path for path in self._waits_for if self.resets.awaits(self.table(path)))
+        self._waits_for = frozenset(awaited)
+        return self._waits_for
 
     def _publish(self, now: datetime) -> bool:
         """Put the rebuild into the place of the living tables if it is ready. Bronze's job asks for
@@ -233,7 +265,7 @@ class PipelineRuntime:
             return False
         if not rebuilds.publish(self._layout, self.pipeline, self.rebuild, self.resets, now):
             return False
-        self.resets.carry_out(self.owned(), now)
+        self._reset(now)
         self._end_rebuild()
         return True
 

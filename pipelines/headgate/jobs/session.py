@@ -1,17 +1,20 @@
-"""The Spark session of a driver."""
+"""The Spark session of a driver, and who provides it."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from headgate.jars import class_archive
 from headgate.jobs import references
+from headgate.jvm import leave_out_checksum_files
 
 # A split is a task: the position of a line never depends on what else is in the batch.
 _SPLIT = 8 * 1024 * 1024
@@ -33,11 +36,31 @@ _UNIQUE = ("value", "offset", "event_id", "_offset", "_event_id")
 _SECRET = r"(?i)secret|password|passphrase|token|access[.]?key|credential|jaas|keystore[.]key"
 
 
-def start(name: str, *, cores: int, scratch: Path, jars: Sequence[Path] = ()) -> SparkSession:
-    """A local session that listens on loopback only and writes nothing outside ``scratch``.
+class SessionProvider(Protocol):
+    """Where drivers get their sessions. Options that decide about results are the same in all of
+    them: the size of a split is part of every offset of a file."""
 
-    Reads ``HEADGATE_DRIVER_MEMORY`` (default 2g).
-    """
+    def start(self, name: str, scratch: Path) -> SparkSession:
+        """A session, which its user stops. ``scratch`` is a folder of this machine that goes when
+        the session has ended."""
+
+
+@dataclass(frozen=True)
+class LocalSessions:
+    """Sessions in a JVM of this process, on some of this machine's cores."""
+
+    cores: int
+    jars: Sequence[Path] = ()
+
+    def start(self, name: str, scratch: Path) -> SparkSession:
+        """It listens on loopback only and writes nothing outside ``scratch``.
+
+        Reads ``HEADGATE_DRIVER_MEMORY`` (default 2g).
+        """
+        return _start(name, self.cores, scratch, self.jars)
+
+
+def _start(name: str, cores: int, scratch: Path, jars: Sequence[Path]) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     scratch.mkdir(parents=True, exist_ok=True)
@@ -49,7 +72,7 @@ def start(name: str, *, cores: int, scratch: Path, jars: Sequence[Path] = ()) ->
             raise
         # Whatever the JVM did not like: the archive shall not be it.
         spark = _session(name, cores, scratch, jars, "")
-    _leave_out_checksum_files(spark)
+    leave_out_checksum_files(spark)
     references.register(spark)
     return spark
 
@@ -65,14 +88,6 @@ def _session(
     if jars:
         builder = builder.config("spark.jars", ",".join(map(str, jars)))
     return builder.getOrCreate()
-
-
-def _leave_out_checksum_files(spark: SparkSession) -> None:
-    """Hadoop would write a ``.crc`` beside every local file and fork a chmod for it. The pages of
-    a Parquet file have checksums of their own; those are verified."""
-    jvm, hadoop = spark._jvm, spark._jsc.hadoopConfiguration()
-    assert jvm is not None
-    jvm.org.apache.hadoop.fs.FileSystem.getLocal(hadoop).setWriteChecksum(False)
 
 
 def _settings(cores: int, scratch: Path) -> dict[str, str]:

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 from pyspark.sql import SparkSession
 
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import GoldTable, SilverTable, Source
-from headgate.failpoints import failpoint
+from headgate.graph.graph import Graph
+from headgate.operations.carrying_out import Operations
 from headgate.operators.contract import GoldStage, stage_of
 from headgate.silver.stage import SilverStage
-from headgate.tables.table import Table, TableOf
+from headgate.tables.table import TableOf
 
 
 class Stages:
-    """The stages of some tables, all of one source. ``table`` gives the tables that they write."""
+    """The stages of some tables, all of one source. ``table`` gives the tables that they write,
+    ``graph`` has all that are declared."""
 
     def __init__(
         self,
         spark: SparkSession,
         table: TableOf,
+        graph: Graph,
         source: Source,
         silver: Iterable[SilverTable],
         gold: Iterable[GoldTable],
     ) -> None:
+        self._graph = graph
         self.bronze = table(BRONZE.path(source.name)).reader()
         self.silver = SilverStage(spark, table, source, tuple(silver))
         self.gold: Mapping[str, GoldStage] = {g.name: stage_of(spark, table, g) for g in gold}
@@ -35,39 +39,39 @@ class Stages:
         layers: Collection[str],
         now: datetime,
         most_steps: int | None,
-        awaits: Callable[[Table], bool],
+        waits_for: Collection[str],
     ) -> bool:
         """Bring the tables of ``layers`` to where the table above them is, and carry out the
-        operations on the way. Returns whether they all are. ``awaits`` says whether a table has a
-        reset to carry out: nothing may be built on it.
+        operations on the way. Returns whether they all are. ``waits_for`` are the tables that their
+        jobs have still to reset: nothing is built on them.
 
-        Raises CommitRefusedError, FencedError or LogGapError.
+        Raises CommitRefusedError, FencedError, LogGapError or UnknownOperationError.
         """
         level = True
-        bronze = self.bronze.refresh()
         if "silver" in layers:
-            # No step of silver passes an operation: gold stops there.
-            stops = (*(n for _, n in bronze.drains), bronze.n)
-            self.silver.catch_up(stops, now, most_steps)
-            level = self.silver.has_absorbed(bronze.n)
+            n = self.bronze.refresh().n
+            self.silver.catch_up(n, self._operations(), now, most_steps)
+            level = self.silver.has_absorbed(n)
         if "gold" in layers:
             for gold in self.gold.values():
-                if awaits(gold.silver) or awaits(gold.gold):
+                if gold.silver.name in waits_for:
                     level = False
                 else:
                     level &= self._catch_up_gold(gold, now, most_steps)
         return level
 
     def _catch_up_gold(self, gold: GoldStage, now: datetime, most_steps: int | None) -> bool:
-        held, silver = gold.gold.refresh(), gold.silver.refresh()
+        upto = gold.silver.refresh().n
         # Bronze after silver: an operation that silver has passed is never overlooked.
-        for number, n in self.bronze.refresh().drains:
-            if number <= held.operation:
-                continue
-            gold.catch_up(min(n, silver.n), now, most_steps)
-            if gold.gold.refresh().n < n:
+        self.bronze.refresh()
+        operations = self._operations().of(place.table for place in gold.places)
+        for stop in operations.stops(upto):
+            gold.catch_up(stop, now, most_steps)
+            if (n := gold.gold.refresh().n) < stop:
                 return False
-            gold.drain(number, now)
-            failpoint("operation.table_done")
-        gold.catch_up(silver.n, now, most_steps)
-        return gold.gold.refresh().n >= silver.n
+            operations.carry_out(gold.places, n, now)
+        return True
+
+    def _operations(self) -> Operations:
+        """As of the last look at bronze."""
+        return Operations(self.bronze.state.operations, self._graph)

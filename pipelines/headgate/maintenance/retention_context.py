@@ -30,15 +30,15 @@ class NotLevelError(HeadgateError):
 @dataclass(frozen=True)
 class Surroundings:
     """``cut`` is where the tables stand; ``published`` has, by the path of a table, the log
-    versions up to which its publications are; ``drains`` are the batches at which operations
-    closed windows; ``is_open`` says whether a table that is not declared awaits a reset;
+    versions up to which its publications are; ``operations`` are the batches behind which there
+    is one; ``is_open`` says whether a table that is not declared awaits a reset;
     ``n`` is the batch that all tables have absorbed, rebuilds included; ``rebuilt`` reads the files
     of the rebuild of a table, by its path."""
 
     cut: ConsistentSnapshot
     savepoints: tuple[Savepoint, ...]
     published: Mapping[str, tuple[int, ...]]
-    drains: tuple[int, ...]
+    operations: tuple[int, ...]
     is_open: bool
     n: int
     rebuilt: Callable[[str], frozenset[str]]
@@ -64,7 +64,7 @@ def look_around(layout: Layout, pipeline: Pipeline) -> Surroundings:
         cut=found,
         savepoints=all_savepoints(layout),
         published=dict(_published(found, pipeline)),
-        drains=tuple(sorted({n for _, n in found.bronze.state.drains})),
+        operations=tuple(sorted({each.n for each in found.bronze.state.operations})),
         is_open=bool(waiting),
         n=min((found.n, *(step.n for step in steps))),
         rebuilt=partial(files_of, layout, pipeline.name, generation),

@@ -85,7 +85,7 @@ def _compact(
     # A files log counts landing files, and nobody follows its commits.
     upto = around.n if kind_of(table.name) in RECORDS else state.n
     waiting = unpublished(view, log_folder(view.storage), around)
-    cuts = around.drains if kind_of(table.name) in (BRONZE, SILVER) else ()
+    cuts = around.operations if kind_of(table.name) in (BRONZE, SILVER) else ()
     found = groups(eligible(table.name, live, upto, waiting), cuts, limits)
     every = (file for group in found for file in group)
     described = {f.path: f for f in with_footers(view, view.handle.version(), every)}

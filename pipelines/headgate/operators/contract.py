@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from headgate.gold.assignment import Assignment
-    from headgate.tables.state import State
+    from headgate.operations.contract import Place
     from headgate.tables.table import Table, TableOf
     from headgate.tables.table_schema import TableSchema
 
@@ -29,7 +29,8 @@ Operator = TypeVar("Operator")
 
 
 class GoldStage(Protocol):
-    """The only writer of ``gold/<table>`` and ``late/<table>``; ``silver`` is a reader of its own.
+    """The only writer of ``gold/<table>`` and ``late/<table>``; ``silver`` is a reader of its own,
+    ``places`` are the two tables for operations, the late table first.
 
     What is in the tables at batch n is a function of silver at n and of the operations up to n: not
     of where batches end, nor of restarts. One commit per table carries rows, state and counts, the
@@ -40,6 +41,7 @@ class GoldStage(Protocol):
     silver: Table
     late: Table
     gold: Table
+    places: Sequence[Place]
 
     def shapes(self, silver: StructType) -> Sequence[TableSchema]:
         """Both tables as declared, the late table first. ``silver`` is the row type of silver."""
@@ -49,10 +51,6 @@ class GoldStage(Protocol):
 
         Raises CommitRefusedError, FencedError or LogGapError.
         """
-
-    def drain(self, operation: int, now: datetime) -> State:
-        """Make all open results final. Later rows for them are late, with the reason ``closed``.
-        Repeating an operation that the table has committed already does nothing."""
 
 
 class RunnableOperator(OperatorKind[Operator]):

@@ -6,6 +6,7 @@ Read from the tables alone, while drivers run or not.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -15,6 +16,8 @@ import pyarrow.parquet as pq
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.declaration.operators import columns_of
+from headgate.graph.graph import Graph, graph_of
+from headgate.graph.operations import known
 from headgate.storage.layout import Layout
 from headgate.tables.data_file import STATE
 from headgate.tables.history import lineage
@@ -46,6 +49,18 @@ class Replay:
 
 
 @dataclass(frozen=True)
+class OpenOperation:
+    """The ``number``-th operation, of a ``name``, behind batch ``n``: ``tables`` have still to go
+    through it, which does to them ``what``."""
+
+    number: int
+    name: str
+    n: int
+    what: str
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class OpenWindow:
     """A window, or the results of another operator, that can still change: its begin and end if
     results have them, its rows in gold, and the bytes in memory of what they are folded on from."""
@@ -64,6 +79,7 @@ class Checkpoints:
     generation: int
     history: tuple[Checkpoint, ...]
     replay: tuple[Replay, ...]
+    operations: tuple[OpenOperation, ...]
     windows: tuple[OpenWindow, ...]
 
 
@@ -76,6 +92,7 @@ def checkpoints(layout: Layout, pipeline: Pipeline, most: int = 10) -> Checkpoin
         generation=at.bronze.state.generation,
         history=found,
         replay=tuple(_replay(at)),
+        operations=tuple(_open_operations(at, graph_of(pipeline))),
         windows=tuple(w for gold in pipeline.gold.values() for w in _open_windows(at, gold)),
     )
 
@@ -114,6 +131,16 @@ def _replay(at: ConsistentSnapshot) -> list[Replay]:
         for path, table in at.dense.items()
         if table.n < at.bronze.n
     ]
+
+
+def _open_operations(at: ConsistentSnapshot, graph: Graph) -> Iterator[OpenOperation]:
+    for each in at.bronze.state.operations:
+        kind = known(each.name)
+        touched = [path for path in kind.touches(graph, each.document) if path in at.tables]
+        waiting = tuple(p for p in touched if at.tables[p].state.operation < each.number)
+        if waiting:
+            what = kind.describe(each.document)
+            yield OpenOperation(each.number, each.name, each.n, what, waiting)
 
 
 def _open_windows(at: ConsistentSnapshot, gold: GoldTable) -> list[OpenWindow]:

@@ -23,6 +23,7 @@ from headgate.savepoints.verify import verify
 from headgate.storage.documents import Document, read_document, write_document
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
+from headgate.storage.places import parent
 from headgate.tables.checksum import digest_of
 from headgate.tables.history import lineage
 from headgate.tables.live_files import live_files
@@ -97,7 +98,7 @@ def _unfinished(to: Layout, begun: Document) -> UnfinishedCloneError:
 
 
 def _root(layout: Layout) -> str:
-    return layout.storage.root.rpartition("/")[0]
+    return parent(layout.storage.root)
 
 
 def _copy(table: Table, to: Storage, saved: SavedTable, lowest: int) -> None:

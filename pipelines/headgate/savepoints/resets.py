@@ -73,6 +73,11 @@ class Intent:
             "reread": self.reread,
         }
 
+    @property
+    def is_publication(self) -> bool:
+        """Whether tables get their rebuilds, and none goes back."""
+        return any(target.rebuilt for target in self.tables.values())
+
     def asks(self, path: str, generation: int) -> Target | None:
         """What a table that stands at ``generation`` has still to do."""
         return self.tables.get(path) if generation < self.generation else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -12,15 +12,19 @@ from pyspark.sql.types import StructType
 
 from headgate.declaration.kinds import BRONZE, QUARANTINE, SILVER
 from headgate.declaration.model import SilverTable, Source
+from headgate.operations.carrying_out import Operations
+from headgate.operations.contract import Place
 from headgate.silver.quarantine import Quarantining, quarantine_type
 from headgate.silver.transform import SilverTransform, silver_type
 from headgate.tables.arrow import stage_arrow
-from headgate.tables.catching_up import files_of, steps
+from headgate.tables.catching_up import files_of, steps_between
 from headgate.tables.frames import Rows, arrow_schema, row_type
 from headgate.tables.log import Commit
 from headgate.tables.staging import Prepared, prepare_together, stage
 from headgate.tables.table import TableOf
 from headgate.tables.table_schema import TableSchema
+
+QUARANTINE_TIME, SILVER_TIME = "ingested_at", "_event_time"
 
 
 class SilverStage:
@@ -33,6 +37,7 @@ class SilverStage:
         source: Source,
         tables: Sequence[SilverTable],
     ) -> None:
+        self._spark = spark
         self._source = source
         self._declared = {t.name: t for t in tables}
         self._transforms = {t.name: SilverTransform(t, source.record) for t in tables}
@@ -50,32 +55,36 @@ class SilverStage:
     def shapes(self) -> tuple[TableSchema, ...]:
         quarantine = arrow_schema(quarantine_type(self._source))
         return (
-            TableSchema(self.quarantine, quarantine, "ingested_at"),
+            TableSchema(self.quarantine, quarantine, QUARANTINE_TIME),
             *(
-                TableSchema(t, arrow_schema(self.type_of(n)), "_event_time")
+                TableSchema(t, arrow_schema(self.type_of(n)), SILVER_TIME)
                 for n, t in self.silver.items()
             ),
         )
 
-    def catch_up(self, stops: Sequence[int], now: datetime, most_steps: int | None = None) -> None:
-        """Absorb bronze up to the last of ``stops``, batches in rising order; no step passes one
-        of them. Tables that are behind the others, because they are built anew, take
-        ``most_steps`` now and the rest later.
+    def catch_up(
+        self, upto: int, operations: Operations, now: datetime, most_steps: int | None = None
+    ) -> None:
+        """Absorb bronze up to batch ``upto``, with every operation at its place. Tables that are
+        behind the others, because they are built anew, take ``most_steps`` now and the rest later.
 
-        Raises CommitRefusedError, FencedError or LogGapError.
+        Raises CommitRefusedError, FencedError, LogGapError or UnknownOperationError.
         """
         at = {name: table.refresh().n for name, table in self.silver.items()}
         front = max(at.values(), default=0)
         for n in sorted(set(at.values()), reverse=True):
             names = [name for name in at if at[name] == n]
-            ahead = self._ahead(n, stops)
+            places = self._places(names, quarantining=n == front)
+            operations.carry_out(places, n, now)
+            ahead = steps_between(self.bronze, n, operations.stops(upto))
             for group in ahead if n == front else islice(ahead, most_steps):
                 self._absorb(names, group, now, quarantining=n == front)
+                operations.carry_out(places, group[-1].state.n, now)
 
-    def _ahead(self, n: int, stops: Sequence[int]) -> Iterator[tuple[Commit, ...]]:
-        for stop in stops:
-            yield from steps(self.bronze, n, stop)
-            n = max(n, stop)
+    def _places(self, names: Iterable[str], *, quarantining: bool) -> tuple[Place, ...]:
+        sides = [(self.quarantine, QUARANTINE_TIME)] if quarantining else []
+        tables = [*sides, *((self.silver[name], SILVER_TIME) for name in names)]
+        return tuple(Place(table, Rows(self._spark, table).of, time) for table, time in tables)
 
     def has_absorbed(self, n: int) -> bool:
         """Whether every table is at batch ``n`` or beyond."""
@@ -105,7 +114,7 @@ class SilverStage:
             rows = self._quarantining.new(rows, self.quarantine)
         # A table that an older version made has fewer columns.
         rows = rows.select(row_type(self.quarantine).fieldNames())
-        staged = stage_arrow(self.quarantine, state, rows, time_column="ingested_at")
+        staged = stage_arrow(self.quarantine, state, rows, time_column=QUARANTINE_TIME)
         if not staged:
             return None
         counted = state.counting({"quarantined": sum(f.rows for f in staged)})
@@ -121,6 +130,6 @@ class SilverStage:
         state = held.absorbing(last.n, now, watermark=last.watermark)
         observed = Observation()
         rows = self._transforms[name].conformed(self._bronze_rows.of(files), observed)
-        staged = stage(table, state, rows, time_column="_event_time")
+        staged = stage(table, state, rows, time_column=SILVER_TIME)
         counts = {k: int(v or 0) for k, v in observed.get.items()} if files else {}
         return Prepared(table, state.counting(counts), staged)

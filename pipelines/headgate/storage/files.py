@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from headgate import exit_codes
 from headgate.errors import HeadgateError
+from headgate.storage.places import is_uri
 
 if TYPE_CHECKING:
     # Imported where a file is touched: Airflow reads DAG files every few seconds, and they only
@@ -50,7 +51,7 @@ class Storage:
     def _filesystem(self) -> tuple[fs.FileSystem, str]:
         from pyarrow import fs
 
-        if "://" in self.root:
+        if is_uri(self.root):
             filesystem, base = fs.FileSystem.from_uri(self.root)
             return filesystem, base
         return fs.LocalFileSystem(), self.root

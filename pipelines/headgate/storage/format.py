@@ -6,7 +6,7 @@ from headgate import exit_codes
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 
-FORMAT = 2
+FORMAT = 3
 """Raised when tables or documents of this Headgate cannot be read by the one before."""
 OF_FORMAT_1 = ("headgateSeal", "seal")
 """Keys that only commits and documents of format 1 have. They do not name their format."""

@@ -21,6 +21,15 @@ def steps(upstream: Table, after: int, upto: int) -> Iterator[tuple[Commit, ...]
     return grouped(batches(upstream, after, upto), ROWS_PER_STEP)
 
 
+def steps_between(
+    upstream: Table, after: int, stops: Iterable[int]
+) -> Iterator[tuple[Commit, ...]]:
+    """``steps`` up to the last of some batches in rising order; none passes one of them."""
+    for stop in stops:
+        yield from steps(upstream, after, stop)
+        after = max(after, stop)
+
+
 def grouped(found: Iterable[Commit], most_rows: int) -> Iterator[tuple[Commit, ...]]:
     """Batches in their order, together as long as they have no more than ``most_rows`` rows."""
     group: list[Commit] = []

@@ -13,6 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from headgate.declaration.types import DataType
+from headgate.jvm import forget_checkpoint
 from headgate.storage.globs import literal
 from headgate.tables.damage import require_sound
 from headgate.tables.data_file import DataFile
@@ -78,7 +79,7 @@ def held_in_memory(frame: DataFrame) -> Iterator[DataFrame]:
     try:
         yield held
     finally:
-        held._jdf.queryExecution().logical().rdd().unpersist(False)
+        forget_checkpoint(held)
 
 
 def micros(duration: timedelta) -> int:

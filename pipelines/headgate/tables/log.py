@@ -99,7 +99,7 @@ def _commit(storage: Storage, version: int, actions: Sequence[Action]) -> Commit
         raise ValueError("its checksum does not match")
     if content["format"] != FORMAT:
         raise other_format(storage.uri(entry_path(version)), content["format"])
-    return Commit(version, State(**content), added, removed)
+    return Commit(version, State.decode(content), added, removed)
 
 
 def _has_our_mark(version: int, actions: Sequence[Action]) -> bool:

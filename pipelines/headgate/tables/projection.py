@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from headgate import jvm
 
 
 class Projection:
@@ -18,7 +19,6 @@ class Projection:
 
     def of(self, frame: DataFrame) -> DataFrame:
         """``frame.select(*columns)``."""
-        classic = cast(ClassicDataFrame, frame)
         if self._seq is None:
-            self._seq = classic._jcols(*self._columns)
-        return ClassicDataFrame(classic._jdf.select(self._seq), classic.sparkSession)
+            self._seq = jvm.java_columns(frame, self._columns)
+        return jvm.select(frame, self._seq)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from headgate.storage.format import FORMAT
+from headgate.tables.operation import Operation
 
 Kind = Literal["create", "data", "fence", "operation", "reset", "maintenance"]
 Counts = Mapping[str, int]
@@ -30,7 +31,8 @@ class State:
     to gold a pair that was folded or a row that became final (of these tables only). None where
     there was none, or where it came before commits said so.
     ``closed_through`` is the window end up to which an operation has closed a gold table,
-    ``drains`` (bronze) which operations closed windows, as pairs of their number and their n.
+    ``operation`` the number of the last operation that the table went through, ``operations``
+    (bronze) all that were ever asked for.
     ``definition`` is the digest of the table's part of the declaration, ``engine`` the versions
     that write it since the last fence. ``files`` is the digest of the live files
     (``tables.checksum``), ``shape`` that of the columns, ``footers`` the checksums of the footers
@@ -58,8 +60,8 @@ class State:
     total: Counts = field(default_factory=dict)
     changed_at: int | None = None
     closed_through: int | None = None
-    drains: Sequence[tuple[int, int]] = ()
     operation: int = 0
+    operations: Sequence[Operation] = ()
     files: str = ""
     shape: str = ""
     footers: Mapping[str, int] = field(default_factory=dict)
@@ -80,6 +82,12 @@ class State:
 
     def encode(self) -> dict[str, Any]:
         return asdict(self)
+
+    @staticmethod
+    def decode(content: Mapping[str, Any]) -> State:
+        """Raises TypeError or KeyError where it is not what ``encode`` gives."""
+        operations = tuple(Operation(**each) for each in content["operations"])
+        return State(**{**content, "operations": operations})
 
     def held(self, kind: Kind, epoch: int) -> State:
         """The same position under another epoch: what a commit without data carries forward."""

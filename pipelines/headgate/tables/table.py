@@ -236,7 +236,7 @@ class Table:
             else self.state.shape,
             footers={f.path: f.footer for f in add if f.footer is not None},
         )
-        if state.kind == "data":
+        if state.kind == "data" or (state.kind == "operation" and add):
             state = replace(state, data_commit=version + 1)
         transactions = [Transaction(self.app, state.transaction_version)]
         if state.kind == "operation":

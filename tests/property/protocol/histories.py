@@ -218,7 +218,7 @@ class History:
             end=self._end(sequence) if name in ("files", "bronze") else 0,
             closed=-1 if state.closed_through is None else state.closed_through,
             operation=state.operation,
-            drains=tuple((o, n) for o, n in state.drains),
+            drains=tuple((o.number, o.n) for o in state.operations),
             origin=_version(state.origin),
             asked=state.reset_commit or EMPTIED,
             wanted=self._wanted(state.reset or {}),

@@ -9,7 +9,14 @@ from typing import NamedTuple
 
 from tests.property.protocol.delta import EMPTIED, TABLES, Commit, World
 from tests.property.protocol.past import awaits, lineage, live_files
-from tests.property.protocol.scenario import DRIVERS, SIDES, Driver, Scenario, State
+from tests.property.protocol.scenario import (
+    DRIVERS,
+    SIDES,
+    TAKEN_BACK,
+    Driver,
+    Scenario,
+    State,
+)
 from tests.property.protocol.sourcing import sequenced
 
 
@@ -167,7 +174,7 @@ def running(drivers: tuple[Driver, ...]) -> Iterator[Driver]:
 
 
 def has_failed(driver: Driver) -> bool:
-    return driver.ended and "done" not in driver.at
+    return driver.ended and "done" not in driver.at and not driver.at.endswith(TAKEN_BACK)
 
 
 def driver_faults(drivers: tuple[Driver, ...]) -> Iterator[Violation]:

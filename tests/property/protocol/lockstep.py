@@ -22,7 +22,7 @@ from headgate.tables.snapshot import tables_of
 from headgate.tables.state import State, commit_time
 from tests.property.protocol.delta import EMPTIED, TABLES, Commit, World
 from tests.property.protocol.players import Player, Process, Theatre
-from tests.property.protocol.scenario import DRIVERS, Driver, Event, Scenario
+from tests.property.protocol.scenario import DRIVERS, TAKEN_BACK, Driver, Event, Scenario
 from tests.property.protocol.steps import BEFORE, driver_steps, to_rest
 from tests.support.arrow_tables import NOON
 from tests.support.fake_stages import Record
@@ -182,7 +182,8 @@ class Lockstep:
         world, driver, words = self.world, self.drivers[number], list(self._words[number])
         while not driver.ended and driver.at not in READY and driver.at not in AT_ONCE:
             options = self._options(world, driver)
-            if driver.at == "plan" and not any(moved.at == "reset" for _, moved in options):
+            ends = any(moved.at.endswith(TAKEN_BACK) for _, moved in options)
+            if driver.at == "plan" and not ends:
                 if not words:
                     break
                 word = words.pop(0)
@@ -262,7 +263,7 @@ def position(kind: str, state: State) -> Commit:
         n=state.n,
         end={"bronze": state.sequence, "files": state.n}.get(kind, 0),
         operation=state.operation,
-        drains=tuple((o, n) for o, n in state.drains),
+        drains=tuple((o.number, o.n) for o in state.operations),
         origin=EMPTIED if state.origin is None else state.origin,
         asked=state.reset_commit or EMPTIED,
     )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tests.property.protocol.delta import Commit, World
-from tests.property.protocol.past import awaits
 from tests.property.protocol.rules import Rule
-from tests.property.protocol.scenario import SIDES, UPSTREAM, Driver, Scenario
+from tests.property.protocol.scenario import SIDES, TAKEN_BACK, UPSTREAM, Driver, Scenario
 
 
 def onward(
@@ -18,7 +17,7 @@ def onward(
     if tables:
         return driver._replace(at="refresh")
     if is_due(scenario, world, driver):
-        return carrying_out(driver, "start")
+        return driver.end(TAKEN_BACK)
     if "silver" in driver.layer and world.head("silver").n < driver.upto:
         return silver_next(scenario, world, driver)
     return gold_next(scenario, world, driver) if "gold" in driver.layer else driver.resting()
@@ -60,10 +59,9 @@ def carried_out(scenario: Scenario, gold: Commit) -> int:
 
 
 def is_due(scenario: Scenario, world: World, driver: Driver) -> bool:
-    """Whether a table of this driver awaits a reset."""
-    return scenario.keeps(Rule.RESET_WHILE_RUNNING) and any(
-        awaits(world, table) for table in built(driver)
-    )
+    """Whether a reset was asked for since this driver had fenced its tables."""
+    moved = world.head("bronze").generation != driver.generation
+    return scenario.keeps(Rule.RESET_ENDS) and moved
 
 
 def carrying_out(driver: Driver, then: str) -> Driver:

@@ -49,7 +49,7 @@ class Rule(Enum):
     SAME_PAST = "a restore that leaves bronze is refused if bronze no longer has that past"
     # Resets: carrying them out
     RESET_AT_START = "who owns a table finishes its reset before any stage runs"
-    RESET_WHILE_RUNNING = "and looks for one before each later step, and behind each gap"
+    RESET_ENDS = "a driver ends before its next step, and behind a gap, if one was asked for since"
     GOLD_WAITS = "gold absorbs nothing of a silver table that awaits its reset"
     NEW_GENERATION = "a reset raises the table's generation to its intent's"
     TARGET_POSITION = "a reset table stands at the n that its files have absorbed"

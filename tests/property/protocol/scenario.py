@@ -27,6 +27,8 @@ LAYERS = {
 }
 DRIVERS = ("fused", "bronze", "silver", "gold")
 RESETTING = ("restore", "reread", "rebuild")
+TAKEN_BACK = "its tables go back"
+"""Why a driver ends that nobody took over from: a reset was asked for since it began."""
 
 
 class Event(NamedTuple):
@@ -114,6 +116,7 @@ class Driver(NamedTuple):
     counts: tuple[int, int] = (0, 0)
     asked: int = -1  # the version of bronze with the intent that it carries out
     then: str = ""  # what comes behind the resets that it carries out
+    generation: int = 0  # bronze's, as it was when this driver had fenced its tables
     versions: Versions = ()  # a savepoint: what it has seen; a restore: what it wants
 
     @property
@@ -127,7 +130,7 @@ class Driver(NamedTuple):
     def resting(self) -> Driver:
         """Between two batches: it remembers where its source is."""
         held = Driver(self.role, self.name, self.definition, "plan", self.epoch)
-        return held._replace(batch=self.batch, using=self.using)
+        return held._replace(batch=self.batch, using=self.using, generation=self.generation)
 
     @property
     def ended(self) -> bool:

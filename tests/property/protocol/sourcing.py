@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 from tests.property.protocol.delta import World
 from tests.property.protocol.past import awaits
-from tests.property.protocol.routing import carried_out, carrying_out, is_due, onward
+from tests.property.protocol.routing import carried_out, is_due, onward
 from tests.property.protocol.rules import Rule
-from tests.property.protocol.scenario import Driver, Scenario, Successor
+from tests.property.protocol.scenario import TAKEN_BACK, Driver, Scenario, Successor
 
 
 def plan(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """All that a driver may do once its tables are level. Its first choice makes progress."""
     driver = driver._replace(using=driver.definition)
     if is_due(scenario, world, driver):
-        yield world, carrying_out(driver, "start")
+        yield world, driver.end(TAKEN_BACK)
         return
     bronze = world.head("bronze")
     if "bronze" in driver.layer:

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.property.protocol.delta import Commit, Rows, World
-from tests.property.protocol.past import awaits, batches, live_files, rows_of
-from tests.property.protocol.routing import carrying_out, onward
+from tests.property.protocol.past import batches, live_files, rows_of
+from tests.property.protocol.routing import is_due, onward
 from tests.property.protocol.rules import Rule
-from tests.property.protocol.scenario import SIDES, UPSTREAM, Driver, Scenario, Successor
+from tests.property.protocol.scenario import (
+    SIDES,
+    TAKEN_BACK,
+    UPSTREAM,
+    Driver,
+    Scenario,
+    Successor,
+)
 from tests.property.protocol.sourcing import sequenced
 
 FAR = 1000
@@ -52,8 +59,8 @@ def stage(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successo
         replaced = live_files(state) if table == "gold" else ()
         held = world.read(replaced)
     except (KeyError, LookupError) as gap:
-        if awaits(world, table) and scenario.keeps(Rule.RESET_WHILE_RUNNING):
-            yield world, carrying_out(driver, "start")
+        if is_due(scenario, world, driver):
+            yield world, driver.end(TAKEN_BACK)
         else:
             yield world, driver.end(f"gap: {gap}")
         return

@@ -34,7 +34,7 @@ def lease(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successo
     if not scenario.keeps(Rule.START_AFTER_FENCE):
         driver = resume(scenario, world, driver)
     if not scenario.keeps(Rule.FENCE):
-        driver = driver._replace(at="start")
+        driver = driver._replace(at="start", generation=world.head("bronze").generation)
     yield world, driver
 
 
@@ -66,7 +66,10 @@ def fence_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[S
         return
     remaining = driver.tables[1:]
     driver = driver._replace(at="fence", tables=remaining, handle=0)
-    yield after, driver if remaining else fenced(scenario, driver)
+    if not remaining:
+        generation = after.head("bronze").generation
+        driver = fenced(scenario, driver._replace(generation=generation))
+    yield after, driver
 
 
 def fenced(scenario: Scenario, driver: Driver) -> Driver:

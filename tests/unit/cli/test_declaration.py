@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from headgate.cli.declaration import NoSuchPipelineError, declarations, find
-from headgate.cli.options import absolute_root, command_at
+from headgate.cli.options import command_at
 from headgate.commands import program
+from headgate.storage.places import absolute
 
 
 @pytest.fixture(autouse=True)
@@ -51,8 +52,8 @@ def test_what_is_not_there_is_refused(typed: str) -> None:
 
 
 def test_root_becomes_absolute_once(here: Path) -> None:
-    assert absolute_root("lake") == str(here / "lake")
-    assert absolute_root("s3://bucket/lake/") == "s3://bucket/lake"
+    assert absolute("lake") == str(here / "lake")
+    assert absolute("s3://bucket/lake/") == "s3://bucket/lake"
 
 
 def test_a_command_names_the_root_where_it_matters(here: Path) -> None:

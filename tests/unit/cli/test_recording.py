@@ -14,7 +14,7 @@ from headgate.cli.life.recording import failure_recorded
 from headgate.commands import pipeline_command, program
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
-from headgate.jobs.lease import LeaseHeldError
+from headgate.jobs.lease_store import LeaseHeldError
 from headgate.sources.errors import SourceError
 from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.layout import Layout

@@ -9,8 +9,10 @@ import pytest
 from filelock import FileLock
 
 from headgate.jobs import lease as module
-from headgate.jobs.lease import Lease, LeaseHeldError, highest_epoch
-from headgate.storage.documents import read_document, write_document
+from headgate.jobs import lease_store
+from headgate.jobs.lease import Lease, highest_epoch
+from headgate.jobs.lease_store import Change, LeaseHeldError, Leases
+from headgate.storage.documents import Document, read_document, write_document
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, lease_path
 from headgate.tables.table import Table
@@ -39,7 +41,7 @@ def test_a_frozen_process_in_the_lock_is_told_of(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even a take-over would wait for it, without a word and for ever."""
-    monkeypatch.setattr(module, "LOCKED_FOR", 0.1)
+    monkeypatch.setattr(lease_store, "LOCKED_FOR", 0.1)
     lease = Lease(tables.layout, LAYERS, "p")
     lease.take()
     with FileLock(tables.layout.storage.uri("_headgate/lease.lock")):
@@ -72,7 +74,7 @@ def test_a_renewal_that_fails_is_tried_again(
 
     lease = Lease(tables.layout, LAYERS, "p")
     lease.take()
-    monkeypatch.setattr(module, "write_document", write)
+    monkeypatch.setattr(lease_store, "write_document", write)
     assert renewed.wait(PATIENCE)
     assert failed.is_set()
     assert not lease.is_lost
@@ -92,3 +94,27 @@ def test_a_lease_that_was_taken_over_is_lost(
     assert document is not None
     assert (document["epoch"], document["released"]) == (newer.epoch, False)
     newer.release()
+
+
+class MemoryLeases:
+    """A store that no engine file knows."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Document | None] = dict.fromkeys(LAYERS)
+
+    def read(self) -> Leases:
+        return dict(self._held)
+
+    def update(self, change: Change) -> None:
+        self._held.update(change(self.read()))
+
+
+def test_another_store_serves_as_well(tables: Tables) -> None:
+    store = MemoryLeases()
+    lease = Lease(tables.layout, LAYERS, "p", store=store)
+    assert lease.take() == 1
+    with pytest.raises(LeaseHeldError):
+        Lease(tables.layout, ("silver",), "p", store=store).take()
+    lease.release()
+    assert Lease(tables.layout, ("silver",), "p", store=store).take() == 2
+    assert not tables.layout.storage.exists(lease_path("silver"))

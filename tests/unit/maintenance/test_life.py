@@ -25,6 +25,7 @@ from headgate.savepoints.store import delete
 from headgate.savepoints.verify import verify
 from headgate.tables.history import batches
 from headgate.tables.live_files import live_files
+from headgate.tables.operation import Operation
 from headgate.tables.state import State
 from headgate.tables.table import Table
 from tests.support.rounds import ROUNDS
@@ -84,7 +85,7 @@ class Life:
                 self.step(SILVER, GOLD, stop)
 
     def stops(self, after: int, upto: int) -> list[int]:
-        drains = {n for _, n in self.state(BRONZE).drains if after < n < upto}
+        drains = {o.n for o in self.state(BRONZE).operations if after < o.n < upto}
         return sorted({*drains, upto} if upto > after else set())
 
     def step(self, above: str, path: str, upto: int) -> None:
@@ -115,9 +116,9 @@ class Life:
         (table,) = owned(self.lake, BRONZE)
         held = table.refresh()
         number = held.operation + 1
-        drains = (*held.drains, (number, held.n))
+        asked = (*held.operations, Operation(number, "drain", held.n, {}))
         state = held.held("operation", table.epoch)
-        table.commit(replace(state, operation=number, drains=drains))
+        table.commit(replace(state, operation=number, operations=asked))
 
     def build_anew(self, silver_too: bool) -> None:
         paths = ([SILVER] if silver_too else []) + ["late/per_minute", GOLD]

@@ -46,9 +46,6 @@ class Lake(support.Lake):
     def tables(self) -> dict[str, Table]:
         return {t.name: t for t in self.runtime.owned() if t.name != FILES}
 
-    def carry_out(self) -> None:
-        self.runtime.resets.carry_out(self.tables.values(), NOW)
-
     def land_more(self, count: int) -> None:
         """So many new files."""
         first = self.last_sequence + 1
@@ -67,8 +64,7 @@ class Lake(support.Lake):
         return self
 
     def catch_up_silver(self) -> None:
-        bronze = self.tables[BRONZE].refresh().n
-        self.runtime.stages.silver.catch_up([bronze], NOW)
+        self.runtime.stages.catch_up(("silver",), NOW, None, ())
 
     def folder(self, path: str) -> Path:
         return Path(self.layout.storage.uri(path))

@@ -213,10 +213,10 @@ def test_bronze_has_lost_that_it_went_back(lake: Lake, tmp_path: Path) -> None:
     """What the tables hold may come from other batches than those that bronze has now."""
     bronze = lake.tables[BRONZE]
     intend(bronze, dict.fromkeys(BUILT, Target()), NOW, why="by hand", reread=Target())
-    lake.carry_out()
+    lake.open()
     lake.run()
     before = lake.all_rows()
-    first = bronze.refresh().reset_commit
+    first = lake.tables[BRONZE].refresh().reset_commit
     for entry in lake.entries(BRONZE)[first:]:
         harm(entry, "missing")
     assert set(lake.examine(tmp_path / "look").targets) == set(BUILT)

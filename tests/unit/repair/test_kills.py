@@ -75,7 +75,6 @@ def test_a_driver_may_come_between(lake: Lake, tmp_path: Path) -> None:
     with dying("reset.table_done"):
         lake.mend(lake.examine(tmp_path / "first"))
     lake.open()
-    lake.carry_out()
     lake.run(2)
     assert not lake.examine(tmp_path / "second").findings
     assert set(before[SILVER[0]]) < set(lake.rows(SILVER[0]))

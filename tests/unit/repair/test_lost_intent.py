@@ -23,7 +23,6 @@ def reset_and_forget(lake: Lake, *, files: int, gold: bool = True) -> None:
     bronze = lake.tables[BRONZE]
     intend(bronze, {GOLD[0]: Target()}, NOW, why="asked for by hand")
     asked = bronze.refresh().reset_commit
-    lake.carry_out()
     lake.open()
     if gold:
         lake.run(files)

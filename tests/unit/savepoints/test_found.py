@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from deltalake import DeltaTable
 
 from headgate.errors import HeadgateError
+from headgate.graph.graph import graph_of
 from headgate.jobs.runtime import PipelineRuntime
 from headgate.jobs.stages import Stages
 from headgate.savepoints.errors import SavepointError
@@ -16,6 +18,7 @@ from headgate.savepoints.rebuilds import publish
 from headgate.savepoints.resets import Resets, intend
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
+from headgate.tables.errors import FencedError, LogGapError
 from headgate.tables.history import batches
 from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
@@ -107,14 +110,16 @@ def job_of_silver(lake: Lake) -> PipelineRuntime:
     stages.bronze, stages.gold = own[BRONZE].reader(), {}
     stages.silver = SimpleNamespace(catch_up=lambda *_: None, has_absorbed=lambda _: True)
     job.layers, job.publications, job.kept = ("silver",), (), ()
-    job.pipeline, job.rebuild, job._rebuilt = lake.pipeline, None, None
+    job.pipeline, job.graph = lake.pipeline, graph_of(lake.pipeline)
+    job.rebuild = job._rebuilt = None
+    stages._graph = job.graph
     job._living, job.stages, job.resets = own, stages, Resets(own[BRONZE])
     job._written = {path: own[path] for path in (QUARANTINE, SILVER)}
     job.create = job.require_declared = lambda: None
     return cast(PipelineRuntime, job)
 
 
-def test_a_job_that_runs_carries_out_what_a_paused_restore_asks_for(lake: Lake) -> None:
+def test_a_job_that_runs_ends_when_a_paused_restore_asks_for_resets(lake: Lake) -> None:
     """The restore was paused behind its fences, for longer than its lease; silver's job took over
     its own tables. Nobody refuses the intent: bronze is still the restore's."""
     savepoint = take(lake)
@@ -123,8 +128,43 @@ def test_a_job_that_runs_carries_out_what_a_paused_restore_asks_for(lake: Lake) 
     job = job_of_silver(lake)
     job.open(8, NOW)
     intend(paused[BRONZE], savepoint.targets(), NOW, why="a restore", savepoint=savepoint.id)
+    with pytest.raises(FencedError, match="other versions"):
+        job.catch_up(NOW)
+    assert job.resets.awaits(tables(lake)[SILVER])
+    job = job_of_silver(lake)
+    job.open(9, NOW)
     job.catch_up(NOW)
     assert not job.resets.awaits(tables(lake)[SILVER])
+
+
+def test_a_gap_behind_a_reset_that_is_asked_for_is_no_damage(lake: Lake) -> None:
+    """The restore takes bronze back between the job's look at the generation and its step."""
+    savepoint = take(lake)
+    add_batch(lake, 3)
+    paused = tables(lake, 7)
+    job: Any = job_of_silver(lake)
+    job.open(8, NOW)
+
+    def step(*_: object) -> None:
+        targets = savepoint.targets()
+        intend(paused[BRONZE], targets, NOW, why="a restore", reread=savepoint.bronze.target)
+        raise LogGapError("batches 3 to 3 are not in the table's log", "headgate repair")
+
+    job.stages.silver.catch_up = step
+    with pytest.raises(FencedError, match="other versions"):
+        job.catch_up(NOW)
+
+
+def test_a_gap_where_nothing_goes_back_is_damage(lake: Lake) -> None:
+    job: Any = job_of_silver(lake)
+    job.open(8, NOW)
+
+    def step(*_: object) -> None:
+        raise LogGapError("batches 3 to 3 are not in the table's log", "headgate repair")
+
+    job.stages.silver.catch_up = step
+    with pytest.raises(LogGapError):
+        job.catch_up(NOW)
 
 
 def test_quarantine_never_goes_back_behind_silver(lake: Lake) -> None:

@@ -4,6 +4,8 @@ tables back."""
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
@@ -22,7 +24,7 @@ from headgate.tables.table import Table
 from tests.support.failing import dying
 from tests.unit.ledger.conftest import Lake
 from tests.unit.savepoints.conftest import NOW, add_batch, begin, take
-from tests.unit.savepoints.test_found import BRONZE, GOLD, LATE, SILVER, tables
+from tests.unit.savepoints.test_found import BRONZE, GOLD, LATE, SILVER, job_of_silver, tables
 
 BUILT = (SILVER, LATE, GOLD)
 
@@ -104,6 +106,20 @@ def test_whoever_opens_the_tables_next_ends_what_was_asked_for(lake: Lake) -> No
     assert {seen[path].refresh().total["rows"] for path in BUILT} == {7}
     assert begun(lake.layout, seen[BRONZE].refresh().generation) is None
     assert create(lake.layout, lake.pipeline, NOW).n == 2
+
+
+def test_a_job_that_runs_takes_it_over(lake: Lake) -> None:
+    """Bronze's job publishes it; silver's goes on with its new table, in the same run."""
+    seen = tables(lake, 8)
+    job: Any = job_of_silver(lake)
+    job.open(9, NOW)
+    job.rebuild = rebuild = begin(lake, BUILT)
+    job._declared, job.bronze = job.stages, SimpleNamespace(write_to=lambda _: None)
+    absorb(lake, 2, *BUILT, rows=7)
+    assert publish(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
+    job.catch_up(NOW)
+    assert tables(lake)[SILVER].refresh().total["rows"] == 7
+    assert job.rebuild is None
 
 
 def test_a_restore_makes_it_void(lake: Lake) -> None:

@@ -9,12 +9,13 @@ import pytest
 
 from headgate.storage.documents import DamagedDocumentError, read_document, write_document
 from headgate.storage.files import Storage
+from headgate.storage.format import FORMAT
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
     write_document(storage, "a.json", {"epoch": 3, "host": "hören"})
-    assert read_document(storage, "a.json") == {"schema": 2, "epoch": 3, "host": "hören"}
+    assert read_document(storage, "a.json") == {"schema": FORMAT, "epoch": 3, "host": "hören"}
     assert read_document(storage, "b.json") is None
 
 

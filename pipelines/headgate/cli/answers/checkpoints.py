@@ -24,6 +24,7 @@ def as_dict(found: Checkpoints) -> dict[str, Any]:
             for c in found.history
         ],
         "replay": [asdict(r) for r in found.replay],
+        "operations": [asdict(o) for o in found.operations],
         "windows": [
             {"table": w.table, **_times(w.span), "rows": w.rows, "bytes": w.bytes}
             for w in found.windows
@@ -55,6 +56,11 @@ def show(found: Checkpoints) -> None:
         out.print(f"  {said}", markup=False)
     if not found.replay:
         out.print("  no table has anything to do again; a batch that runs is read again")
+    for operation in found.operations:
+        tables = ", ".join(operation.tables)
+        place = f"operation {operation.number}, behind batch {operation.n:,}"
+        said = f"{place}: {tables} must {operation.what}"
+        out.print(f"  {said}", markup=False)
     table = grid("\nopen windows", "table", "window", "rows:", "state:")
     for window in found.windows:
         span = " to ".join(f"{time:%F %T}Z" for time in window.span)

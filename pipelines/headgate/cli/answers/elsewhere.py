@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.cli.options import DEFAULT_ROOT, command_at
 from headgate.cli.output import console
+from headgate.storage.places import is_uri
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
@@ -25,7 +26,7 @@ def look_around(files: Iterable[Path], root: str) -> tuple[Sighting, ...]:
 
     folders = (Path(), *(project_folder(file) for file in files))
     roots = [root, os.environ.get("HEADGATE_ROOT", ""), *(str(f / DEFAULT_ROOT) for f in folders)]
-    near = [Path(each) for each in roots if each and "://" not in each]
+    near = [Path(each) for each in roots if each and not is_uri(each)]
     return sightings(tuple(running_drivers()), near, datetime.now(UTC))
 
 

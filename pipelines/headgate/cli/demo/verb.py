@@ -15,10 +15,11 @@ import psutil
 import typer
 
 from headgate import exit_codes
-from headgate.cli.options import Json, absolute_root
+from headgate.cli.options import Json
 from headgate.cli.output import console, respond
 from headgate.declaration.kinds import GOLD, kind_of
 from headgate.storage.layout import Layout
+from headgate.storage.places import absolute
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
@@ -46,7 +47,7 @@ def demo(
     from headgate.demo.project import landing, require_new
     from headgate.ledger import balance
 
-    folder = Path(absolute_root(root) if root else tempfile.mkdtemp(prefix="headgate-demo-"))
+    folder = Path(absolute(root) if root else tempfile.mkdtemp(prefix="headgate-demo-"))
     servers = None
     if kafka:
         require_new(folder)

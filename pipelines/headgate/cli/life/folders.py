@@ -10,6 +10,7 @@ from headgate import exit_codes
 from headgate.commands import shell_command
 from headgate.errors import HeadgateError
 from headgate.storage.layout import CONTROL, Layout
+from headgate.storage.places import is_uri
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
@@ -40,7 +41,7 @@ def require_input(pipeline: Pipeline) -> None:
 
 def make_root(layout: Layout) -> None:
     """Make the folder of a pipeline's documents and logs. Raises RootError where that fails."""
-    if "://" in layout.storage.root:
+    if is_uri(layout.storage.root):
         return
     folder = Path(layout.storage.root) / CONTROL / "logs"
     look = shell_command("doctor", "--root", str(Path(layout.storage.root).parent))

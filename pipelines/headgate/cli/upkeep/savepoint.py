@@ -16,7 +16,6 @@ from headgate.cli.options import (
     Json,
     PipelineName,
     Root,
-    absolute_root,
     command,
 )
 from headgate.cli.output import print_json, respond
@@ -24,6 +23,7 @@ from headgate.cli.upkeep.savepoint_screen import REREAD_ONLY, described, show_li
 from headgate.commands import NEW_ROOT
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
+from headgate.storage.places import absolute
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
@@ -178,7 +178,7 @@ def restore_savepoint(
     else:
         if reread:
             raise typer.BadParameter("a copy goes on behind its own bronze", param_hint="--reread")
-        to = absolute_root(to)
+        to = absolute(to)
         clone(layout, savepoint, Layout.of(to, declared.name), passing=gone)
         done, said = {"root": to}, f"copied {savepoint.id} to {to}"
     done |= {"pipeline": declared.name, "savepoint": savepoint.id, "passed_over": list(gone)}

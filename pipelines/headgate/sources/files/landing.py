@@ -8,6 +8,7 @@ from pathlib import Path
 
 from headgate.sources.errors import SourceError
 from headgate.sources.files.declared import FilesSource
+from headgate.storage.places import is_uri
 
 
 class LandingError(SourceError):
@@ -28,7 +29,7 @@ def look_at_landing(reads: FilesSource, declaration: Path) -> str | None:
 
     Raises LandingError where it is no folder or may not be listed.
     """
-    if "://" in reads.path:
+    if is_uri(reads.path):
         return None
     folder, remedy = Path(reads.path), f"mend the folder, or its path in {declaration}"
     if folder.is_dir():

@@ -19,6 +19,7 @@ from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.log import LoggedFile
 from headgate.storage.files import Storage
 from headgate.storage.globs import literal
+from headgate.storage.places import split_scheme
 from headgate.tables.projection import Projection
 from headgate.tables.record_shape import HEADERS, offset_of
 
@@ -157,10 +158,8 @@ def _quoted(name: str) -> str:
 
 def file_uri(path: str) -> str:
     """The address of a file as Spark's ``_metadata.file_path`` spells it."""
-    if "://" in path:
-        scheme, _, rest = path.partition("://")
-        return f"{scheme}://{_escaped(rest)}"
-    return f"file:{_escaped(path)}"
+    scheme, rest = split_scheme(path)
+    return f"{scheme or 'file:'}{_escaped(rest)}"
 
 
 def _escaped(path: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from headgate.declaration.reading.checked import Report, Section
 from headgate.sources.files.declared import FilesSource
+from headgate.storage.places import is_uri
 
 
 def build_files(section: Section, report: Report, project: Path) -> FilesSource | None:
@@ -33,4 +34,4 @@ def build_files(section: Section, report: Report, project: Path) -> FilesSource 
 
 def _located(path: str, project: Path) -> str:
     """Absolute, without `..`; links are left to whoever reads, so that one may be turned over."""
-    return path if "://" in path else os.path.normpath(project / Path(path).expanduser())
+    return path if is_uri(path) else os.path.normpath(project / Path(path).expanduser())

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from headgate.commands import shell_command
 from headgate.declaration.nearest import nearest
 from headgate.declaration.secrets import secrets_in, without
+from headgate.jvm import java
 from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.errors import (
     BrokersRefuseError,
@@ -38,7 +39,7 @@ class Cluster:
     BrokersRefuseError where asking again would not help."""
 
     def __init__(self, spark: SparkSession, source: KafkaSource) -> None:
-        self._jvm: Any = spark._jvm
+        self._java = java(spark)
         self._source = source
         self._client: Any = None
 
@@ -102,17 +103,17 @@ class Cluster:
         )
 
     def _list_offsets(self, partitions: Iterable[Partition], at: At) -> dict[int, int]:
-        specs = self._jvm.java.util.HashMap()
+        specs = self._java.java.util.HashMap()
         keys = {}
         for p in partitions:
-            key = self._jvm.org.apache.kafka.common.TopicPartition(p.topic, p.partition)
+            key = self._java.org.apache.kafka.common.TopicPartition(p.topic, p.partition)
             keys[p.number] = key
             specs.put(key, self._spec(at))
         level = getattr(
-            self._jvm.org.apache.kafka.common.IsolationLevel, self._source.isolation.upper()
+            self._java.org.apache.kafka.common.IsolationLevel, self._source.isolation.upper()
         )
         options = self._class("ListOffsetsOptions")(level)
-        options.timeoutMs(self._jvm.java.lang.Integer(_PATIENCE))
+        options.timeoutMs(self._java.java.lang.Integer(_PATIENCE))
         found = self._answer(self._call("listOffsets", specs, options).all())
         return {number: int(found[key].offset()) for number, key in keys.items()}
 
@@ -123,17 +124,17 @@ class Cluster:
         return spec.earliest() if at == "earliest" else spec.latest()
 
     def _class(self, name: str) -> Any:
-        return getattr(self._jvm.org.apache.kafka.clients.admin, name)
+        return getattr(self._java.org.apache.kafka.clients.admin, name)
 
     def _set(self, names: Iterable[str]) -> Any:
-        found = self._jvm.java.util.HashSet()
+        found = self._java.java.util.HashSet()
         for name in names:
             found.add(name)
         return found
 
     def _ask(self, method: str, argument: Any, options: str) -> Any:
         chosen = self._class(f"{options}Options")()
-        chosen.timeoutMs(self._jvm.java.lang.Integer(_PATIENCE))
+        chosen.timeoutMs(self._java.java.lang.Integer(_PATIENCE))
         arguments = [chosen] if argument is None else [argument, chosen]
         return self._call(method, *arguments)
 
@@ -152,7 +153,7 @@ class Cluster:
             raise self._meaning(error) from None
 
     def _properties(self) -> Any:
-        properties = self._jvm.java.util.Properties()
+        properties = self._java.java.util.Properties()
         for name, value in client_properties(self._source).items():
             properties.put(name, value)
         properties.put("default.api.timeout.ms", str(_PATIENCE))

@@ -1,0 +1,63 @@
+"""Where leases are kept."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from filelock import FileLock, Timeout
+
+from headgate import exit_codes
+from headgate.errors import HeadgateError
+from headgate.storage.documents import Document, read_document, write_document
+from headgate.storage.files import Storage
+from headgate.storage.layout import CONTROL
+from headgate.storage.ownership import LAYERS, lease_path
+
+LOCKED_FOR = 30.0  # seconds: the lock is held for milliseconds, unless its holder is frozen
+
+Leases = Mapping[str, Document | None]
+"""The lease of each layer; None where it never had one."""
+Change = Callable[[Leases], Mapping[str, Document]]
+"""What replaces some leases, given those there are."""
+
+
+class LeaseHeldError(HeadgateError, code=exit_codes.LEASE_HELD):
+    """Another process has what this one needs."""
+
+
+class LeaseStore(Protocol):
+    """Leases of one pipeline. Supervision reads the same documents (``storage.ownership``)."""
+
+    def read(self) -> Leases:
+        """The leases as they are now."""
+
+    def update(self, change: Change) -> None:
+        """Replace leases in one step: nobody else replaces any between what ``change`` gets and
+        what it gives. Raises what ``change`` raises, and LeaseHeldError where another process does
+        not let go."""
+
+
+class LocalLeases:
+    """Documents in a pipeline's folder, which are replaced under a lock file of this machine."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    def read(self) -> Leases:
+        return {layer: read_document(self._storage, lease_path(layer)) for layer in LAYERS}
+
+    def update(self, change: Change) -> None:
+        self._storage.make_folder(CONTROL)
+        path = self._storage.uri(f"{CONTROL}/lease.lock")
+        try:
+            lock = FileLock(path, timeout=LOCKED_FOR).acquire()
+        except Timeout as error:
+            raise LeaseHeldError(
+                f"a process, frozen it seems, has held {path} for {LOCKED_FOR:.0f} s",
+                remedy=f"find it with: fuser -v {shlex.quote(path)}, end it, and try again",
+            ) from error
+        with lock:
+            for layer, content in change(self.read()).items():
+                write_document(self._storage, lease_path(layer), content)

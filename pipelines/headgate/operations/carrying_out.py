@@ -1,0 +1,86 @@
+"""Asking for operations, and carrying them out at their place.
+
+The intent is a commit of bronze with the next number, so it is fenced and has its place among the
+batches: behind bronze's n. Every later commit of bronze repeats which operations there are. A table
+has one to do while its own number is lower, and does it before it absorbs any later batch. Nothing
+marks an operation done and nothing is removed (docs/exactly-once.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from headgate.failpoints import failpoint
+from headgate.graph.graph import Graph
+from headgate.graph.operations import Document, known
+from headgate.operations.contract import OPERATIONS, Place
+from headgate.tables.operation import Operation
+from headgate.tables.state import commit_time
+from headgate.tables.table import Table
+
+
+def intend(bronze: Table, graph: Graph, name: str, document: Document, now: datetime) -> None:
+    """Ask for an operation. Bronze's job does this, between batches; nothing is asked for where no
+    table is touched. Raises UnknownOperationError, CommitRefusedError, FencedError."""
+    if not known(name).touches(graph, document):
+        return
+    held = bronze.refresh()
+    operation = Operation(held.operation + 1, name, held.n, document)
+    state = replace(
+        held.held("operation", bronze.epoch),
+        operation=operation.number,
+        operations=(*held.operations, operation),
+        at=commit_time(now),
+    )
+    bronze.commit(state)
+    failpoint("operation.intended")
+
+
+@dataclass(frozen=True)
+class Operations:
+    """The operations of a pipeline, in their order, as its bronze table had them when it was
+    read."""
+
+    asked: Sequence[Operation]
+    graph: Graph
+
+    def of(self, tables: Iterable[Table]) -> Operations:
+        """Those that some tables, as last refreshed, have still to go through."""
+        of = {table.name: table.state.operation for table in tables}
+        awaited = (o for o in self.asked if any(self._awaits(o, *each) for each in of.items()))
+        return Operations(tuple(awaited), self.graph)
+
+    def stops(self, upto: int) -> tuple[int, ...]:
+        """Where the steps of a stage end that goes up to a batch: no step passes an operation."""
+        return (*(each.n for each in self.asked if each.n < upto), upto)
+
+    def carry_out(self, places: Sequence[Place], n: int, now: datetime) -> None:
+        """Whatever the tables of a stage have to do, one table after the other, now that the stage
+        stands at batch ``n``. Side tables come before the table that counts their rows.
+
+        Raises UnknownOperationError, CommitRefusedError, FencedError.
+        """
+        for operation in self.asked:
+            for place in places if operation.n <= n else ():
+                if self._awaits(operation, place.table.name, place.table.state.operation):
+                    _carry_out(operation, place, now)
+
+    def _awaits(self, operation: Operation, path: str, done: int) -> bool:
+        if operation.number <= done:
+            return False
+        return path in known(operation.name).touches(self.graph, operation.document)
+
+
+def _carry_out(operation: Operation, place: Place, now: datetime) -> None:
+    table = place.table
+    held = table.refresh()
+    if held.operation >= operation.number:
+        return
+    state = held.held("operation", table.epoch)
+    state = replace(state, operation=operation.number, at=commit_time(now))
+    change = OPERATIONS[operation.name].change(place, state, operation.document)
+    failpoint("operation.staged")
+    table.commit(change.state, add=change.add, remove=change.remove)
+    failpoint("operation.table_done")

@@ -1,0 +1,47 @@
+"""Make the open windows of every gold table final, because input has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from headgate.declaration.kinds import GOLD
+from headgate.graph.graph import Graph
+from headgate.graph.operations import Document
+from headgate.operations.contract import Change, Place, TableOperation
+from headgate.tables.data_file import FINAL, STATE
+from headgate.tables.open_rows import open_rows
+from headgate.tables.state import State, add_counts
+
+
+class Drain(TableOperation):
+    """The watermark does not move: a later row for a window that was drained is late, with the
+    reason ``closed``. So gold remembers up to which window end that is so."""
+
+    def touches(self, graph: Graph, document: Document) -> Collection[str]:
+        return [node.path for node in graph.of(GOLD)]
+
+    def describe(self, document: Document) -> str:
+        return "make its open windows final"
+
+    def change(self, place: Place, state: State, document: Document) -> Change:
+        from pyspark.sql import functions as F
+
+        from headgate.tables.staging import stage
+
+        opened = open_rows(place.table)
+        if not opened.live:
+            return Change(state)
+        assert place.end is not None
+        rows = place.rows(opened.files)
+        last = rows.agg(F.max(place.end)).first()
+        final = rows.drop(STATE).withColumn(FINAL, F.lit(True))
+        staged = stage(place.table, state, final, time_column=place.time_column)
+        ends = [end for end in (last[0] if last else None, state.closed_through) if end is not None]
+        total = add_counts(state.total, {"final": sum(f.rows for f in staged)})
+        closed_through = max(ends, default=None)
+        state = replace(state, closed_through=closed_through, changed_at=state.at, total=total)
+        return Change(state, add=staged, remove=opened.live)
+
+
+MEMBER = Drain()

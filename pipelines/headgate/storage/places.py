@@ -1,0 +1,33 @@
+"""What an address of a folder or file says: the only module that takes one apart.
+
+An address is an absolute path of this machine, or a URI of an object store.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_SCHEME = "://"
+
+
+def is_uri(address: str) -> bool:
+    """Whether an address is that of an object store, not a path of this machine."""
+    return _SCHEME in address
+
+
+def absolute(address: str) -> str:
+    """A path as an absolute one; a URI as it is."""
+    if is_uri(address):
+        return address.rstrip("/")
+    return str(Path(address).expanduser().absolute())
+
+
+def parent(address: str) -> str:
+    """The address of the folder that holds this one."""
+    return address.rpartition("/")[0]
+
+
+def split_scheme(address: str) -> tuple[str, str]:
+    """The scheme with its separator, empty for a path, and the rest."""
+    scheme, separator, rest = address.rpartition(_SCHEME)
+    return f"{scheme}{separator}", rest

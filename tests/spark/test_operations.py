@@ -1,0 +1,97 @@
+"""Operations on real rows: however a driver fails, and wherever tables go back or are rebuilt, each
+is carried out at its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.declaration.model import Pipeline
+from headgate.jobs.rebuild_request import RebuildRequest
+from tests.support import forget
+from tests.support.engine import Engine
+from tests.support.events import readings
+from tests.support.failing import failing
+from tests.support.landing import Landing, split
+from tests.support.readings import declare
+from tests.support.tables import read
+
+pytestmark = pytest.mark.spark
+
+STEPS = ("operation.intended", "operation.staged", "operation.table_done")
+TABLES = ("gold/per_minute", "late/per_minute")
+DOCUMENTS: Mapping[str, Mapping[str, Any]] = {
+    "drain": {},
+    "forget": {"table": "per_minute", "column": "site", "value": "east"},
+}
+
+
+@pytest.fixture(autouse=True)
+def toy(tmp_path: Path) -> Iterator[None]:
+    with forget.installed(tmp_path / "site-packages"):
+        yield
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Pipeline:
+    landing = Landing(tmp_path / "landing")
+    landing.write_all(split(readings(160, seed=10), 4))
+    return declare(tmp_path, landing.folder, gold=("per_minute",))
+
+
+def rows(engine: Engine) -> list[list[str]]:
+    """Of gold and late, without what depends on when a driver ran."""
+    return [
+        sorted(str({k: v for k, v in row.items() if k != "updated_at"}) for row in found)
+        for found in (read(engine.root, path) for path in TABLES)
+    ]
+
+
+def run(engine: Engine, operation: str | None) -> None:
+    """Four batches, the operation behind the second; nothing fails."""
+    engine.list_new()
+    for end in (1, 2, 3, 4):
+        engine.absorb(end)
+        engine.catch_up()
+        if end == 2 and operation is not None:
+            engine.operate(operation, **DOCUMENTS[operation])
+            engine.catch_up()
+
+
+@pytest.mark.parametrize("operation", DOCUMENTS)
+def test_it_is_carried_out_at_its_place(
+    spark: SparkSession, tmp_path: Path, pipeline: Pipeline, operation: str
+) -> None:
+    plain, without = (Engine(spark, pipeline, tmp_path / name) for name in ("plain", "without"))
+    run(plain, operation)
+    run(without, None)
+    expected = rows(plain)
+    assert expected != rows(without), "it changed something"
+    engine = Engine(spark, pipeline, tmp_path / "root")
+    engine.list_new()
+    engine.absorb(1)
+    engine.catch_up()
+    before = engine.savepoint()
+    engine.absorb(2)
+    with failing(STEPS[0]):
+        engine.operate(operation, **DOCUMENTS[operation])
+    for end, place in enumerate(STEPS[1:], 3):
+        engine.start().absorb(end)
+        with failing(place):
+            engine.catch_up()
+    engine.start().catch_up()
+    assert rows(engine) == expected
+    after = engine.savepoint()
+    for savepoint in (before, after):
+        engine.restore(savepoint)
+        engine.start().catch_up()
+        assert rows(engine) == expected
+    anew = RebuildRequest(("silver/clean",))
+    engine = Engine(spark, pipeline, engine.root, anew=anew)
+    engine.catch_up()
+    assert engine.runtime.rebuild is None
+    assert rows(engine) == expected
