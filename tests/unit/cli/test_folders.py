@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.life.folders import look_at_sources
+from headgate.cli.lifecycle.folders import look_at_sources
 from tests.support.declared import files_of
 from tests.unit.cli.conftest import Ask
 from tests.unit.ledger.conftest import Lake

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from headgate.cli.answers.backlogs import furthest
 from headgate.cli.driving import NoJarsError, jars_for
+from headgate.cli.inspect.backlogs import furthest
 from headgate.cli.sql import tables
 from headgate.declaration.load import load
 from headgate.declaration.model import Publication

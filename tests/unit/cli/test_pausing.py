@@ -91,11 +91,11 @@ def test_run_once_refuses_and_says_what_ends_the_pause(
 def test_a_start_says_loudly_that_it_is_paused(
     ask: Ask, of_lake: OfLake, stopped: Layout, verb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headgate.cli.life import lifecycle, run
+    from headgate.cli.lifecycle import background, run
     from headgate.supervision import local
 
     pause(stopped, NOON)
-    monkeypatch.setattr(lifecycle, "_require_startable", lambda *_: None)
+    monkeypatch.setattr(background, "_require_startable", lambda *_: None)
     monkeypatch.setattr(local, "launch", lambda *_: local.Started(1))
     monkeypatch.setattr(run, "_drive", lambda *_: None)
     code, _, err = ask(verb, *of_lake)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.life import recording
-from headgate.cli.life.per_layer import LayerFailedError
-from headgate.cli.life.recording import failure_recorded
+from headgate.cli.lifecycle import recording
+from headgate.cli.lifecycle.per_layer import LayerFailedError
+from headgate.cli.lifecycle.recording import failure_recorded
 from headgate.commands import pipeline_command, program
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError

@@ -18,7 +18,7 @@ from rich.console import Console
 from headgate.cli import driving
 from headgate.cli.driving import on_signals
 from headgate.cli.ledger_screen import summary
-from headgate.cli.life.per_layer import LayerFailedError, together
+from headgate.cli.lifecycle.per_layer import LayerFailedError, together
 from headgate.cli.screen import AGAIN, Screen, folded
 from headgate.ledger import balance
 from headgate.storage.backlog import Backlog

@@ -67,7 +67,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Jobs:
     monkeypatch.setattr("headgate.supervision.job_state.probe", lambda *_: ())
     monkeypatch.setattr("headgate.supervision.job_state.overall", jobs.state)
     monkeypatch.setattr("headgate.savepoints.deployment.deployment", jobs.found)
-    monkeypatch.setattr("headgate.cli.life.upgrade.LOOK_EVERY", 0.01)
+    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.LOOK_EVERY", 0.01)
     return jobs
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.life.folders import look_at_sources
+from headgate.cli.lifecycle.folders import look_at_sources
 from headgate.declaration.load import load
 from tests.unit.cli.conftest import Ask
 from tests.unit.declaration.conftest import KAFKA

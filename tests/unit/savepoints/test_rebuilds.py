@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from headgate.cli.life.refusing import require_tables
+from headgate.cli.lifecycle.refusing import require_tables
 from headgate.jobs.errors import DefinitionChangedError
 from headgate.savepoints import rebuilds
 from headgate.savepoints.rebuilds import DOCUMENT, FOLDER, begun, continued, publish, targets

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headgate.cli import restoring
-from headgate.cli.life.run import go_back
+from headgate.cli.lifecycle.run import go_back
 from headgate.declaration.load import load
 from headgate.jobs.lease import Lease
 from headgate.savepoints.store import create

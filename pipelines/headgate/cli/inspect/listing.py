@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate.cli import declaration
-from headgate.cli.answers import elsewhere
-from headgate.cli.answers.status import how_it_ended
+from headgate.cli.inspect import elsewhere
+from headgate.cli.inspect.status import how_it_ended
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells

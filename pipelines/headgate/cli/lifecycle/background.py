@@ -10,9 +10,9 @@ import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
-from headgate.cli.life.folders import make_root, require_input
-from headgate.cli.life.pausing import look_at_pause
-from headgate.cli.life.refusing import require_free, require_tables
+from headgate.cli.lifecycle.folders import make_root, require_input
+from headgate.cli.lifecycle.pausing import look_at_pause
+from headgate.cli.lifecycle.refusing import require_free, require_tables
 from headgate.cli.options import (
     DEFAULT_ROOT,
     AcceptGap,
@@ -55,7 +55,7 @@ def start(
     with waiting("checking the declaration") as say:
         declared = declaration.load(pipeline)
         if from_savepoint is not None:
-            from headgate.cli.life.run import go_back
+            from headgate.cli.lifecycle.run import go_back
 
             say(f"restoring savepoint {from_savepoint}")
             go_back(declared, Layout.of(root, declared.name), from_savepoint)
@@ -117,7 +117,7 @@ def restart(
 def _require_startable(declared: Pipeline, layout: Layout, accept_gap: bool) -> None:
     """Raises what the driver would raise, as far as that shows without a JVM."""
     from headgate.cli.driving import require_machine
-    from headgate.cli.life.run import look_at_gap
+    from headgate.cli.lifecycle.run import look_at_gap
 
     look_at_gap(declared, accept_gap)
     make_root(layout)

@@ -10,10 +10,10 @@ import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
-from headgate.cli.answers import elsewhere
-from headgate.cli.answers.backlogs import partitions_table, trend_for, waiting_for
-from headgate.cli.answers.checkpoints import as_dict, show
-from headgate.cli.answers.freshness import freshness_told
+from headgate.cli.inspect import elsewhere
+from headgate.cli.inspect.backlogs import partitions_table, trend_for, waiting_for
+from headgate.cli.inspect.checkpoints import as_dict, show
+from headgate.cli.inspect.freshness import freshness_told
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rebuilding import in_words, rebuilding

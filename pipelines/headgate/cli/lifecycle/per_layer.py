@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headgate.cli.driving import on_signals
-from headgate.cli.life.recording import ToldAlreadyError
+from headgate.cli.lifecycle.recording import ToldAlreadyError
 from headgate.storage.ownership import LAYERS
 from headgate.supervision.local import HEADGATE
 

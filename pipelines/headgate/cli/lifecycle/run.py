@@ -14,9 +14,9 @@ from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.driving import require_machine
 from headgate.cli.ledger_screen import show_ledger, summary
-from headgate.cli.life.folders import look_at_sources, make_root
-from headgate.cli.life.pausing import look_at_pause
-from headgate.cli.life.recording import failure_recorded
+from headgate.cli.lifecycle.folders import look_at_sources, make_root
+from headgate.cli.lifecycle.pausing import look_at_pause
+from headgate.cli.lifecycle.recording import failure_recorded
 from headgate.cli.options import (
     DEFAULT_ROOT,
     AcceptGap,
@@ -140,7 +140,7 @@ def _drive_layers(
     anew: RebuildRequest,
     declared_as: str | None,
 ) -> None:
-    from headgate.cli.life.per_layer import run_layers
+    from headgate.cli.lifecycle.per_layer import run_layers
 
     if anew != NOTHING or rebuilding(layout, declared):
         taking = {"take_over": options["take_over"]}

@@ -11,6 +11,7 @@ import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
+from headgate.cli.maintain.savepoint_screen import REREAD_ONLY, described, show_list, show_one
 from headgate.cli.options import (
     DEFAULT_ROOT,
     Json,
@@ -19,7 +20,6 @@ from headgate.cli.options import (
     command,
 )
 from headgate.cli.output import print_json, respond
-from headgate.cli.upkeep.savepoint_screen import REREAD_ONLY, described, show_list, show_one
 from headgate.commands import NEW_ROOT
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout

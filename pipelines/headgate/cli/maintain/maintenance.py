@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headgate.cli import declaration
+from headgate.cli.maintain.maintenance_screen import show_compacted, show_vacuumed
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import respond
 from headgate.cli.screen import waiting
-from headgate.cli.upkeep.maintenance_screen import show_compacted, show_vacuumed
 from headgate.declaration.errors import Invalid
 from headgate.declaration.quantities import parse_duration
 from headgate.errors import HeadgateError

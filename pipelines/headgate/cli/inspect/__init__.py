@@ -1,0 +1,1 @@
+"""Verbs that show: plan, status, list, ledger, query and logs."""

@@ -1,1 +1,0 @@
-"""Verbs about this machine: what it lacks, and a new project on it."""

@@ -1,0 +1,1 @@
+"""Verbs that maintain a pipeline: savepoints, compaction, vacuum, repair, landing files."""

@@ -1,0 +1,1 @@
+"""Verbs for this machine: check it, create a project, run Airflow."""

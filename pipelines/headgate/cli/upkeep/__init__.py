@@ -1,1 +1,0 @@
-"""Verbs that keep a pipeline well: savepoints, compaction, vacuum, repair, landing files."""
