@@ -46,6 +46,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     started.stop()
 
 
+@pytest.hookimpl(tryfirst=True)  # the groups must be known when xdist looks for them
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One queue for all workers: the longest files come first, so that none is left at the end, and
     the tests of a file, which share fixtures, stay together."""
