@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headgate.bronze.dedup_index import SEEN, DedupIndex, Span
+from headgate.bronze.dedup_index import DEDUP_ROWS, DedupIndex, Span
 from headgate.bronze.sequencing import SEQUENCER_INPUT, sequence
 from headgate.declaration.model import OnDiffering
 from tests.oracle import Rules, SourceRecord
@@ -108,7 +108,7 @@ class Log:
             and row["hash_a"] is not None
             and any(first <= row["time"] <= last for first, last in spans)
         ]
-        return pa.Table.from_pylist(rows, SEEN)
+        return pa.Table.from_pylist(rows, DEDUP_ROWS)
 
 
 def _thin(one: Stamped) -> dict[str, object]:

@@ -47,7 +47,7 @@ def outcome(
     )
     engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bronze_stage, "JUDGED_HERE", request.param)
+        patch.setattr(bronze_stage, "VALIDATED_ON_DRIVER", request.param)
         engine.run_all()
     return Outcome(engine.root, landing)
 

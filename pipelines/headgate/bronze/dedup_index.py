@@ -1,10 +1,10 @@
-"""The ids seen so far, by event time: what duplicates are looked up in.
+"""The index of earlier ids by event time, in which duplicates are found.
 
-Only a record that conforms makes its id known. Those that failed are held as well, apart: so that
-a corrected copy of one is counted.
+Only a valid record makes later records with its id duplicates. Invalid records are held in a second
+index, so that corrected copies are counted.
 
-Held in memory by buckets of event time. A bucket that is not in memory is read from bronze when a
-record of its time comes by, so memory bounds speed, never correctness. Ids are compared by two
+Ids are held in memory in buckets of event time. If a record needs a bucket that is not in memory,
+it is read from bronze: less memory costs speed, not correctness. Ids are compared by two
 independent 64-bit hashes: among 10^10 events the chance that any two different ids are taken for
 one is about 10^-19.
 """
@@ -27,7 +27,7 @@ from headgate.declaration.model import OnDiffering
 Span = tuple[int, int]
 """Event times [first, last] in microseconds."""
 
-SEEN = pa.schema(
+DEDUP_ROWS = pa.schema(
     [
         ("partition", pa.int32()),
         ("time", pa.int64()),
@@ -38,19 +38,19 @@ SEEN = pa.schema(
     ]
 )
 ROWS_IN_MEMORY = 6_000_000  # about 350 MB
-_FORGOTTEN = 0.5  # of the bound, at a time: forgetting costs what is kept
+_EVICTED = 0.5  # of the bound at a time: an eviction costs as much as it keeps
 
-_BESIDE = ThreadPoolExecutor(max_workers=1, thread_name_prefix="seen")
+_BACKGROUND = ThreadPoolExecutor(max_workers=1, thread_name_prefix="dedup-index")
 
 _VALUES = ("time", "partition", "hash_b", "content")
-"""What the index holds of a row, under its hash_a."""
+"""The columns that the index holds for a row; its key is hash_a."""
 
 
 @dataclass(frozen=True)
 class Found:
     """Which records of a batch are a ``duplicate``, and which are ``differing`` from all earlier
-    copies (duplicates only where the declaration says warn); ``corrected`` is how many failed
-    records, of this batch or before, got their first conforming copy with it."""
+    copies (these are duplicates only if the declaration says ``warn``). ``corrected`` is the number
+    of invalid records, of this batch or earlier ones, whose first valid copy is in this batch."""
 
     duplicate: Flags
     differing: Flags
@@ -58,8 +58,8 @@ class Found:
 
 
 class DedupIndex:
-    """``within`` in microseconds. ``load`` reads the rows (``SEEN``) of some spans from bronze;
-    ``newest`` is the greatest event time bronze held when this was made (None: nothing)."""
+    """``within`` in microseconds. ``load`` reads ``DEDUP_ROWS`` of some spans from bronze;
+    ``newest`` is the greatest event time in bronze when the index is created, if any."""
 
     def __init__(
         self,
@@ -83,8 +83,8 @@ class DedupIndex:
         self._adding: Future[None] | None = None
 
     def find(self, ordered: pa.Table) -> Found:
-        """Look for the records of a batch in log order. Raises what the last ``add`` came to, if
-        it failed."""
+        """Find the duplicates in a batch, given in log order. Raises the error of the last
+        ``add``, if it failed."""
         self._await_added()
         self._batch += 1
         fresh = _with_id_and_time(ordered)
@@ -101,8 +101,8 @@ class DedupIndex:
         return Found(duplicate, differing, self._corrected(fresh, hashes, matched))
 
     def _match(self, fresh: pa.Table, hashes: Ints, counts: Ints) -> pa.Table:
-        """``i`` of the records that have an earlier one within reach, and whether one of those
-        has the ``same`` content."""
+        """``i`` of the records that have an earlier copy within reach, and whether one of these
+        copies has the ``same`` content."""
         earlier = _found(self._known, hashes)
         twice = np.concatenate([hashes[counts > 1], _ints(earlier, "hash_a")])
         return self._matcher.matches(_of(fresh, twice), earlier)
@@ -130,10 +130,10 @@ class DedupIndex:
         return self._matcher.corrected(failed, copies, earlier)
 
     def add(self, ordered: pa.Table) -> None:
-        """Remember a batch once bronze holds it, then forget what is over the memory bound: while
-        silver and gold go on. Only the next look waits for it."""
+        """Add a batch that bronze has committed, then evict what exceeds the memory bound. This
+        runs in a thread beside silver and gold. The next ``find`` waits for it."""
         self._await_added()
-        self._adding = _BESIDE.submit(self._add, ordered)
+        self._adding = _BACKGROUND.submit(self._add, ordered)
 
     def _await_added(self) -> None:
         if self._adding is not None:
@@ -148,11 +148,11 @@ class DedupIndex:
         self._evict()
 
     def _need(self, rows: pa.Table) -> None:
-        """Hold whatever is within reach of some rows."""
+        """Load every bucket that is within reach of some rows."""
         buckets = np.unique(_ints(rows, "time") // self._width)
         needed = {int(b) + d for b in buckets for d in (-1, 0, 1)}
         missing = sorted(b for b in needed if b not in self._used)
-        # Nothing in bronze is newer than the newest bucket, so those ahead need no reading.
+        # Bronze has nothing newer than the newest bucket, so later buckets are not read.
         held = [b for b in missing if self._newest_bucket is not None and b <= self._newest_bucket]
         if held:
             self._insert(self._load([self._span(first, last) for first, last in _runs(held)]))
@@ -170,25 +170,25 @@ class DedupIndex:
         return first * self._width, (last + 1) * self._width - 1
 
     def _evict(self) -> None:
-        """Forget buckets that were not used for longest. A batch's own are never among them."""
+        """Evict the least recently used buckets, never those of the current batch."""
         held = len(self._known) + len(self._failed)
         if held <= self._rows_in_memory:
             return
-        over = held - (1 - _FORGOTTEN) * self._rows_in_memory
-        forgotten = []
+        over = held - (1 - _EVICTED) * self._rows_in_memory
+        evicted = []
         for bucket in sorted(self._used, key=lambda b: (self._used[b], b)):
             if over <= 0 or self._used[bucket] == self._batch:
                 break
             over -= self._sizes.pop(bucket, 0)
             del self._used[bucket]
-            forgotten.append(bucket)
-        for index in (self._known, self._failed) if forgotten else ():
+            evicted.append(bucket)
+        for index in (self._known, self._failed) if evicted else ():
             buckets = index.column(_VALUES.index("time")) // self._width
-            index.keep(~np.isin(buckets, forgotten))
+            index.keep(~np.isin(buckets, evicted))
 
 
 def _with_id_and_time(ordered: pa.Table) -> pa.Table:
-    """The rows that can have a duplicate: ``SEEN``, and as ``i`` their place in the batch."""
+    """The rows with an id and a time: ``DEDUP_ROWS``, and ``i``, the position in the batch."""
     usable = pc.and_(pc.is_valid(ordered.column("time")), pc.is_valid(ordered.column("hash_a")))
     rows = ordered.select(["hash_a", *_VALUES])
     rows = rows.append_column("conforms", pc.is_null(ordered.column("reason")))
@@ -204,7 +204,7 @@ def _found(index: IdIndex, hashes: Ints) -> pa.Table:
 
 
 def _of(rows: pa.Table, hashes: Ints) -> pa.Table:
-    """Those of some rows that have one of ``hashes``."""
+    """The rows that have one of ``hashes``."""
     return rows.filter(pc.is_in(rows.column("hash_a"), value_set=pa.array(np.unique(hashes))))
 
 

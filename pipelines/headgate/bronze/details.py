@@ -1,4 +1,4 @@
-"""What a quarantined record should have said and what it said instead, in words."""
+"""The detail of a quarantined record, in words: the expected form and the value."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _TYPE: dict[DataType, str] = {TIMESTAMP: _ISO, DATE: "a date such as 2026-01-31"
 
 
 def time_form(rule: EventTime) -> str:
-    """What an event time is expected to look like."""
+    """The expected form of an event time."""
     return _TIME.get(rule.format, f"a time of the form {rule.format}")
 
 
 def type_form(type_: DataType) -> str:
-    """What a value of a declared type is expected to be."""
+    """The expected form of a value of a declared type."""
     return _TYPE.get(type_, f"of type {type_}")
 
 
-def misfit(column: str, value: str, expected: str) -> str:
-    """``value`` is the JSON text of what came."""
+def mismatch(column: str, value: str, expected: str) -> str:
+    """Says that a column does not have the expected form. ``value`` is JSON text."""
     shown = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}..."
     return _in_utf8(f"{column} is not {expected}: {shown}")
 
@@ -44,5 +44,5 @@ def undeclared(names: Iterable[str]) -> str:
 
 
 def _in_utf8(text: str) -> str:
-    """A lone surrogate has no UTF-8."""
+    """Replaces lone surrogates, which cannot be encoded."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""Which records of a batch are copies, among the few rows that share a hash with one."""
+"""Finds the copies in a batch, among the few rows whose hash occurs more than once."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ nearby as (
   range between {within} preceding and {within} following)
 """
 
-# Earlier means: in bronze already (-1), or further up in this batch, which is numbered in log
-# order. A window and no join: a producer that gives every record one id must not stall the stream.
+# Earlier means in bronze (-1), or at a lower number in this batch, which is numbered in log order.
+# A window is used, not a join, because a join is quadratic if a producer gives all records one id.
 _MATCHES = f"""
 select i, coalesce(same, false) as same from (
   select i, min(known) over nearby < i as found, min(known) over alike < i as same
@@ -25,7 +25,7 @@ select i, coalesce(same, false) as same from (
 ) where i >= 0 and found
 """
 
-# The first conforming copy decides: it corrects what failed unless it is a duplicate itself.
+# The first valid copy corrects the invalid records, unless it is a duplicate itself.
 _CORRECTED = f"""
 select count(*) from (
   select is_failure, min(known) over nearby as first, min(opener) over nearby as opened
@@ -36,10 +36,10 @@ select count(*) from (
 ) where is_failure and first = opened
 """
 
-# Nor must such a producer's past. Of rows no further apart than `within`, all that the ones between
-# the first and the last can reach is reached by those two; and contents that the batch does not
-# have are nobody's.
-_THINNED = """
+# Keeps the window small for such a producer. Of rows within one span, only the first and the last
+# are needed: they reach everything that the rows between them reach. Contents that the batch does
+# not have are not needed.
+_REDUCED = """
 (select partition, hash_a, hash_b, null as content, unnest([min(time), max(time)]) as time
    from earlier group by partition, hash_a, hash_b, time // {span}
  union all
@@ -54,25 +54,25 @@ class DuplicateMatcher:
 
     def __init__(self, within: int) -> None:
         self._within = within
-        self._thinned = _THINNED.format(span=max(within, 1))
+        self._reduced = _REDUCED.format(span=max(within, 1))
         self._connection = duckdb.connect(":memory:", config={"threads": 2})
 
     def matches(self, candidates: pa.Table, earlier: pa.Table) -> pa.Table:
-        """``i`` of the candidates that have an earlier conforming one within reach, and whether
-        one of those has the ``same`` content.
+        """``i`` of the candidates that have an earlier valid copy within reach, and whether one of
+        these copies has the ``same`` content.
 
-        ``candidates`` have the columns of ``SEEN`` and their place ``i`` in the batch; ``earlier``
-        are conforming records of bronze.
+        ``candidates`` have the columns of ``DEDUP_ROWS`` and their position ``i`` in the batch;
+        ``earlier`` are valid records of bronze.
         """
         return self._ask(_MATCHES, candidates, earlier)
 
     def corrected(self, failed: pa.Table, candidates: pa.Table, earlier: pa.Table) -> int:
-        """How many of the ``failed`` records get their first conforming copy within reach, and
-        that copy is no duplicate.
+        """How many of the ``failed`` records get their first valid copy within reach, if that copy
+        is not a duplicate.
 
-        ``failed`` are records of bronze, and of the batch those without an earlier conforming
-        copy; ``candidates`` the conforming records of the batch, of which those are marked as
-        ``opens`` that are no copy; ``earlier`` conforming records of bronze.
+        ``failed`` are invalid records of bronze, and those of the batch without an earlier valid
+        copy. ``candidates`` are the valid records of the batch; those that are not copies have
+        ``opens``. ``earlier`` are valid records of bronze.
         """
         self._connection.register("failures", failed)
         return int(self._ask(_CORRECTED, candidates, earlier).column(0)[0].as_py())
@@ -80,6 +80,6 @@ class DuplicateMatcher:
     def _ask(self, question: str, candidates: pa.Table, earlier: pa.Table) -> pa.Table:
         self._connection.register("candidates", candidates)
         self._connection.register("earlier", earlier)
-        past = self._thinned if len(earlier) >= len(candidates) else "earlier"
-        sql = question.format(within=self._within, earlier=past)
+        rows = self._reduced if len(earlier) >= len(candidates) else "earlier"
+        sql = question.format(within=self._within, earlier=rows)
         return self._connection.sql(sql).to_arrow_table()

@@ -1,8 +1,8 @@
-"""Rows found by a hash of their id, in memory, growing batch by batch.
+"""An in-memory hash table of rows by a hash of their id.
 
-A hash table with chains, in NumPy's arrays: a place for the lowest bits of a key, the newest row
-there, and for each row the next older one of its place. A batch costs what it has ids, hardly more
-with what is held.
+It is a hash table with chains in NumPy arrays. The lowest bits of a key give its place. A place has
+its newest row, and each row has the next older row of its place. The cost of a batch depends on the
+number of its ids, hardly on the number of rows held.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ Rows = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
 _PLACES = 2  # for each row that there is room for
-_LONG = 64  # steps along chains until all keys are looked at instead
-_ROOM = 1 << 10  # rows, to begin with
-_ROUNDS = 8  # of rows that share a place, before they are sorted
-_PART = 1 << 17  # rows linked at once: as many as fit the processor's cache
-_NOBODY = -1
+_LONG = 64  # steps along chains, before all keys are scanned instead
+_ROOM = 1 << 10  # initial number of rows
+_ROUNDS = 8  # for rows that share a place, before they are sorted
+_PART = 1 << 17  # rows linked at once: these fit the processor's cache
+_NONE = -1
 
 
 class IdIndex:
-    """Rows of ``width`` integers, each under a key whose lowest bits are as good as random."""
+    """Rows of ``width`` integers. The lowest bits of a row's key must be evenly distributed."""
 
     def __init__(self, width: int) -> None:
         self._length = 0
@@ -37,7 +37,7 @@ class IdIndex:
         return self._length
 
     def add(self, keys: Ints, columns: Sequence[Ints]) -> None:
-        """Hold rows under ``keys``; these and each of ``columns`` have shape (n,)."""
+        """Add rows under ``keys``; ``keys`` and each of ``columns`` have shape (n,)."""
         first, last = self._length, self._length + len(keys)
         if last > len(self._keys):
             self._make_room(1 << last.bit_length())
@@ -48,16 +48,16 @@ class IdIndex:
         self._length = last
 
     def find(self, wanted: Ints) -> tuple[Ints, list[Ints]]:
-        """Keys and columns of all rows that are held under ``wanted``, which has each key once."""
+        """Keys and columns of all rows with a key in ``wanted``, which has each key once."""
         found = self._find(wanted)
         return self._keys[found], [column[found] for column in self._columns]
 
     def column(self, number: int) -> Ints:
-        """One column of all rows, in the order that ``keep`` counts them in."""
+        """One column of all rows, in the order of ``keep``."""
         return self._columns[number][: self._length]
 
     def keep(self, kept: Flags) -> None:
-        """Forget the rows that are not ``kept``, counted as ``column`` gives them."""
+        """Remove the rows that are not ``kept``, given in the order of ``column``."""
         places = np.flatnonzero(kept)
         for held in (self._keys, *self._columns):
             held[: len(places)] = held[places]
@@ -68,13 +68,13 @@ class IdIndex:
         row = self._newest[self._places(wanted)]
         found = [row[:0]]
         for _ in range(_LONG):
-            here = row != _NOBODY
+            here = row != _NONE
             row, wanted = row[here], wanted[here]
             if not len(row):
                 return np.concatenate(found)
             found.append(row[self._keys[row] == wanted])
             row = self._older[row]
-        # As long as this are the chains of a producer that gives many records one id.
+        # Chains are this long if a producer gives many records one id.
         crowd = np.isin(self._keys[: self._length], wanted)
         found = [rows[~crowd[rows]] for rows in found]
         return np.concatenate([*found, np.flatnonzero(crowd).astype(np.int32)])
@@ -82,17 +82,17 @@ class IdIndex:
     def _make_room(self, rows: int) -> None:
         self._keys = _larger(self._keys, rows)
         self._columns = [_larger(column, rows) for column in self._columns]
-        # Four bytes each: what is in memory is far below 2^31 rows.
+        # Four bytes per row: memory holds far fewer than 2^31 rows.
         self._newest = np.empty(_PLACES * rows, np.int32)
         self._older = np.empty(rows, np.int32)
         self._link_all()
 
     def _link_all(self) -> None:
-        self._newest.fill(_NOBODY)
+        self._newest.fill(_NONE)
         self._link(0, self._length)
 
     def _link(self, first: int, last: int) -> None:
-        """Put the rows [first, last), which are newer than all others, into the chains."""
+        """Add the rows [first, last), which are newer than all others, to the chains."""
         for begin in range(first, last, _PART):
             self._link_part(begin, min(begin + _PART, last))
 
@@ -102,7 +102,7 @@ class IdIndex:
         for _ in range(_ROUNDS):
             self._older[rows] = self._newest[places]
             self._newest[places] = rows
-            # Of several rows for one place the last one is there now: the others are next.
+            # If several rows have one place, the last one is stored. The others follow.
             waiting = self._newest[places] != rows
             rows, places = rows[waiting], places[waiting]
             if not len(rows):
@@ -110,7 +110,7 @@ class IdIndex:
         self._link_crowd(rows, places)
 
     def _link_crowd(self, rows: Rows, places: Ints) -> None:
-        """As ``_link_part``, with a sort: for a producer that gives many records one id."""
+        """As ``_link_part``, with a sort, for a producer that gives many records one id."""
         order = np.argsort(places)
         places, rows = places[order], rows[order]
         begins = np.concatenate([[True], places[1:] != places[:-1]])

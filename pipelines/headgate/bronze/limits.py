@@ -1,6 +1,6 @@
-"""How much of a document is read: beyond these, a record is unparsable.
+"""Limits of a JSON document. A record that exceeds one is unparsable.
 
-The JSON parser gives up on the whole line where one is passed, and ``judging`` looks for the same.
+Spark's JSON parser rejects the whole line then, and ``validation`` checks the same limits.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ MAX_DEPTH = 500
 """Levels of objects and arrays; the record itself is the first."""
 
 MAX_DIGITS = 5_000
-"""Digits of one number: turning digits into a number takes time that grows with their square.
-The parser passes over the digits of a fraction that no column asks for."""
+"""Digits of one number. Converting digits takes time that grows with their square. The parser does
+not count the digits of a fraction that no column needs."""
 
 MAX_NAME = 50_000
 """Characters of a field's name. Fixed in the parser."""

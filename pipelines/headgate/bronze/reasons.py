@@ -1,4 +1,4 @@
-"""Why a record as such goes to quarantine, in the order in which the reasons are looked at."""
+"""Why a record goes to quarantine. The reasons are checked in this order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Reason(StrEnum):
 
 
 UNREADABLE = (Reason.UNPARSABLE, Reason.NOT_AN_OBJECT)
-"""Such a record has no fields, no id and no time."""
+"""A record with one of these reasons has no fields, no id and no time."""
 
 BEFORE_FUTURE = (*UNREADABLE, Reason.MISSING_ID, Reason.MISSING_TIME, Reason.UNPARSABLE_TIME)
-"""Reasons that are told although the record's time, if any, is future too."""
+"""Reasons that take precedence over ``future``."""

@@ -1,8 +1,8 @@
-"""From a source's bytes to a record: fields, id and event time, and whether to look twice.
+"""Parses a source's bytes to records: fields, id, event time, and whether to validate them.
 
-Everything is a column expression that cannot fail. Whether a record is fit is not decided here:
-a record that is not plainly so is *suspect*, and ``judging`` says what is wrong with it, if
-anything. So the many take the cheap way and the few a careful one.
+Everything is a column expression that cannot fail. Validity is not decided here. A record that is
+not clearly valid has ``needs_validation``, and ``validation`` finds the quarantine reason, if there
+is one. Most records take this fast path.
 """
 
 from __future__ import annotations
@@ -43,9 +43,8 @@ STRICT = {
 
 
 class RecordParser:
-    """Parses records of one declaration; a suspect is judged by its ``text``.
-    The expressions are made once: building them anew for every batch costs more than a small
-    batch's data."""
+    """Parses records of one declaration; flagged records are validated by their ``text``.
+    The expressions are built once: building them for every batch costs more than a small batch."""
 
     def __init__(self, source: Source) -> None:
         kind = kind_of_source(source)
@@ -65,7 +64,7 @@ class RecordParser:
         times = [iso_time(_raw(c.name)).alias(c.name) for c in self._other_times()]
         position = ("partition", "offset", kind.place, "ingested_at", "seen_at")
         kept = [*position, "key", "headers", "value", *(["parse"] if format == "csv" else [])]
-        # One step cannot use what it makes itself, and nothing shall be computed twice.
+        # A projection cannot use its own columns. Several steps avoid computing one twice.
         self._steps = (
             Projection(*kept, odd),
             Projection(*kept, "_odd", parsed),
@@ -85,17 +84,17 @@ class RecordParser:
                 "_raw",
                 "_odd",
             ),
-            # Hashed here, while the bytes are near: held in memory, each costs a wait.
+            # Hashes are computed here, while the bytes are in the processor's cache.
             Projection(
                 *kept,
                 "event_id",
                 "event_time",
                 "record",
-                self._suspect().alias("suspect"),
+                self._needs_validation().alias("needs_validation"),
                 *hashes(F.col("event_id") if record.event_id else F.lit(None).cast("string")),
             ),
         )
-        self._unclear_steps = (
+        self._validation_steps = (
             Projection("*", odd),
             Projection("*", parsed),
             Projection(
@@ -111,16 +110,16 @@ class RecordParser:
 
     def parse(self, records: DataFrame) -> DataFrame:
         """The columns of ``records`` (shape: ``tables.record_shape``), then event_id, event_time,
-        record (a struct of the declared columns), suspect and ``HASHES``."""
+        record (a struct of the declared columns), needs_validation and ``HASHES``."""
         return reduce(lambda rows, step: step.of(rows), self._steps, records)
 
-    def unclear(self, suspects: DataFrame) -> DataFrame:
-        """What ``judging`` needs to know of parsed rows that are suspect."""
-        return reduce(lambda rows, step: step.of(rows), self._unclear_steps, suspects)
+    def to_validate(self, flagged: DataFrame) -> DataFrame:
+        """The columns of ``validation.ParsedRecord`` for parsed rows that need validation."""
+        return reduce(lambda rows, step: step.of(rows), self._validation_steps, flagged)
 
     def _raw_type(self) -> str:
-        """What the parser is asked for: times and dates as text (their rules are ours), CSV cells
-        as text."""
+        """The schema given to the parser. Times and dates are read as text and converted by our
+        own rules; CSV cells are text."""
         fields = [f"`{c.name}` {self._parsed_as(c)}" for c in self._record.schema]
         return ", ".join([*fields, "_corrupt string"])
 
@@ -158,15 +157,15 @@ class RecordParser:
         event_time = self._record.event_time.column
         return [c for c in self._record.schema if c.type == TIMESTAMP and c.name != event_time]
 
-    def _suspect(self) -> Column:
-        """True unless the text plainly is one flat JSON object with fields of the right types.
+    def _needs_validation(self) -> Column:
+        """True unless the text is clearly one flat JSON object with fields of the right types.
 
         Spark's parser stops after the first document of a line, repairs invalid UTF-8, takes an
-        object for a string, and gives a number beyond a double's range as text in quotes: hence
-        the looks at braces and at how strings begin.
+        object for a string, and gives a number beyond a double's range as text in quotes.
+        Therefore braces and the first character of strings are checked.
         """
-        # Its only closing brace is the end; and what is not UTF-8 comes back from a split with
-        # other bytes. Spark's own looks for either take each byte by itself.
+        # The only closing brace must be the last character. A split also changes bytes that are
+        # not UTF-8. It is faster than Spark's functions that check each byte.
         before_brace = F.split(self.text, "}", 2)[0]
         plain = [
             F.col("_raw._corrupt").isNull(),
@@ -188,12 +187,12 @@ class RecordParser:
         return ~reduce(Column.__and__, (F.coalesce(p, F.lit(True)) for p in plain))
 
     def _json_columns(self, kind: Callable[[DataType], bool]) -> list[str]:
-        """Columns of a kind of type where records are JSON: CSV has only text."""
+        """The columns of a kind of type, if records are JSON. CSV has text only."""
         typed = [] if self._format == "csv" else self._record.schema
         return [c.name for c in typed if kind(c.type)]
 
     def _all_unconverted(self) -> Column:
-        # An array of nothing would have no type.
+        # An empty array would have no type without the cast.
         return F.array_compact(F.array(*self._unconverted()).cast("array<string>"))
 
     def _unconverted(self) -> list[Column]:

@@ -1,4 +1,4 @@
-"""What bronze holds."""
+"""The columns of bronze."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from headgate.tables.record_shape import HEADERS
 
 
 def bronze_type(source: Source) -> StructType:
-    """Every record ever read, in log order within its partition.
+    """The row type of bronze, which has every record ever read, in log order within its partition.
 
-    ``clock``: the greatest event time before it, where that is ahead of its own; ``duplicate``:
-    an earlier record has its id; ``reason``: why it goes to quarantine, null if it conforms;
-    ``reason_column`` is the column of a wrong type, ``reason_detail`` what was expected and what
-    came; ``record``: the declared fields, parsed once,
-    here; ``rescued``: a JSON object of undeclared fields, where asked.
+    ``clock``: the watermark at arrival, if it is after the record's own time; ``duplicate``: an
+    earlier record has its id; ``reason``: why it goes to quarantine, null for a valid record;
+    ``reason_column``: the column of a wrong type; ``reason_detail``: the expected form and the
+    value; ``record``: the declared fields; ``rescued``: a JSON object of undeclared fields, if the
+    declaration asks for it.
     """
     return struct_type(
         {

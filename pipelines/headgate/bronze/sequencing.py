@@ -1,7 +1,8 @@
-"""The two stamps of a record, decided in log order: its clock and whether it is a duplicate.
+"""Computes two columns of each record in log order: its watermark at arrival, and whether it is a
+duplicate.
 
-Plain functions over Arrow columns, without Spark: what is early, late or repeated depends on the
-log alone, never on how it was cut into batches.
+These are plain functions over Arrow columns, without Spark. The result depends on the log alone,
+not on how the log is split into batches.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ SEQUENCER_INPUT = pa.schema(
         ("rescued", pa.string()),
     ]
 )
-"""What decides a record's stamps (see ``fitness``). ``time`` is the event time in microseconds,
-null without one or if it is future; the hashes are null without an id."""
+"""The input of ``sequence`` (made by ``sequencer_input``). ``time`` is the event time in
+microseconds, null if there is none or it is in the future; the hashes are null without an id."""
 
 STAMPS = pa.schema(
     [
@@ -52,9 +53,9 @@ STAMPS = pa.schema(
 
 @dataclass(frozen=True)
 class Sequenced:
-    """``stamps`` has a row for each record that is not plain: behind its clock, a duplicate, or
-    with a reason; ``clocks`` are the partitions' clocks and ``watermark`` the watermark after
-    the batch."""
+    """``stamps`` has a row for each record that is out of order, a duplicate, or has a validation
+    result. ``clocks`` are the partitions' watermarks and ``watermark`` is the source's watermark
+    after the batch."""
 
     stamps: pa.Table
     clocks: Mapping[str, int]
@@ -69,33 +70,33 @@ def sequence(
     clocks: Mapping[str, int],
     watermark: int | None,
     partitions: Collection[int],
-    seen: DedupIndex | None,
+    dedup_index: DedupIndex | None,
 ) -> Sequenced:
-    """Stamp a batch (``SEQUENCER_INPUT``, in log order).
+    """Sequence a batch (``SEQUENCER_INPUT``, in log order).
 
-    ``clocks`` and ``watermark`` are those of the previous bronze commit. ``partitions`` are those
-    that the watermark waits for: the smallest of their clocks is the new one, and one that
-    has none yet holds it.
+    ``clocks`` and ``watermark`` are those of the previous bronze commit. ``partitions`` are the
+    active partitions: the smallest of their watermarks is the source's new watermark. A partition
+    without a watermark holds it back.
     """
     partition = ordered.column("partition").to_numpy()
     time = ordered.column("time").fill_null(NEVER).to_numpy()
     before, after = _clocks(partition, time, clocks, watermark)
-    found = seen.find(ordered) if seen else _none(len(time))
+    found = dedup_index.find(ordered) if dedup_index else _none(len(time))
     duplicate, differing = found.duplicate, found.differing
-    # Stored only where it is ahead of the record's own time: most records are in order.
+    # Stored only if it is after the record's own time. Most records are in order.
     behind = (before > time) & (time != NEVER)
-    told = ordered.column("reason").is_valid().to_numpy()
-    told |= ordered.column("rescued").is_valid().to_numpy()
-    marked = np.flatnonzero(behind | duplicate | differing | told)
-    clock = pa.array(before[marked], mask=~behind[marked]).cast(pa.timestamp("us", "UTC"))
+    has_result = ordered.column("reason").is_valid().to_numpy()
+    has_result |= ordered.column("rescued").is_valid().to_numpy()
+    stored = np.flatnonzero(behind | duplicate | differing | has_result)
+    clock = pa.array(before[stored], mask=~behind[stored]).cast(pa.timestamp("us", "UTC"))
     stamps = pa.table(
         [
-            ordered.column("partition").take(marked),
-            ordered.column("offset").take(marked),
+            ordered.column("partition").take(stored),
+            ordered.column("offset").take(stored),
             clock,
-            pa.array(duplicate[marked]),
-            pa.array(differing[marked]),
-            *(ordered.column(c).take(marked) for c in STAMPS.names[5:]),
+            pa.array(duplicate[stored]),
+            pa.array(differing[stored]),
+            *(ordered.column(c).take(stored) for c in STAMPS.names[5:]),
         ],
         schema=STAMPS,
     )
@@ -115,7 +116,7 @@ def sequence(
 def _clocks(
     partition: npt.NDArray[np.int32], time: Micros, clocks: Mapping[str, int], watermark: int | None
 ) -> tuple[Micros, dict[str, int]]:
-    """Each record's clock before it (running maximum per partition) and the clocks afterwards."""
+    """Each record's watermark at arrival, and the partitions' watermarks after the batch."""
     before = np.full(len(time), NEVER, np.int64)
     after = dict(clocks)
     for number in np.unique(partition):

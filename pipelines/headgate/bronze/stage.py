@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.bronze.dedup_index import SEEN, DedupIndex, Span
-from headgate.bronze.fitness import KEY_COLUMNS, in_log_order
+from headgate.bronze.dedup_index import DEDUP_ROWS, DedupIndex, Span
 from headgate.bronze.hashes import HASHES, hashes
 from headgate.bronze.reasons import UNREADABLE, Reason
 from headgate.bronze.record import RecordParser
 from headgate.bronze.schema import bronze_type
+from headgate.bronze.sequencer_input import KEY_COLUMNS, sequencer_input
 from headgate.bronze.sequencing import Sequenced, sequence
 from headgate.bronze.validation import RESULTS, RESULTS_DDL, validate_batches
 from headgate.declaration.model import Source
@@ -32,8 +32,8 @@ from headgate.tables.state import State
 from headgate.tables.table import Table
 from headgate.tables.table_schema import TableSchema
 
-JUDGED_HERE = 1 << 20
-"""Bytes of suspect records that are fetched and judged by the driver itself."""
+VALIDATED_ON_DRIVER = 1 << 20
+"""Up to this many bytes of flagged records are validated on the driver."""
 
 
 class BronzeStage:
@@ -50,14 +50,13 @@ class BronzeStage:
         self.type = bronze_type(source)
         self.table = table
         self._parser = RecordParser(source)
-        # Expressions are made once: building them anew for every batch costs more than a small
-        # batch's rows.
+        # Expressions are built once: building them for every batch costs more than a small batch.
         self._key_columns = Projection(*_key_columns(self._parser.text))
-        self._seen: DedupIndex | None = None
+        self._dedup_index: DedupIndex | None = None
         self._footers = Footers(self.table)
 
     def write_to(self, table: Table) -> None:
-        """Go on in another table: bronze's rebuild, or the living one that took it over."""
+        """Write to another table from now on: the rebuild, or the live table that replaced it."""
         self.table, self._footers = table, Footers(table)
 
     @property
@@ -74,11 +73,15 @@ class BronzeStage:
         """As ``BronzeWriter``."""
         held = self.table.refresh()
         with held_in_memory(self._parser.parse(records)) as rows:
-            thin = self._thin(rows)
+            keys = self._read_key_columns(rows)
             future_after = micros(self._source.record.future_after)
-            ordered = in_log_order(thin, self._verdicts(rows, thin), future_after)
+            ordered = sequencer_input(keys, self._validated(rows, keys), future_after)
             sequenced = sequence(
-                ordered, held.clocks, held.watermark, reached.partitions, self._index(held)
+                ordered,
+                held.clocks,
+                held.watermark,
+                reached.partitions,
+                self._open_dedup_index(held),
             )
             state = held.absorbing(
                 held.n + 1,
@@ -93,31 +96,31 @@ class BronzeStage:
             files = stage(self.table, state, stamped, time_column="event_time")
         verify()
         committed = self.table.commit(state, add=files)
-        if self._seen is not None:
-            self._seen.add(ordered)
+        if self._dedup_index is not None:
+            self._dedup_index.add(ordered)
         return committed
 
     def no_records(self) -> DataFrame:
         """As ``BronzeWriter``."""
         return self._spark.createDataFrame([], record_shape(self._kind.place))
 
-    def _thin(self, rows: DataFrame) -> pa.Table:
+    def _read_key_columns(self, rows: DataFrame) -> pa.Table:
         return self._key_columns.of(rows).toArrow().cast(KEY_COLUMNS)
 
-    def _verdicts(self, rows: DataFrame, thin: pa.Table) -> pa.Table:
-        """What is wrong with the suspect records. A few are judged here: Spark's Python workers
-        take a tenth of a second to begin."""
-        size = pc.sum(thin.filter(pc.field("suspect")).column("size")).as_py()
+    def _validated(self, rows: DataFrame, keys: pa.Table) -> pa.Table:
+        """``RESULTS`` of the flagged records. A few of them are validated on the driver: Spark's
+        Python workers take a tenth of a second to start."""
+        size = pc.sum(keys.filter(pc.field("needs_validation")).column("size")).as_py()
         if size is None:
             return RESULTS.empty_table()
-        unclear = self._parser.unclear(rows.where("suspect"))
+        flagged = self._parser.to_validate(rows.where("needs_validation"))
         validate = validate_batches(self._source.record, self._kind.format(self._source.reads))
-        if size > JUDGED_HERE:
-            return unclear.mapInArrow(validate, RESULTS_DDL).toArrow().cast(RESULTS)
-        return pa.Table.from_batches(validate(iter(unclear.toArrow().to_batches())), RESULTS)
+        if size > VALIDATED_ON_DRIVER:
+            return flagged.mapInArrow(validate, RESULTS_DDL).toArrow().cast(RESULTS)
+        return pa.Table.from_batches(validate(iter(flagged.toArrow().to_batches())), RESULTS)
 
     def _stamped(self, rows: DataFrame, sequenced: Sequenced) -> DataFrame:
-        """Bronze's rows: what was parsed, with the stamps of those that are not plain."""
+        """Bronze's rows: the parsed records joined with the columns that ``sequence`` computed."""
         places, stamps = ["partition", "offset"], sequenced.stamps
         if not self._kind.is_partitioned:
             # A hash of one number is looked up faster than one of two.
@@ -127,7 +130,7 @@ class BronzeStage:
 
     @cached_property
     def _columns(self) -> Projection:
-        """Those that the table has: one that an older version made lacks the later ones."""
+        """The columns that the table has. A table made by an older version lacks newer ones."""
         stamped = zip(self.type.fieldNames(), self._stamped_columns(), strict=True)
         held = row_type(self.table).fieldNames()
         return Projection(*(column for name, column in stamped if name in held))
@@ -136,7 +139,7 @@ class BronzeStage:
         record = self._source.record
         unreadable = F.coalesce(F.col("reason").isin(*(r.value for r in UNREADABLE)), F.lit(False))
         no_id = F.coalesce(F.col("reason") == Reason.MISSING_ID.value, F.lit(False))
-        # Half a document may have given fields before it broke off: they do not count.
+        # A truncated document may have given fields before it ended. They do not count.
         readable = {
             "event_id": (~unreadable & ~no_id) | F.lit(not record.event_id),
             "event_time": ~unreadable,
@@ -146,30 +149,32 @@ class BronzeStage:
         computed["value"] = F.col("value").cast("binary")
         computed["duplicate"] = F.coalesce("duplicate", F.lit(False))
         if record.duplicates and record.duplicates.differing == "quarantine":
-            # Last of all: the reason tells whether the record by itself conforms.
+            # This reason has the lowest priority: any other one means the record is invalid.
             differs = F.when(F.col("differing"), Reason.DIFFERING_DUPLICATE.value)
             computed["reason"] = F.coalesce("reason", differs)
         names = self.type.fieldNames()
         return [computed.get(name, F.col(name)).alias(name) for name in names]
 
-    def _index(self, held: State) -> DedupIndex | None:
+    def _open_dedup_index(self, held: State) -> DedupIndex | None:
         rule = self._source.record.duplicates
         if rule is None or not self._source.record.event_id:
             return None
-        if self._seen is None:
+        if self._dedup_index is None:
             newest = max(held.clocks.values(), default=None)
-            self._seen = DedupIndex(micros(rule.within), rule.differing, self._load_seen, newest)
-        return self._seen
+            self._dedup_index = DedupIndex(
+                micros(rule.within), rule.differing, self._load_dedup_rows, newest
+            )
+        return self._dedup_index
 
-    def _load_seen(self, spans: Sequence[Span]) -> pa.Table:
-        """The ids of bronze whose event times lie in ``spans``. One that differs from its copies
-        conforms by itself."""
-        # On the handle of this step: refreshing here would take the fence away.
+    def _load_dedup_rows(self, spans: Sequence[Span]) -> pa.Table:
+        """``DEDUP_ROWS`` of bronze whose event times lie in ``spans``. A differing duplicate counts
+        as valid."""
+        # This step's handle is kept: a refresh here would disable the fencing check of the commit.
         handle = self.table.handle
         files = overlapping_files(handle, "event_time", spans)
         files = self._footers.of(handle.version(), files)
         if not files:
-            return SEEN.empty_table()
+            return DEDUP_ROWS.empty_table()
         rows = Rows(self._spark, self.table).of(files)
         time = F.unix_micros("event_time")
         wanted = F.lit(False)
@@ -181,15 +186,23 @@ class BronzeStage:
         known = rows.where(wanted & ~future & F.col("event_id").isNotNull())
         conforms = (reason == Reason.DIFFERING_DUPLICATE.value).alias("conforms")
         columns = [F.col("partition"), time.alias("time"), *hashes(F.col("event_id")), conforms]
-        return known.select(*columns).toArrow().cast(SEEN)
+        return known.select(*columns).toArrow().cast(DEDUP_ROWS)
 
 
 def _key_columns(text: Column) -> list[Column | str]:
-    """The columns of ``KEY_COLUMNS``: all that clocks and duplicates are decided from."""
-    # A CSV line that cannot be split has no text to be judged by.
+    """The columns of ``KEY_COLUMNS``: everything that sequencing needs."""
+    # A CSV line that cannot be split has no text to validate.
     size = F.coalesce(F.octet_length(text), F.lit(0)).alias("size")
     time, seen_at = F.unix_micros("event_time").alias("time"), F.unix_micros("seen_at")
-    return ["partition", "offset", time, seen_at.alias("seen_at"), *HASHES, "suspect", size]
+    return [
+        "partition",
+        "offset",
+        time,
+        seen_at.alias("seen_at"),
+        *HASHES,
+        "needs_validation",
+        size,
+    ]
 
 
 def _counts(ordered: pa.Table, sequenced: Sequenced) -> dict[str, int]:

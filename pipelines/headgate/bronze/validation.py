@@ -1,6 +1,7 @@
-"""What is wrong with a suspect record, if anything: plain Python over its bytes.
+"""Finds the quarantine reason of a flagged record, if there is one: plain Python over its bytes.
 
-The parser gave the record its fields; this decides whether they count. Strict RFC 8259: one
+The values of fields come from Spark's parser. This module only decides whether they are valid:
+strict RFC 8259: one
 document, valid UTF-8, no comments, single quotes, NaN or trailing text, within ``limits``.
 """
 
@@ -17,7 +18,7 @@ from math import inf
 
 import pyarrow as pa
 
-from headgate.bronze.details import misfit, time_form, type_form, undeclared
+from headgate.bronze.details import mismatch, time_form, type_form, undeclared
 from headgate.bronze.limits import MAX_DEPTH, MAX_DIGITS, MAX_NAME
 from headgate.bronze.reasons import Reason
 from headgate.declaration import types
@@ -41,9 +42,9 @@ RESULTS_DDL = (
 
 @dataclass(frozen=True)
 class ValidationResult:
-    """``reason`` is None for a record that is fit after all; ``column`` is the first one of the
-    wrong type; ``detail`` says what was expected and shows what came instead; ``rescued`` is a
-    JSON object of the fields nobody declared."""
+    """``reason`` is None for a valid record; ``column`` is the first column of the wrong type;
+    ``detail`` says what was expected and shows the value; ``rescued`` is a JSON object of the
+    undeclared fields."""
 
     reason: Reason | None = None
     column: str | None = None
@@ -52,9 +53,9 @@ class ValidationResult:
 
 
 @dataclass(frozen=True)
-class Unclear:
-    """A suspect record: its text, what the parser found missing, whether it complained, and the
-    columns whose text it could not convert."""
+class ParsedRecord:
+    """A flagged record: its text, whether the parser found no id or no time, whether the parser
+    reported it as corrupt, and the columns whose text it could not convert."""
 
     text: bytes | None
     no_id: bool = False
@@ -75,49 +76,49 @@ class _Object(dict[str, object]):
     repeats_keys = False
 
 
-def validate(unclear: Unclear, record: Record, format: RecordFormat) -> ValidationResult:
-    """The result on one record, in the order of :class:`Reason`."""
+def validate(parsed: ParsedRecord, record: Record, format: RecordFormat) -> ValidationResult:
+    """Validate one record. Reasons are checked in the order of :class:`Reason`."""
     try:
-        document = _document(unclear.text)
+        document = _document(parsed.text)
     except (ValueError, RecursionError):
         return ValidationResult(Reason.UNPARSABLE)
     if not isinstance(document, _Object):
         return ValidationResult(Reason.NOT_AN_OBJECT)
-    if unclear.no_id or (format != "csv" and _has_unfit_id(document, record)):
+    if parsed.no_id or (format != "csv" and _has_invalid_id(document, record)):
         return ValidationResult(Reason.MISSING_ID)
-    if unclear.no_time:
+    if parsed.no_time:
         rule = record.event_time
         if (given := document.get(rule.column)) is None:
             return ValidationResult(Reason.MISSING_TIME)
         return ValidationResult(
-            Reason.UNPARSABLE_TIME, detail=misfit(rule.column, _json(given), time_form(rule))
+            Reason.UNPARSABLE_TIME, detail=mismatch(rule.column, _json(given), time_form(rule))
         )
-    return _judge_fields(document, unclear, record, format)
+    return _validate_fields(document, parsed, record, format)
 
 
-def _has_unfit_id(document: _Object, record: Record) -> bool:
-    """The parser takes an object for a text, and its text for an id."""
+def _has_invalid_id(document: _Object, record: Record) -> bool:
+    """The parser reads an object as text, and would use that text as an id."""
     declared = {c.name: c.type for c in record.schema}
     return any(not _fits(document.get(name), declared[name]) for name in record.event_id)
 
 
-def _judge_fields(
-    document: _Object, unclear: Unclear, record: Record, format: RecordFormat
+def _validate_fields(
+    document: _Object, parsed: ParsedRecord, record: Record, format: RecordFormat
 ) -> ValidationResult:
     for column in record.schema:
         value = document.get(column.name)
-        unfit = format != "csv" and not _fits(value, column.type)
-        if unfit or column.name in unclear.unconverted:
-            detail = misfit(column.name, _json(value), type_form(column.type))
+        invalid = format != "csv" and not _fits(value, column.type)
+        if invalid or column.name in parsed.unconverted:
+            detail = mismatch(column.name, _json(value), type_form(column.type))
             return ValidationResult(Reason.WRONG_TYPE, column.name, detail=detail)
-    # The parser also complains of a wrong type that a later field of the same name makes good.
-    if unclear.corrupt and not document.repeats_keys:
+    # The parser also reports a wrong type if a later field of the same name has the right one.
+    if parsed.corrupt and not document.repeats_keys:
         return ValidationResult(Reason.WRONG_TYPE)
     unknown = {k: v for k, v in document.items() if k not in {c.name for c in record.schema}}
     if unknown and record.unknown_fields == "quarantine":
         return ValidationResult(Reason.UNKNOWN_FIELD, detail=undeclared(unknown))
     if unknown and record.unknown_fields == "rescue":
-        # A lone surrogate has no UTF-8: it becomes a question mark, as in the parser.
+        # A lone surrogate cannot be encoded as UTF-8. It becomes a question mark, as in Spark.
         return ValidationResult(rescued=_json(unknown).encode("utf-8", "replace").decode("utf-8"))
     return ValidationResult()
 
@@ -143,7 +144,7 @@ def _refuse(constant: str) -> object:
 
 
 def _depth(document: str) -> int:
-    """Levels of a valid document: exact where there may be too many, else 0."""
+    """The nesting depth of a valid document; 0 if it cannot exceed the limit."""
     if document.count("{") + document.count("[") <= MAX_DEPTH:
         return 0
     brackets = _BRACKET.findall(_TEXT.sub("", document))
@@ -165,8 +166,8 @@ def _object(pairs: list[tuple[str, object]]) -> _Object:
 
 
 def _json(value: object) -> str:
-    """``value`` as JSON, numbers as they were written. Loops, not comprehensions: one frame a
-    level, so that ``MAX_DEPTH`` fits Python's stack."""
+    """``value`` as JSON, with numbers as they were written. Loops use one stack frame per level,
+    so that ``MAX_DEPTH`` fits Python's stack."""
     parts = []
     if isinstance(value, dict):
         for name, item in value.items():
@@ -191,8 +192,8 @@ _PLAIN_NUMBER = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
 
 
 def _fits(value: object, type_: types.DataType) -> bool:
-    """Whether a JSON value has the declared type, as null has any. Times in text are the parser's
-    to validate."""
+    """Whether a JSON value has the declared type. Null has every type. Times in text are validated
+    by the parser's expressions."""
     if value is None:
         return True
     if type_ in _BITS:
@@ -205,7 +206,7 @@ def _fits(value: object, type_: types.DataType) -> bool:
     if type_ == types.BOOLEAN:
         return isinstance(value, bool)
     if type_ == types.STRING:
-        # A fraction is the text of its double.
+        # The parser converts a fraction to a double, then to text.
         overflows = isinstance(value, _Fraction) and not _fits(value, types.DOUBLE)
         return not isinstance(value, dict | list) and not overflows
     if type_ == types.DATE:
@@ -214,7 +215,7 @@ def _fits(value: object, type_: types.DataType) -> bool:
 
 
 def _is_date(text: str) -> bool:
-    """Spark would also take ``2026``, ``2026-3-1`` or a time behind the date."""
+    """Spark would also accept ``2026``, ``2026-3-1`` or a time after the date."""
     try:
         return bool(_DATE.fullmatch(text) and date.fromisoformat(text))
     except ValueError:
@@ -239,8 +240,8 @@ def _fits_decimal(value: object, precision: int, scale: int) -> bool:
 def validate_batches(
     record: Record, format: RecordFormat
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that makes ``RESULTS`` of suspect records. The driver calls it where they are
-    few, else Spark's Python workers do."""
+    """The function that computes ``RESULTS`` of flagged records. The driver calls it if they are
+    few, otherwise Spark's Python workers do."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -253,7 +254,7 @@ def validate_batches(
 
 def _row(row: dict[str, object], record: Record, format: RecordFormat) -> dict[str, object]:
     place = {"partition": row.pop("partition"), "offset": row.pop("offset")}
-    result = validate(Unclear(**row), record, format)  # type: ignore[arg-type]
+    result = validate(ParsedRecord(**row), record, format)  # type: ignore[arg-type]
     return place | {
         "reason": None if result.reason is None else result.reason.value,
         "reason_column": result.column,

@@ -20,7 +20,7 @@ from headgate.tables.projection import Projection
 
 
 class Aggregator:
-    """The fold of one gold table. Its expressions are made once: building them anew for every
+    """The fold of one gold table. Its expressions are built once: building them for every
     batch costs more than folding a small one."""
 
     def __init__(self, table: GoldTable, end: Column) -> None:
@@ -71,21 +71,21 @@ class Aggregator:
         """``_key``, ``old`` and ``old_update`` of the open rows of the gold table."""
         return self._old.of(open_rows)
 
-    def folded(self, partials: DataFrame, opened: DataFrame, moment: DataFrame) -> DataFrame:
-        """The rows of ``gold_type`` and their states after a batch: every open result, on with what
-        came.
+    def folded(self, partials: DataFrame, opened: DataFrame, constants: DataFrame) -> DataFrame:
+        """The rows of ``gold_type`` and their states after a batch: every open result, merged with
+        the batch's partial states.
 
-        ``moment`` has one row: ``now`` and ``threshold``, the ends up to which results are final
-        now (microseconds). It is a frame, not a literal, because a literal that changes
-        with every batch would make Spark compile the query anew each time.
+        ``constants`` has one row: ``now`` and ``threshold``; results that end at or before it are
+        final (microseconds). It is a frame, because with a literal that changes with every batch
+        Spark would compile the query again each time.
         """
         joined = partials.join(opened.hint("shuffle_hash"), "_key", "full_outer")
-        merged_rows = self._merged.of(joined.crossJoin(F.broadcast(moment)))
+        merged_rows = self._merged.of(joined.crossJoin(F.broadcast(constants)))
         return self._columns.of(self._measured.of(merged_rows))
 
 
-def moment(spark: SparkSession, now: datetime, threshold: int | None) -> DataFrame:
-    """The one-row frame of what changes with every batch."""
+def batch_constants(spark: SparkSession, now: datetime, threshold: int | None) -> DataFrame:
+    """The frame ``constants`` of ``folded``: the values that change with every batch."""
     least = -(1 << 62)
     row = pa.table(
         {
@@ -110,13 +110,13 @@ def _state(measure: Measure, field: Callable[[str], Column]) -> Column:
 
 
 def _salt(parts: int) -> Column:
-    """A hot key's rows in ``parts`` groups of about equal size. Which row is where does not
-    matter: folding has no order."""
+    """Splits a hot key's rows into ``parts`` groups of about equal size. Any split is correct,
+    because a fold does not depend on the order of rows."""
     return F.pmod(F.xxhash64("_partition", "_offset"), F.lit(parts)).alias("_salt")
 
 
 def _all_merged(measures: Sequence[Measure], states: str) -> str:
-    """The SQL that makes one state per measure of an array of them."""
+    """The SQL that merges an array of states into one state per measure."""
     type_ = Struct.of({m.name: state_type(m) for m in measures})
     both = ", ".join(f"'{m.name}', {_merged_sql(m, 'a', 'b')}" for m in measures)
     merge = f"case when a is null then b else named_struct({both}) end"

@@ -1,4 +1,4 @@
-"""The stage of a fold: late pairs aside, the rest folded into the open results."""
+"""The stage of a fold: late pairs go to the late table, all others into the open results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from headgate.declaration.kinds import GOLD, LATE, SILVER
 from headgate.declaration.model import GoldTable
-from headgate.gold.aggregator import Aggregator, moment
+from headgate.gold.aggregator import Aggregator, batch_constants
 from headgate.gold.assignment import Assignment
 from headgate.gold.pairs import Pairs
 from headgate.gold.schema import gold_type, late_type, state_field, time_column
@@ -73,7 +73,7 @@ class FoldStage:
                 partial(self._prepare_gold, held, group, now),
                 partial(self._prepare_late, held, group, now),
             )
-            # Late before gold: a gold table at n promises that its late table is at n too.
+            # Late commits before gold: if gold has a batch, its late table must have it too.
             for prepared in reversed(ready):
                 prepared.commit()
 
@@ -86,7 +86,7 @@ class FoldStage:
         rows = self._aggregator.folded(
             self._aggregator.partial_states(pairs.where(F.col("_late").isNull())),
             self._aggregator.open_states(self._gold_rows.of(opened.files)),
-            moment(self._spark, now, self._threshold(last.watermark)),
+            batch_constants(self._spark, now, self._threshold(last.watermark)),
         )
         staged = stage(self.gold, state, rows, time_column=self._time_column)
         counts = {k: int(v or 0) for k, v in observed.get.items()}
@@ -96,7 +96,7 @@ class FoldStage:
 
     def _prepare_late(self, held: State, group: Sequence[Commit], now: datetime) -> Prepared | None:
         late = self.late.refresh()
-        # It may be ahead of gold: a crash came between the two commits of an earlier step.
+        # It is ahead of gold if a crash came between the two commits of an earlier step.
         files = files_of(group, after=late.n)
         if not files:
             return None
@@ -110,7 +110,7 @@ class FoldStage:
         return Prepared(self.late, counted, staged)
 
     def _paired(self, files: Sequence[DataFile], held: State) -> DataFrame:
-        """The pairs of some silver files, ``_late`` saying why one is late."""
+        """The pairs of some silver files. ``_late`` says why a pair is late."""
         return self._pairs.of(self._silver_rows.of(files), held.closed_through)
 
     def _threshold(self, watermark: int | None) -> int | None:

@@ -11,13 +11,13 @@ from headgate.tables.projection import Projection
 
 
 class Pairs:
-    """Its expressions are made once: building them anew costs more than a small batch's rows."""
+    """Its expressions are built once: building them for every batch costs more than a small one."""
 
     def __init__(self, table: GoldTable, assignment: Assignment) -> None:
         self._where = F.expr(table.where) if table.where else None
         self._assignment = assignment
         clock = F.unix_micros("_clock")
-        # Most rows are in order and carry no clock: they can be late for nothing.
+        # Most rows are in order and have no clock. They are never late.
         self._late = F.when(F.col("_clock").isNotNull() & (clock >= assignment.late_from), "late")
         self._lateness: dict[int | None, Projection] = {
             None: Projection("*", self._late.alias("_late"))
@@ -27,8 +27,8 @@ class Pairs:
     def of(self, silver: DataFrame, closed_through: int | None) -> DataFrame:
         """Each row once for every result it belongs to, with the columns of the result.
 
-        ``_late`` is null for a pair that is folded, else why it is late: ``late`` if the clock was
-        too far ahead, ``closed`` if an operation had closed the result before.
+        ``_late`` is null for a pair that is folded. Otherwise it is ``late`` if the watermark at
+        arrival was too far ahead, or ``closed`` if a drain had made the result final before.
         """
         rows = silver if self._where is None else silver.where(self._where)
         return self._late_after(closed_through).of(self._assignment.assign(rows))

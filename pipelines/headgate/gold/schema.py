@@ -1,4 +1,4 @@
-"""What gold and late tables hold."""
+"""The columns of gold and late tables."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from headgate.tables.frames import struct_type
 
 
 def gold_type(table: GoldTable) -> StructType:
-    """What readers see: the result, keys, measures and columns; then how final a row is."""
+    """The columns of the result, keys, measures and columns, then the status of the row."""
     own = {c.name: c.type for c in table.schema}
     return struct_type({**columns_of(table), **own, **STATUS_COLUMNS})
 
 
 def time_column(table: GoldTable) -> str:
-    """The column that gold's files have bounds of."""
+    """The column of whose values gold's files record bounds."""
     return next(iter(begin_of(table)), "updated_at")
 
 
 def state_field(table: GoldTable) -> StructField:
-    """What an open row is folded on from, a struct for each measure; null once it is final."""
+    """The state of an open row: a struct for each measure, null once the row is final."""
     state = Struct.of({m.name: state_type(m) for m in table.measures})
     return struct_type({STATE: state})[STATE]
 
 
 def late_type(table: GoldTable, silver: StructType) -> StructType:
-    """A silver row, the result it came too late for, by how many seconds, and why."""
+    """A silver row, the result that it is late for, by how many seconds, and the reason."""
     late = struct_type({**columns_of(table), **WHY_LATE})
     return StructType([*silver.fields, *late.fields])

@@ -1,1 +1,1 @@
-"""Silver: a pure function of bronze rows. Conform, filter, or quarantine."""
+"""Silver: a pure function of bronze rows. Transform, filter, or quarantine."""

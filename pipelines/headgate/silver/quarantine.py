@@ -1,6 +1,6 @@
-"""Quarantine: the records no silver table takes, with their bytes and the reason.
+"""Quarantine: invalid records with their bytes and the reason.
 
-Read and written by Arrow, on the driver: they are few, and a Spark job costs more than all of them.
+Arrow reads and writes them on the driver. They are few, and a Spark job would cost more.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from headgate.tables.live_files import live_files
 from headgate.tables.table import Table
 
 _POSITION = ["partition", "offset"]
-_ROWS = 65_536  # read at once: memory is bounded by these, not by a batch
+_ROWS = 65_536  # read at once: this bounds memory, the size of a batch does not
 
 
 def quarantine_type(source: Source) -> StructType:
-    """``table`` is null where the record failed as such; ``column`` names one of the wrong type;
-    ``detail`` says what was expected and shows what came, where that is known."""
+    """``table`` is null if the record itself is invalid; ``column`` names a column of the wrong
+    type; ``detail`` gives the expected form and the value, if they are known."""
     return struct_type(
         {
             "partition": INT,
@@ -44,8 +44,8 @@ def quarantine_type(source: Source) -> StructType:
     )
 
 
-class Quarantining:
-    """Which bronze rows go to quarantine, and as what."""
+class QuarantineTransform:
+    """Selects the bronze rows that go to quarantine, and converts them."""
 
     def __init__(self, source: Source) -> None:
         self._schema = arrow_schema(quarantine_type(source))
@@ -55,8 +55,8 @@ class Quarantining:
         }
 
     def quarantined(self, bronze: Storage, files: Sequence[DataFile]) -> pa.Table:
-        """The rows of ``quarantine_type`` among some files of bronze. A duplicate is never among
-        them: its first copy already tells the story.
+        """The rows of ``quarantine_type`` among some files of bronze. A duplicate is never
+        one of them, because its first copy is already counted.
 
         Raises OSError where a file is damaged.
         """
@@ -93,10 +93,10 @@ def _positions(storage: Storage, file: DataFile) -> pa.Table:
 def _failed(bronze: Storage, file: DataFile, columns: dict[str, str]) -> Iterator[pa.Table]:
     with bronze.open(file.path) as source:
         parquet = pq.ParquetFile(source, page_checksum_verification=True)
-        # An older version wrote fewer columns.
+        # A file of an older version has fewer columns.
         held = set(parquet.schema_arrow.names)
-        thin = parquet.read(columns=["reason", "duplicate"])
-        if not pc.any(_is_failed(thin)).as_py():
+        reasons = parquet.read(columns=["reason", "duplicate"])
+        if not pc.any(_is_failed(reasons)).as_py():
             return
         wanted = [name for name in (*columns.values(), "duplicate") if name in held]
         for batch in parquet.iter_batches(_ROWS, columns=wanted):

@@ -14,7 +14,7 @@ from headgate.declaration.kinds import BRONZE, QUARANTINE, SILVER
 from headgate.declaration.model import SilverTable, Source
 from headgate.operations.carrying_out import Operations
 from headgate.operations.contract import Place
-from headgate.silver.quarantine import Quarantining, quarantine_type
+from headgate.silver.quarantine import QuarantineTransform, quarantine_type
 from headgate.silver.transform import SilverTransform, silver_type
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.catching_up import files_of, steps_between
@@ -41,14 +41,14 @@ class SilverStage:
         self._source = source
         self._declared = {t.name: t for t in tables}
         self._transforms = {t.name: SilverTransform(t, source.record) for t in tables}
-        self._quarantining = Quarantining(source)
+        self._quarantine_transform = QuarantineTransform(source)
         self.bronze = table(BRONZE.path(source.name)).reader()
         self.quarantine = table(QUARANTINE.path(source.name))
         self.silver = {t.name: table(SILVER.path(t.name)) for t in tables}
         self._bronze_rows = Rows(spark, self.bronze)
 
     def type_of(self, name: str) -> StructType:
-        """The row type that is declared of a silver table."""
+        """The row type that a silver table is declared to have."""
         return silver_type(self._declared[name], self._source.record)
 
     @property
@@ -65,8 +65,9 @@ class SilverStage:
     def catch_up(
         self, upto: int, operations: Operations, now: datetime, most_steps: int | None = None
     ) -> None:
-        """Absorb bronze up to batch ``upto``, with every operation at its place. Tables that are
-        behind the others, because they are built anew, take ``most_steps`` now and the rest later.
+        """Absorb bronze up to batch ``upto``, and carry out each operation at its batch. Tables
+        that are behind the others, because they are being rebuilt, take at most ``most_steps``
+        steps per call.
 
         Raises CommitRefusedError, FencedError, LogGapError or UnknownOperationError.
         """
@@ -97,7 +98,7 @@ class SilverStage:
             *(partial(self._prepare_silver, name, group, now) for name in names),
             *([partial(self._prepare_quarantine, group, now)] if quarantining else []),
         )
-        # Quarantine first: a silver table at n promises that quarantine is at n too.
+        # Quarantine commits first: if a silver table has a batch, quarantine must have it too.
         for prepared in reversed(ready):
             prepared.commit()
 
@@ -107,12 +108,12 @@ class SilverStage:
         if not files:
             return None
         state = held.absorbing(group[-1].state.n, now)
-        rows = self._quarantining.quarantined(self.bronze.storage, files)
+        rows = self._quarantine_transform.quarantined(self.bronze.storage, files)
         if any(batch.state.from_n < held.n < batch.state.n for batch in group):
-            # Silver is built anew behind a vacuum: one commit stands for many batches, those among
-            # them that quarantine has absorbed already.
-            rows = self._quarantining.new(rows, self.quarantine)
-        # A table that an older version made has fewer columns.
+            # Silver is rebuilt after a vacuum. One commit then stands for many batches, and
+            # quarantine has absorbed some of them already.
+            rows = self._quarantine_transform.new(rows, self.quarantine)
+        # A table of an older version has fewer columns.
         rows = rows.select(row_type(self.quarantine).fieldNames())
         staged = stage_arrow(self.quarantine, state, rows, time_column=QUARANTINE_TIME)
         if not staged:

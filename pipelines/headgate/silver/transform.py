@@ -13,19 +13,19 @@ from headgate.tables.frames import struct_type
 from headgate.tables.projection import Projection
 
 OUTCOMES = ("silver", "filtered", "quarantined", "duplicate")
-"""What becomes of a bronze row; rows with another outcome than silver are only counted."""
+"""The outcomes of a bronze row. Rows with another outcome than ``silver`` are only counted."""
 
 
 def silver_type(table: SilverTable, record: Record) -> StructType:
-    """The table's columns, then ours: the event's id, position, clock and time."""
+    """The declared columns, then ours: event id, position, watermark at arrival and event time."""
     declared = {c.name: c.type for c in table.schema}
     rescued = {RESCUED: STRING} if record.unknown_fields == "rescue" else {}
     return struct_type({**declared, **SILVER_COLUMNS, **rescued})
 
 
 class SilverTransform:
-    """The rules of one silver table. Its expressions are made once: building them anew for every
-    batch costs more than conforming a small one."""
+    """The rules of one silver table. Its expressions are built once: building them for every
+    batch costs more than transforming a small one."""
 
     def __init__(self, table: SilverTable, record: Record) -> None:
         ours = _ours()
@@ -63,7 +63,7 @@ def _outcome(table: SilverTable) -> Column:
 
 
 def _number(outcome: str) -> Column:
-    """Every row's is compared with all of them: numbers are quicker than names."""
+    """Outcomes are numbers, because comparing numbers is faster than comparing names."""
     return F.lit(OUTCOMES.index(outcome))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headgate.bronze.dedup_index import SEEN, DedupIndex, Span
+from headgate.bronze.dedup_index import DEDUP_ROWS, DedupIndex, Span
 from headgate.bronze.id_index import IdIndex, Ints
 from headgate.bronze.sequencing import SEQUENCER_INPUT
 
@@ -21,12 +21,12 @@ SECOND = 1_000_000
 
 def test_one_id_for_all_records_does_not_stall_the_stream() -> None:
     """Pairs of them would be thousands of millions: minutes, not seconds."""
-    seen = DedupIndex(600 * SECOND, "warn", lambda _: SEEN.empty_table(), None)
+    index = DedupIndex(600 * SECOND, "warn", lambda _: DEDUP_ROWS.empty_table(), None)
     began = time.monotonic()
     for batch in range(2):
         records = _records(40_000, first=batch * 40_000)
-        found = seen.find(records)
-        seen.add(records)
+        found = index.find(records)
+        index.add(records)
         assert found.duplicate.sum() == found.differing.sum() == 40_000 - (batch == 0)
     assert time.monotonic() - began < 20
 
@@ -39,9 +39,9 @@ def test_a_look_waits_for_what_is_being_remembered(monkeypatch: pytest.MonkeyPat
         add(index, keys, columns)
 
     monkeypatch.setattr(IdIndex, "add", slowly)
-    seen = DedupIndex(600 * SECOND, "warn", lambda _: SEEN.empty_table(), None)
-    seen.add(_records(10, first=0))
-    assert seen.find(_records(10, first=10)).duplicate.all()
+    index = DedupIndex(600 * SECOND, "warn", lambda _: DEDUP_ROWS.empty_table(), None)
+    index.add(_records(10, first=0))
+    assert index.find(_records(10, first=10)).duplicate.all()
 
 
 def test_what_could_not_be_remembered_is_told_at_the_next_look(
@@ -51,10 +51,10 @@ def test_what_could_not_be_remembered_is_told_at_the_next_look(
         raise MemoryError
 
     monkeypatch.setattr(IdIndex, "add", full)
-    seen = DedupIndex(600 * SECOND, "warn", lambda _: SEEN.empty_table(), None)
-    seen.add(_records(10, first=0))
+    index = DedupIndex(600 * SECOND, "warn", lambda _: DEDUP_ROWS.empty_table(), None)
+    index.add(_records(10, first=0))
     with pytest.raises(MemoryError):
-        seen.find(_records(10, first=10))
+        index.find(_records(10, first=10))
 
 
 @pytest.mark.parametrize(
@@ -93,17 +93,17 @@ def _corrected(log: pa.Table, ends: list[int], restarts: bool) -> int:
             for row in held.to_pylist()
             if any(first <= row["time"] <= last for first, last in spans)
         ]
-        return pa.Table.from_pylist(rows, SEEN)
+        return pa.Table.from_pylist(rows, DEDUP_ROWS)
 
-    seen = DedupIndex(60 * SECOND, "warn", load, None)
+    index = DedupIndex(60 * SECOND, "warn", load, None)
     total = 0
     for begin, end in pairwise(ends):
         if restarts and begin:
-            seen = DedupIndex(60 * SECOND, "warn", load, max(held.column("time").to_pylist()))
+            index = DedupIndex(60 * SECOND, "warn", load, max(held.column("time").to_pylist()))
         batch = log.slice(begin, end - begin)
-        total += seen.find(batch).corrected
+        total += index.find(batch).corrected
         held = log.slice(0, end)
-        seen.add(batch)
+        index.add(batch)
     return total
 
 

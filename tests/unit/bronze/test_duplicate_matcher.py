@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from headgate.bronze.dedup_index import SEEN
+from headgate.bronze.dedup_index import DEDUP_ROWS
 from headgate.bronze.duplicate_matcher import DuplicateMatcher
 
 WITHIN = 10
@@ -69,5 +69,5 @@ def _meet(one: Row, other: Row) -> bool:
 
 
 def _table(rows: list[Row]) -> pa.Table:
-    columns = zip(*rows, strict=True) if rows else ([] for _ in SEEN)
-    return pa.table([list(column) for column in columns], schema=SEEN)
+    columns = zip(*rows, strict=True) if rows else ([] for _ in DEDUP_ROWS)
+    return pa.table([list(column) for column in columns], schema=DEDUP_ROWS)

@@ -1,4 +1,4 @@
-"""What is wrong with a suspect record, by its bytes alone."""
+"""The quarantine reason of a flagged record, found from its bytes alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from headgate.bronze.reasons import Reason
-from headgate.bronze.validation import Unclear, ValidationResult, validate
+from headgate.bronze.validation import ParsedRecord, ValidationResult, validate
 from headgate.declaration.model import Column, EventTime, Record
 from headgate.declaration.types import STRING, TIMESTAMP, parse_type
 
@@ -24,7 +24,7 @@ UNPARSABLE = ValidationResult(Reason.UNPARSABLE)
 
 
 def result(field: bytes, record: Record = RECORD) -> ValidationResult:
-    return validate(Unclear(HEAD + field + b"}"), record, "json")
+    return validate(ParsedRecord(HEAD + field + b"}"), record, "json")
 
 
 def fits(type_: str, text: str) -> bool:
@@ -112,7 +112,7 @@ def test_a_time_that_does_not_parse_is_shown_with_the_format_that_was_expected(
 ) -> None:
     value = rb'{"id": "a", "at": "tomorrow \"\ud800\" noon"}'
     record = replace(RECORD, event_time=EventTime(column="at", format=format))
-    found = validate(Unclear(value, no_time=True), record, "json")
+    found = validate(ParsedRecord(value, no_time=True), record, "json")
     assert found == ValidationResult(Reason.UNPARSABLE_TIME, detail=detail)
 
 

@@ -1,4 +1,4 @@
-"""From a batch's thin columns and results to what sequencing needs: who counts, and why not."""
+"""Combines a batch's key columns and validation results into the input of sequencing."""
 
 from __future__ import annotations
 
@@ -19,29 +19,30 @@ KEY_COLUMNS = pa.schema(
         ("hash_a", pa.int64()),
         ("hash_b", pa.int64()),
         ("content", pa.int64()),
-        ("suspect", pa.bool_()),
+        ("needs_validation", pa.bool_()),
         ("size", pa.int32()),
     ]
 )
-"""The columns of a parsed batch that Spark hands over. Times in microseconds since 1970 UTC,
-``size`` the bytes of text that a suspect is judged by."""
+"""The columns of a parsed batch that the driver collects. Times are microseconds since 1970 UTC;
+``size`` is the length in bytes of the text to validate."""
 
 
-def in_log_order(thin: pa.Table, results: pa.Table, future_after: int) -> pa.Table:
+def sequencer_input(keys: pa.Table, results: pa.Table, future_after: int) -> pa.Table:
     """``SEQUENCER_INPUT`` of a batch, sorted by partition and offset.
 
-    A future record keeps its place but loses its time: a broken clock must not move anyone's.
+    ``keys`` has ``KEY_COLUMNS``; ``results`` has a row for each record that needs validation.
+    A future record keeps its position but gets no time, so it does not move the watermark.
     """
-    # A record without a position is a defect of the source: better no batch than a part of it.
-    if lost := thin.column("offset").null_count:
+    # A record without a position is a defect of the source. The batch fails as a whole.
+    if lost := keys.column("offset").null_count:
         raise AssertionError(f"{lost} records have no offset")
-    rows = _sorted(thin)
-    judged = _sorted(results)
-    suspects = np.flatnonzero(rows.column("suspect").to_numpy())
-    if judged.num_rows != len(suspects):
-        raise AssertionError(f"{len(suspects)} suspects, but {judged.num_rows} results")
+    rows = _sorted(keys)
+    validated = _sorted(results)
+    flagged = np.flatnonzero(rows.column("needs_validation").to_numpy())
+    if validated.num_rows != len(flagged):
+        raise AssertionError(f"{len(flagged)} records to validate, {validated.num_rows} results")
     reason, reason_column, reason_detail, rescued = (
-        _spread(judged.column(c), suspects, len(rows))
+        _spread(validated.column(c), flagged, len(rows))
         for c in ("reason", "reason_column", "reason_detail", "rescued")
     )
     time = rows.column("time")
@@ -51,17 +52,17 @@ def in_log_order(thin: pa.Table, results: pa.Table, future_after: int) -> pa.Tab
     future = pc.and_(pc.fill_null(ahead, False), pc.invert(unreadable))
     early = _among(reason, BEFORE_FUTURE)
     is_future = pc.and_(future, pc.invert(early))
-    nothing, nobody = pa.scalar(None, pa.int64()), pa.scalar(None, pa.string())
+    no_number, no_text = pa.scalar(None, pa.int64()), pa.scalar(None, pa.string())
     columns = {
         "partition": rows.column("partition"),
         "offset": rows.column("offset"),
-        "time": pc.if_else(pc.or_(future, unreadable), nothing, time),
-        "hash_a": pc.if_else(no_id, nothing, rows.column("hash_a")),
+        "time": pc.if_else(pc.or_(future, unreadable), no_number, time),
+        "hash_a": pc.if_else(no_id, no_number, rows.column("hash_a")),
         "hash_b": rows.column("hash_b"),
         "content": rows.column("content"),
         "reason": pc.if_else(is_future, Reason.FUTURE.value, reason),
-        "reason_column": pc.if_else(is_future, nobody, reason_column),
-        "reason_detail": pc.if_else(is_future, nobody, reason_detail),
+        "reason_column": pc.if_else(is_future, no_text, reason_column),
+        "reason_detail": pc.if_else(is_future, no_text, reason_detail),
         "rescued": rescued,
     }
     return pa.table([columns[f.name] for f in SEQUENCER_INPUT], schema=SEQUENCER_INPUT)
@@ -71,7 +72,7 @@ def _sorted(rows: pa.Table) -> pa.Table:
     rows = rows.combine_chunks()
     partition, offset = (rows.column(name).to_numpy() for name in ("partition", "offset"))
     step, along = np.diff(partition), np.diff(offset)
-    # As files are read, they are in order: looking costs a hundredth of sorting.
+    # Rows read from files are usually sorted. This check costs a hundredth of a sort.
     if bool(np.all((step > 0) | ((step == 0) & (along > 0)))):
         return rows
     return rows.sort_by([("partition", "ascending"), ("offset", "ascending")])
