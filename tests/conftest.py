@@ -31,7 +31,7 @@ os.environ.setdefault(class_archive.SWITCH, str(class_archive.path() or "off"))
 def _texts_are_about_no_pipeline() -> Iterator[None]:
     """What a test says of where commands are typed ends with it."""
     yield
-    commands.speak_from(commands.Place())
+    commands.set_place(commands.Place())
 
 
 @pytest.fixture(scope="session")

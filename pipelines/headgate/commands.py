@@ -54,10 +54,10 @@ class Place:
         under = ["--root", self.root] if self.root and not self.root_is_known else []
         if "--root" in words:
             under = []
-        for stands, told in ((PIPELINE, [self.pipeline, *under]), (ROOT, under)):
+        for stands, replacement in ((PIPELINE, [self.pipeline, *under]), (ROOT, under)):
             if stands in words:
                 place = words.index(stands)
-                words[place : place + 1] = told
+                words[place : place + 1] = replacement
         return f"{self.program} {shlex.join(words)}"
 
 
@@ -69,18 +69,18 @@ def anywhere(file: Path, root: str) -> Place:
 _here = Place()
 
 
-def speak_from(place: Place) -> None:
+def set_place(place: Place) -> None:
     """From now on, texts of this process are shown for ``place``."""
     global _here
     _here = place
 
 
-def speak_about(
+def set_subject(
     pipeline: str | None = None, root: str | None = None, *, known: bool = False
 ) -> None:
     """From now on, texts of this process are about ``pipeline``, or under ``root``."""
-    told = _here if pipeline is None else replace(_here, pipeline=pipeline)
-    speak_from(told if root is None else replace(told, root=root, root_is_known=known))
+    place = _here if pipeline is None else replace(_here, pipeline=pipeline)
+    set_place(place if root is None else replace(place, root=root, root_is_known=known))
 
 
 def commands_in(text: str, place: Place) -> tuple[str, ...]:

@@ -30,9 +30,9 @@ class HeadgateError(Exception):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        return self.told()
+        return self.text()
 
-    def told(self, place: Place | None = None) -> str:
+    def text(self, place: Place | None = None) -> str:
         """Both, with commands as they are typed at ``place``, by default here."""
         return rendered(f"{self.message}\n{self.remedy}", place)
 

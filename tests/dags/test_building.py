@@ -111,7 +111,7 @@ def test_a_new_file_is_a_new_dag_and_nothing_heavy_is_read(project: Path) -> Non
     assert found["seconds"] < 5
 
 
-def test_a_mistake_is_told_with_file_and_line_and_disturbs_nobody(project: Path) -> None:
+def test_a_mistake_is_reported_with_file_and_line_and_ends_no_dag(project: Path) -> None:
     """Not even the stream that it is about: it runs, and is to be looked after."""
     add(project, "good")
     broken = project / "pipelines/broken.yml"

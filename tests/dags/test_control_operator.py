@@ -25,20 +25,20 @@ from headgate.supervision.launcher import Stream
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
 
 
-class Told:
+class StreamReport:
     done: ClassVar[list[str]] = []
 
     def launch(self, stream: Stream, options: Sequence[str] = ()) -> str:
-        Told.done.append(" ".join(["launch", *options]))
+        StreamReport.done.append(" ".join(["launch", *options]))
         return "process 1"
 
     def stop(self, stream: Stream) -> None:
-        Told.done.append("stop")
+        StreamReport.done.append("stop")
 
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    Told.done.clear()
+    StreamReport.done.clear()
     file = tmp_path / "a tiny.yml"
     file.write_text(DECLARATION)
     lake = Lake(tmp_path / "lake", load(file))
@@ -55,7 +55,7 @@ def act(lake: Lake, action: str, savepoint: str = "") -> str:
         file=str(lake.pipeline.file),
         name="tiny",
         root=str(root),
-        launcher=f"{__name__}:Told",
+        launcher=f"{__name__}:StreamReport",
     )
     return operator.execute(Context())
 
@@ -73,20 +73,20 @@ def act(lake: Lake, action: str, savepoint: str = "") -> str:
 )
 def test_an_action(lake: Lake, action: str, done: list[str]) -> None:
     act(lake, action)
-    assert Told.done == done
+    assert StreamReport.done == done
 
 
 def test_latest_is_the_newest_when_the_restore_begins(lake: Lake) -> None:
     taken = create(lake.layout, lake.pipeline, datetime.now(UTC))
     act(lake, RESTORE, "latest")
-    assert Told.done == ["stop", f"launch --from-savepoint {taken.id}"]
+    assert StreamReport.done == ["stop", f"launch --from-savepoint {taken.id}"]
 
 
 def test_a_savepoint_that_is_none_leaves_the_stream_running(lake: Lake) -> None:
     create(lake.layout, lake.pipeline, datetime.now(UTC))
     with pytest.raises(SavepointError):
         act(lake, RESTORE, "nonsense")
-    assert Told.done == []
+    assert StreamReport.done == []
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_what_does_not_go_together_is_refused(
 ) -> None:
     with pytest.raises(AirflowFailException, match=why):
         act(lake, action, savepoint)
-    assert Told.done == []
+    assert StreamReport.done == []
 
 
 def test_every_action_has_a_label() -> None:

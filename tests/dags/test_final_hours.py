@@ -1,4 +1,4 @@
-"""When an hour of gold is told to be final, over a small pipeline's tables."""
+"""When an hour of gold is emitted to be final, over a small pipeline's tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from headgate.airflow import gold_asset
-from headgate.airflow.operators.final_hours import told_of
+from headgate.airflow.operators.final_hours import last_emitted
 from headgate.airflow.triggers.final_hours_trigger import FinalHoursTrigger
 from headgate.errors import HeadgateError
 from headgate.tables.state import commit_time
@@ -24,11 +24,11 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def trigger(place: Place, told: datetime | None, table: str = "per_minute") -> FinalHoursTrigger:
+def trigger(place: Place, emitted: datetime | None, table: str = "per_minute") -> FinalHoursTrigger:
     return FinalHoursTrigger(
         file=str(place.file),
         root=str(place.root),
-        told={table: told.isoformat() if told else None},
+        emitted={table: emitted.isoformat() if emitted else None},
         interval=0.01,
     )
 
@@ -81,14 +81,14 @@ class Events:
         return iter(self._events)
 
 
-def test_what_was_told_is_in_the_assets_own_events() -> None:
+def test_emitted_hours_are_read_from_the_events_of_the_asset() -> None:
     asset = gold_asset("tiny", "per_minute")
 
-    def told(*events: Event) -> datetime | None:
-        return told_of(cast(Any, {"inlet_events": {asset: Events(*events)}}), asset)
+    def emitted(*events: Event) -> datetime | None:
+        return last_emitted(cast(Any, {"inlet_events": {asset: Events(*events)}}), asset)
 
     by_hand = [Event(None), Event({})]
-    assert told() is None
-    assert told(*by_hand) is None
+    assert emitted() is None
+    assert emitted(*by_hand) is None
     before = Event({"final_up_to": (NOON - timedelta(hours=1)).isoformat()})
-    assert told(before, Event({"final_up_to": NOON.isoformat()}), *by_hand) == NOON
+    assert emitted(before, Event({"final_up_to": NOON.isoformat()}), *by_hand) == NOON

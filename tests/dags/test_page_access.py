@@ -226,11 +226,11 @@ def test_buttons_never_act_on_another_stream_of_that_name(site: Site) -> None:
 
 def test_a_stream_that_never_ran_and_one_whose_declaration_is_gone(site: Site) -> None:
     seen = site.streams("viewer")
-    assert seen["hidden__stream", -1]["life"]["condition"] == "absent"
+    assert seen["hidden__stream", -1]["status"]["condition"] == "absent"
     assert seen["hidden__stream", -1]["error"] is None
     gone = seen["mine", 1]
     assert "b.yml" in gone["error"]
-    assert gone["life"]["condition"] == "absent"
+    assert gone["status"]["condition"] == "absent"
 
 
 def test_what_its_tables_say(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,7 +249,7 @@ def test_the_last_lines_of_a_log(site: Site) -> None:
     assert site.get(path.replace("supervise", "preflight"), "viewer").status_code == 404
 
 
-def test_what_spark_said_last(site: Site) -> None:
+def test_the_end_of_sparks_log(site: Site) -> None:
     path = f"{SHOWN}/shop__stream/supervise/spark-log"
     assert site.get(path, "viewer").text == ""
     log = spark_log(Layout.of(str(site.folder / "lake"), "shop"), "fused")

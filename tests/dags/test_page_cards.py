@@ -13,7 +13,7 @@ from headgate.storage.failure import Failure
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.supervision.freshness import Freshness
 from headgate.supervision.job_state import JobState
-from headgate.supervision.report import Account, BatchReport, GoldReport, Life, TablesReport
+from headgate.supervision.report import Account, BatchReport, GoldReport, StreamStatus, TablesReport
 from tests.support import browser
 from tests.support.cards import Cards, shown_cards, stream
 
@@ -23,7 +23,7 @@ NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 JOB = JobState(
     "fused", LAYERS, "running", Owner(1, "here", 0.0), epoch=3, since=NOW, renewed=NOW, n=7
 )
-RUNNING = Life(
+RUNNING = StreamStatus(
     condition="running",
     since=NOW - timedelta(hours=1),
     restarts=0,
@@ -139,7 +139,7 @@ def test_a_night_without_batches_is_cut(cards: Cards) -> None:
     assert len(cards.text(".chart:first-child .cut")) == 1
 
 
-def test_an_operation_is_told_as_one(cards: Cards) -> None:
+def test_an_operation_is_shown_as_an_operation(cards: Cards) -> None:
     restoring = replace(RUNNING, condition="starting", operation="restore", restarts=2)
     cards.show(NOW, stream("a", restoring), stream("b", replace(restoring, operation="repair")))
     assert cards.text(".state") == ["restoring", "at work"]
@@ -186,7 +186,7 @@ def test_what_needs_a_person_stands_on_the_face_of_its_card(cards: Cards) -> Non
     assert cards.text(".note code") == list(REWRITTEN.commands)
 
 
-def test_what_supervision_mends_by_itself_is_told_with_its_reason(cards: Cards) -> None:
+def test_a_failure_that_supervision_repairs_is_shown_with_its_reason(cards: Cards) -> None:
     crash = Failure(8, "no space left on device", "make some", NOW)
     crashed = stream("shop", replace(DOWN, ended="failed", failure=crash))
     cards.show(NOW, crashed, stream("b", replace(DOWN, condition="failed", failure=REWRITTEN)))

@@ -45,7 +45,7 @@ def test_files_are_small(name: str) -> None:
     assert len(FILES[name].splitlines()) <= 300
 
 
-def test_every_element_that_a_script_looks_for_is_in_the_page() -> None:
+def test_every_element_that_a_script_selects_is_in_the_page() -> None:
     text = "\n".join(FILES[name] for name in SCRIPTS)
     wanted = set(re.findall(r'(?:find|getElementById)\("([a-z]+)"\)', text))
     assert wanted

@@ -13,7 +13,7 @@ from threading import Event
 import pytest
 
 from headgate.airflow.page import reports
-from headgate.airflow.page.reports import Reports, Subject, Told, read
+from headgate.airflow.page.reports import Reports, StreamReport, Subject, read
 from headgate.declaration.load import load
 from headgate.supervision.launcher import LOCAL
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
@@ -41,13 +41,13 @@ def gate() -> Iterator[Event]:
 def test_what_is_fresh_is_not_read_again() -> None:
     asked: list[Subject] = []
 
-    def reader(subject: Subject, before: Told) -> Told:
+    def reader(subject: Subject, before: StreamReport) -> StreamReport:
         asked.append(subject)
         return replace(before, at=NOON)
 
     kept = Reports(reader)
     for _ in range(3):
-        assert [told.at for told in kept.of([SHOP, OTHER])] == [NOON, NOON]
+        assert [report.at for report in kept.of([SHOP, OTHER])] == [NOON, NOON]
     assert sorted(each.name for each in asked) == ["other", "shop"]
 
 
@@ -60,7 +60,7 @@ def test_what_has_grown_old_is_read_again(monkeypatch: pytest.MonkeyPatch) -> No
 def test_tables_that_do_not_answer_hold_up_nobody(gate: Event) -> None:
     asked: list[Subject] = []
 
-    def reader(subject: Subject, before: Told) -> Told:
+    def reader(subject: Subject, before: StreamReport) -> StreamReport:
         asked.append(subject)
         if subject == SHOP:
             gate.wait()
@@ -74,50 +74,50 @@ def test_tables_that_do_not_answer_hold_up_nobody(gate: Event) -> None:
     assert asked.count(SHOP) == 1, "it is asked once at a time"
 
 
-def test_one_that_answers_late_is_told_as_it_was(
+def test_the_last_report_is_shown_while_a_stream_answers_late(
     gate: Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reports, "FRESH", 0.0)
 
-    def reader(subject: Subject, before: Told) -> Told:
+    def reader(subject: Subject, before: StreamReport) -> StreamReport:
         if before.at is not None:
             gate.wait()
         return replace(before, at=NOON)
 
     kept = Reports(reader, waits=0.2)
-    assert kept.of([SHOP]) == kept.of([SHOP]) == [Told(at=NOON)]
+    assert kept.of([SHOP]) == kept.of([SHOP]) == [StreamReport(at=NOON)]
 
 
 def test_life_and_tables_are_read(subject: Subject) -> None:
-    told = read(subject, Told())
-    assert told.error is None
-    assert told.life is not None
-    assert told.tables is not None
-    assert told.tables.account is not None
+    report = read(subject, StreamReport())
+    assert report.error is None
+    assert report.status is not None
+    assert report.tables is not None
+    assert report.tables.account is not None
 
 
 def test_tables_are_read_less_often_the_more_that_costs(subject: Subject) -> None:
-    first = read(subject, Told())
+    first = read(subject, StreamReport())
     dear = replace(first, cost=3600.0)
     assert read(subject, dear).tables is first.tables
     assert read(subject, replace(first, cost=0.0)).tables is not first.tables
 
 
-def test_a_declaration_with_a_mistake_leaves_the_rest_to_be_told(subject: Subject) -> None:
+def test_a_mistake_in_the_declaration_leaves_the_status_readable(subject: Subject) -> None:
     Path(subject.file).write_text("pipeline: tiny\nsources: 3\n")
-    told = read(subject, Told())
-    assert told.error is not None
-    assert "tiny.yml:2" in told.error
-    assert told.life is not None
-    assert told.tables is None
+    report = read(subject, StreamReport())
+    assert report.error is not None
+    assert "tiny.yml:2" in report.error
+    assert report.status is not None
+    assert report.tables is None
 
 
 @pytest.mark.parametrize("launcher", ["nowhere:Nobody", "headgate.supervision.launcher:LOCAL"])
-def test_a_launcher_that_is_none_is_told(subject: Subject, launcher: str) -> None:
-    told = read(replace(subject, launcher=launcher), Told())
-    assert told.error is not None
-    assert told.life is None
-    assert told.tables is not None
+def test_an_unknown_launcher_is_reported(subject: Subject, launcher: str) -> None:
+    report = read(replace(subject, launcher=launcher), StreamReport())
+    assert report.error is not None
+    assert report.status is None
+    assert report.tables is not None
 
 
 def test_workers_and_triggerers_load_no_page() -> None:

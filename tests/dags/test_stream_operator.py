@@ -30,7 +30,7 @@ JOB = JobState(
 )
 
 
-class Told:
+class StreamReport:
     """A launcher that remembers what it was asked; ``fails`` is what a start ends with."""
 
     done: ClassVar[list[str]] = []
@@ -39,16 +39,16 @@ class Told:
     state: ClassVar[State] = "running"
 
     def probe(self, stream: Stream, now: datetime) -> tuple[JobState, ...]:
-        return (replace(JOB, epoch=Told.epoch, state=Told.state),)
+        return (replace(JOB, epoch=StreamReport.epoch, state=StreamReport.state),)
 
     def launch(self, stream: Stream, options: Sequence[str] = ()) -> str:
-        Told.done.append("launch")
-        if Told.fails is not None:
-            raise Told.fails
+        StreamReport.done.append("launch")
+        if StreamReport.fails is not None:
+            raise StreamReport.fails
         return "process 1"
 
     def kill(self, stream: Stream) -> None:
-        Told.done.append("kill")
+        StreamReport.done.append("kill")
 
     def logs(self, stream: Stream, lines: int, of: LogOf = "driver") -> list[str]:
         return ["its last words"]
@@ -56,8 +56,8 @@ class Told:
 
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
-    Told.done.clear()
-    Told.fails, Told.epoch, Told.state = None, 3, "running"
+    StreamReport.done.clear()
+    StreamReport.fails, StreamReport.epoch, StreamReport.state = None, 3, "running"
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def operator(root: Path) -> StreamOperator:
         file="shop.yml",
         name="shop",
         root=str(root),
-        launcher=f"{__name__}:Told",
+        launcher=f"{__name__}:StreamReport",
         budget=RestartPolicy(crashes=3),
     )
 
@@ -88,7 +88,7 @@ def executed(root: Path, run_id: str = "run 1") -> TaskDeferred:
 
 
 def resumed(root: Path, condition: str, crashes: Sequence[datetime] = ()) -> TaskDeferred:
-    event = {"event": "down", "condition": condition, "epochs": [3], "said": ["its last words"]}
+    event = {"event": "down", "condition": condition, "epochs": [3], "log": ["its last words"]}
     kept: dict[str, Any] = {"token": "t", "until": NOON.isoformat()}
     kept["crashes"] = [crash.isoformat() for crash in crashes]
     with pytest.raises(TaskDeferred) as deferred:
@@ -102,14 +102,14 @@ def test_it_claims_the_stream_and_watches(tmp_path: Path, layout: Layout) -> Non
     assert held is not None
     assert held.by == ("shop__stream", "run 1", "supervise")
     assert deferred.trigger.serialize()[1]["token"] == held.token
-    assert Told.done == []
+    assert StreamReport.done == []
 
 
 def test_a_first_start_is_made_before_the_task_defers(tmp_path: Path) -> None:
     """Or it would be back on a worker before the scheduler has heard that it deferred."""
-    Told.state = "dead"
+    StreamReport.state = "dead"
     deferred = executed(tmp_path)
-    assert Told.done == ["kill", "launch"]
+    assert StreamReport.done == ["kill", "launch"]
     assert len(deferred.kwargs["crashes"]) == 1  # type: ignore[index]
 
 
@@ -135,31 +135,31 @@ def test_what_needs_a_person_fails_once_and_is_not_restarted(
 ) -> None:
     claim(layout, Claim("t", ("a", "b", "c"), NOON, is_over=True))
     record_failure(layout, GONE)
-    Told.state = "stopped"
-    Told.fails = HeadgateError(GONE.reason, GONE.remedy)
-    Told.fails.exit_code = 3  # type: ignore[misc]
+    StreamReport.state = "stopped"
+    StreamReport.fails = HeadgateError(GONE.reason, GONE.remedy)
+    StreamReport.fails.exit_code = 3  # type: ignore[misc]
     said = fails(tmp_path, "run 1", how)
     assert "exit code 3: a file is gone" in said
     assert GONE.remedy in said
     assert "shop__control" in said
-    Told.done.clear()
+    StreamReport.done.clear()
     waits = executed(tmp_path, "run 2")
-    assert Told.done == []
+    assert StreamReport.done == []
     assert waits.trigger.serialize()[1]["reported"] == NOON.isoformat()
 
 
 def test_a_failure_that_no_supervisor_saw_is_tried_again(tmp_path: Path, layout: Layout) -> None:
     record_failure(layout, GONE)
-    Told.state = "stopped"
+    StreamReport.state = "stopped"
     assert executed(tmp_path).kwargs["crashes"] == []  # type: ignore[index]
-    assert Told.done == ["launch"]
+    assert StreamReport.done == ["launch"]
 
 
 def test_a_failure_that_was_mended_meanwhile_is_watched(tmp_path: Path) -> None:
     kept: dict[str, Any] = {"token": "t", "until": NOON.isoformat(), "crashes": []}
     with pytest.raises(TaskDeferred):
         operator(tmp_path).resume(run("run 1"), {"event": "failed"}, **kept)
-    assert Told.done == []
+    assert StreamReport.done == []
 
 
 @pytest.mark.parametrize(
@@ -173,19 +173,19 @@ def test_a_failure_that_was_mended_meanwhile_is_watched(tmp_path: Path) -> None:
 )
 def test_a_driver_that_is_down_is_replaced(tmp_path: Path, condition: str, done: list[str]) -> None:
     deferred = resumed(tmp_path, condition)
-    assert Told.done == done
+    assert StreamReport.done == done
     assert len(deferred.kwargs["crashes"]) == (condition != "absent")  # type: ignore[index]
 
 
 def test_what_somebody_else_has_started_is_left_alone(tmp_path: Path) -> None:
-    Told.epoch = 4
+    StreamReport.epoch = 4
     assert resumed(tmp_path, "dead").kwargs["crashes"] == []  # type: ignore[index]
-    assert Told.done == []
+    assert StreamReport.done == []
 
 
 def test_a_start_that_finds_another_driver_is_no_crash(tmp_path: Path) -> None:
-    Told.fails = HeadgateError("held", "wait")
-    Told.fails.exit_code = 6  # type: ignore[misc]
+    StreamReport.fails = HeadgateError("held", "wait")
+    StreamReport.fails.exit_code = 6  # type: ignore[misc]
     assert resumed(tmp_path, "absent").kwargs["crashes"] == []  # type: ignore[index]
 
 
@@ -202,14 +202,14 @@ def test_one_crash_too_many_fails_with_the_last_words(tmp_path: Path, layout: La
     claim(layout, Claim("t", ("a", "b", "c"), NOON))
     with pytest.raises(AirflowFailException, match=r"(?s)down 4 times .*its last words"):
         resumed(tmp_path, "dead", [datetime.now(UTC)] * 3)
-    assert Told.done == []
+    assert StreamReport.done == []
     held = claimed(layout)
     assert held is not None
     assert held.is_over, "the next run must not take this for a stop by hand"
 
 
 def test_a_start_that_fails_counts(tmp_path: Path) -> None:
-    Told.fails = HeadgateError("no space left on device", "make some")
+    StreamReport.fails = HeadgateError("no space left on device", "make some")
     with pytest.raises(AirflowFailException, match="no space left"):
         resumed(tmp_path, "absent", [datetime.now(UTC)] * 3)
 

@@ -77,10 +77,10 @@ def fired(watching: StreamTrigger) -> dict[str, Any]:
     return asyncio.run(asyncio.wait_for(_first(watching), 20))
 
 
-def test_a_driver_that_dies_is_told_with_its_last_words(tmp_path: Path) -> None:
+def test_the_death_of_a_driver_is_reported_with_the_end_of_its_log(tmp_path: Path) -> None:
     event = fired(trigger(tmp_path, (JOB,), (replace(JOB, state="dead"),)))
     said = ["no space left on device"]
-    assert event == {"event": "down", "condition": "dead", "epochs": [3], "said": said}
+    assert event == {"event": "down", "condition": "dead", "epochs": [3], "log": said}
     assert Scripted.asked == 2
 
 
@@ -88,7 +88,7 @@ def test_a_stream_that_never_ran_is_to_be_started(tmp_path: Path) -> None:
     assert fired(trigger(tmp_path, ()))["condition"] == "absent"
 
 
-def test_what_cannot_be_told_is_asked_again(tmp_path: Path) -> None:
+def test_a_probe_that_fails_is_repeated(tmp_path: Path) -> None:
     assert fired(trigger(tmp_path, OSError("disk"), ()))["condition"] == "absent"
     assert Scripted.asked == 2
 

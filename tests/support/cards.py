@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from headgate.supervision.report import Life, TablesReport, life_document, tables_document
+from headgate.supervision.report import StreamStatus, TablesReport, status_document, tables_document
 from tests.support import browser
 
 STATIC = resources.files("headgate.airflow.page") / "static"
@@ -27,7 +27,7 @@ WITHIN = 30.0  # seconds until the page shows what it is told
 
 
 def stream(
-    name: str, life: Life, tables: TablesReport | None = None, **more: Any
+    name: str, status: StreamStatus, tables: TablesReport | None = None, **more: Any
 ) -> dict[str, Any]:
     """A stream as the page is told of it, in an Airflow that lets everybody do everything."""
     control = {
@@ -37,7 +37,7 @@ def stream(
         "why_not": None,
         "may_act": True,
     }
-    told = {
+    document = {
         "name": name,
         "file": f"/project/pipelines/{name}.yml",
         "root": "/project/lake",
@@ -46,13 +46,13 @@ def stream(
         "map_index": -1,
         "is_paused": False,
         "control": control,
-        "life": life_document(life),
+        "status": status_document(status),
         "tables": tables and tables_document(tables),
         "error": None,
         "age": 1.0,
         "logs": [],
     }
-    return told | more
+    return document | more
 
 
 class Cards:
@@ -84,13 +84,13 @@ class Cards:
 
 @contextmanager
 def shown_cards(profile: Path) -> Iterator[Cards]:
-    told: dict[str, Any] = {}
+    document: dict[str, Any] = {}
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             path = self.path.partition("?")[0].removeprefix("/headgate/")
             if path == "api/streams":
-                self._answer(json.dumps(told).encode(), "application/json")
+                self._answer(json.dumps(document).encode(), "application/json")
             else:
                 file = STATIC / (path.removeprefix("static/") or "page.html")
                 self._answer(file.read_bytes(), TYPES[Path(str(file)).suffix])
@@ -105,11 +105,11 @@ def shown_cards(profile: Path) -> Iterator[Cards]:
             pass
 
     def show(now: datetime, streams: list[Any]) -> None:
-        told.update(at=now.isoformat(), streams=streams)
+        document.update(at=now.isoformat(), streams=streams)
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    told.update(at="2026-01-01T00:00:00Z", streams=[])
+    document.update(at="2026-01-01T00:00:00Z", streams=[])
     try:
         with browser.opened(f"http://127.0.0.1:{server.server_port}/headgate/", profile) as page:
             yield Cards(page, show)

@@ -35,8 +35,8 @@ def declared_in(folder: Path, root: str | Path | None) -> tuple[Declared, ...]:
     tables = str(root or os.environ.get("HEADGATE_ROOT") or folder.parent / "lake")
     found: dict[str, Declared] = {}
     for file in declarations_in(folder):
-        said = _read(file)
-        name, gold = said.get("pipeline"), said.get("gold")
+        content = _read(file)
+        name, gold = content.get("pipeline"), content.get("gold")
         if _is_name(name) and name not in found:
             names = tuple(filter(_is_name, gold)) if isinstance(gold, dict) else ()
             found[name] = Declared(Stream(file, name, tables), names)
@@ -46,10 +46,10 @@ def declared_in(folder: Path, root: str | Path | None) -> tuple[Declared, ...]:
 def _read(file: Path) -> dict[Any, Any]:
     """What a declaration says, as text; nothing where it is no YAML."""
     try:
-        said = yaml.load(file.read_bytes(), Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+        content = yaml.load(file.read_bytes(), Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
     except (OSError, ValueError, RecursionError, yaml.YAMLError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _is_name(text: object) -> TypeGuard[str]:

@@ -55,7 +55,7 @@ def metadata(servers: str, timeout: float = ANSWERS_WITHIN, **more: Setting) -> 
         return client.list_topics(timeout=timeout)
     except KafkaException as error:
         client.poll(0)
-        raise UnreachableError(servers, timeout, reason(heard) or said(error)) from error
+        raise UnreachableError(servers, timeout, reason(heard) or error_text(error)) from error
 
 
 def partitions(servers: str, topic: str, timeout: float = ANSWERS_WITHIN) -> tuple[int, ...]:
@@ -72,7 +72,7 @@ def reason(heard: Sequence[KafkaError]) -> str | None:
     return (why or heard)[-1].str() if heard else None
 
 
-def said(error: KafkaException) -> str:
+def error_text(error: KafkaException) -> str:
     """Kafka's own words."""
     words = error.args[0] if error.args else error
     return words.str() if isinstance(words, KafkaError) else str(words)

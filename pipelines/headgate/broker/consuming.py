@@ -81,7 +81,7 @@ def _range(consumer: Consumer, partition: TopicPartition, servers: str) -> tuple
     try:
         found = consumer.get_watermark_offsets(partition, timeout=ANSWERS_WITHIN)
     except KafkaException as error:
-        raise UnreachableError(servers, ANSWERS_WITHIN, client.said(error)) from error
+        raise UnreachableError(servers, ANSWERS_WITHIN, client.error_text(error)) from error
     if found is None:
         raise UnreachableError(servers, ANSWERS_WITHIN, None)
     return found
@@ -98,16 +98,16 @@ def _records(
 ) -> Iterator[Record]:
     """``left`` has the offset that each partition is read up to, without it. A partition may hold
     no committed record right before that offset: it also ends where the broker says so."""
-    heard, said = time.monotonic(), None
+    heard, reason = time.monotonic(), None
     while follow or left:
         message = consumer.poll(0.5)
         fault = None if message is None else message.error()
         if fault is not None and fault.code() in _GONE:
             raise UnknownTopicError(servers, topic, ())
         if message is None or (fault is not None and fault.code() != KafkaError._PARTITION_EOF):
-            said = fault.str() if fault else said
+            reason = fault.str() if fault else reason
             if not follow and time.monotonic() - heard > ANSWERS_WITHIN:
-                raise UnreachableError(servers, ANSWERS_WITHIN, said)
+                raise UnreachableError(servers, ANSWERS_WITHIN, reason)
             continue
         heard, number = time.monotonic(), message.partition() or 0
         end = left.get(number, 0)

@@ -34,28 +34,28 @@ class FolderInUseError(BrokerError, code=exit_codes.LEASE_HELD):
 
 
 class PortTakenError(BrokerError):
-    def __init__(self, port: int, said: str = "another process listens there") -> None:
+    def __init__(self, port: int, reason: str = "another process listens there") -> None:
         self.port = port
         super().__init__(
-            f"port {port} of 127.0.0.1 cannot be had: {said}",
+            f"port {port} of 127.0.0.1 cannot be had: {reason}",
             "Choose another port, or let one be chosen: "
             + shell_command("kafka up", ROOT, "--port", "0"),
         )
 
 
 class NotEnoughMemoryError(BrokerError, code=exit_codes.MACHINE):
-    def __init__(self, said: Sequence[str]) -> None:
+    def __init__(self, output: Sequence[str]) -> None:
         super().__init__(
             f"the broker's JVM did not get its memory (a heap of {HEAP_MB} MB, and about as much "
-            f"beside it). It said last:\n{indented(said)}",
+            f"beside it). Its last output:\n{indented(output)}",
             "End other programs, or give the machine or the container more memory",
         )
 
 
 class NotUpError(BrokerError):
-    def __init__(self, how: str, said: Sequence[str], logs: Path) -> None:
+    def __init__(self, how: str, output: Sequence[str], logs: Path) -> None:
         super().__init__(
-            f"the broker {how}. It said last:\n{indented(said)}", f"Look into its logs: {logs}"
+            f"the broker {how}. Its last output:\n{indented(output)}", f"Look into its logs: {logs}"
         )
 
 
@@ -64,10 +64,10 @@ class ClientError(HeadgateError):
 
 
 class UnreachableError(ClientError, code=exit_codes.SOURCE):
-    def __init__(self, servers: str, seconds: float, said: str | None) -> None:
+    def __init__(self, servers: str, seconds: float, reason: str | None) -> None:
         super().__init__(
             f"no Kafka broker answered at {servers} within {seconds:.0f} s"
-            + (f": {said}" if said else ""),
+            + (f": {reason}" if reason else ""),
             f"Start one here: {shell_command('kafka up', ROOT)}   (or name one with --servers)",
         )
 
@@ -87,9 +87,9 @@ class UnknownTopicError(ClientError):
 class TopicError(ClientError):
     """A topic could not be made or removed."""
 
-    def __init__(self, servers: str, said: str) -> None:
+    def __init__(self, servers: str, reason: str) -> None:
         super().__init__(
-            f"{servers} {said}",
+            f"{servers} {reason}",
             f"See what there is: {shell_command('kafka topics', '--servers', servers)}",
         )
 
@@ -97,11 +97,11 @@ class TopicError(ClientError):
 class NotDeliveredError(ClientError):
     """Some records are not in the topic; ``delivered`` counts those that are, per partition."""
 
-    def __init__(self, topic: str, delivered: dict[int, int], failed: int, said: str) -> None:
+    def __init__(self, topic: str, delivered: dict[int, int], failed: int, reason: str) -> None:
         self.delivered = delivered
         super().__init__(
             f"{topic}: {sum(delivered.values())} records were delivered, then {failed} were not: "
-            f"{said}",
+            f"{reason}",
             "Those delivered stay in the topic; send the others again when that is mended",
         )
 

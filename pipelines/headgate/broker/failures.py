@@ -17,14 +17,14 @@ from headgate.broker.errors import (
 from headgate.broker.properties import SERVER_LOG
 from headgate.process_tree import guard, presence
 
-_TOLD = 8
+_LINES_SHOWN = 8
 _WIDE = 300
 _NO_MEMORY = re.compile(
     r"insufficient memory|Cannot allocate memory|Could not reserve enough space|OutOfMemoryError"
     r"|errno=12|exceeds? the maximum representable size|unable to create native thread"
 )
 _NO_PORT = re.compile(r"failed to bind to \S*?:(?P<port>\d+)|Address already in use")
-_TELLING = re.compile(r" (WARN|ERROR|FATAL) |^Caused by: |^\S*(Exception|Error)\b")
+_RELEVANT = re.compile(r" (WARN|ERROR|FATAL) |^Caused by: |^\S*(Exception|Error)\b")
 _NOISE = re.compile(r"\s*$|\s+at ")  # blank, or a frame of a stack
 _HOW = {
     None: "did not answer in time",
@@ -38,21 +38,21 @@ def failure(folder: Path, port: int, code: int | None) -> BrokerError:
     if code == guard.IN_USE:
         other = presence.running(folder)
         return FolderInUseError(folder, other.guard if other else None)
-    said = last_words(folder / "logs")
-    text = "\n".join(said)
+    output = last_lines(folder / "logs")
+    text = "\n".join(output)
     if code is not None and (match := _NO_PORT.search(text)) is not None:
         return PortTakenError(int(match["port"] or port))
     if code is not None and _NO_MEMORY.search(text):
-        return NotEnoughMemoryError(said)
-    return NotUpError(_HOW.get(code, f"ended with exit code {code}"), said, folder / "logs")
+        return NotEnoughMemoryError(output)
+    return NotUpError(_HOW.get(code, f"ended with exit code {code}"), output, folder / "logs")
 
 
-def last_words(logs: Path) -> list[str]:
+def last_lines(logs: Path) -> list[str]:
     """What the JVMs printed last, then the last warnings and errors of the broker's log."""
     names = (f"{guard.PREPARE}.log", "jvm.log")
     printed = [line for name in names for line in _lines(logs / name) if not _NOISE.match(line)]
-    logged = [line for line in _lines(logs / Path(SERVER_LOG).name) if _TELLING.search(line)]
-    return [line.strip()[:_WIDE] for line in (*printed[-_TOLD:], *logged[-_TOLD:])]
+    logged = [line for line in _lines(logs / Path(SERVER_LOG).name) if _RELEVANT.search(line)]
+    return [line.strip()[:_WIDE] for line in (*printed[-_LINES_SHOWN:], *logged[-_LINES_SHOWN:])]
 
 
 def _lines(path: Path) -> list[str]:

@@ -88,7 +88,7 @@ def produce(servers: str, topic: str, sent: Iterable[tuple[bytes | None, bytes]]
     delivered: Counter[int] = Counter()
     refused: list[str] = []
 
-    def told(error: KafkaError | None, message: Message) -> None:
+    def on_delivery(error: KafkaError | None, message: Message) -> None:
         if error is not None:
             refused.append(error.str())
         else:
@@ -97,9 +97,9 @@ def produce(servers: str, topic: str, sent: Iterable[tuple[bytes | None, bytes]]
     try:
         for key, value in sent:
             try:
-                _send(producer, topic, key, value, told)
+                _send(producer, topic, key, value, on_delivery)
             except KafkaException as error:  # too large, say
-                refused.append(client.said(error))
+                refused.append(client.error_text(error))
             if refused:
                 break
     finally:
@@ -109,10 +109,12 @@ def produce(servers: str, topic: str, sent: Iterable[tuple[bytes | None, bytes]]
     return dict(sorted(delivered.items()))
 
 
-def _send(producer: Producer, topic: str, key: bytes | None, value: bytes, told: Any) -> None:
+def _send(
+    producer: Producer, topic: str, key: bytes | None, value: bytes, on_delivery: Any
+) -> None:
     while True:
         try:
-            producer.produce(topic, value, key, on_delivery=told)
+            producer.produce(topic, value, key, on_delivery=on_delivery)
         except BufferError:  # its queue is full: wait until something was delivered
             producer.poll(0.5)
         else:

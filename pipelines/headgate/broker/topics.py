@@ -14,7 +14,7 @@ from headgate.broker import client
 from headgate.broker.client import ANSWERS_WITHIN
 from headgate.broker.errors import TopicError, UnknownTopicError
 
-_LOOK_EVERY = 0.05  # seconds
+_POLL_EVERY = 0.05  # seconds
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _done(servers: str, asked: Future[None], otherwise: str) -> None:
     try:
         asked.result(ANSWERS_WITHIN)
     except KafkaException as error:
-        raise TopicError(servers, f"{otherwise}: {client.said(error)}") from error
+        raise TopicError(servers, f"{otherwise}: {client.error_text(error)}") from error
 
 
 def _offsets(servers: str, found: list[TopicPartition], spec: OffsetSpec) -> list[int | None]:
@@ -108,4 +108,4 @@ def _wait(servers: str, condition: Callable[[], bool], otherwise: str) -> None:
     while not condition():
         if time.monotonic() > deadline:
             raise TopicError(servers, f"{otherwise} within {ANSWERS_WITHIN:.0f} s")
-        time.sleep(_LOOK_EVERY)
+        time.sleep(_POLL_EVERY)

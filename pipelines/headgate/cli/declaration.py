@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate import exit_codes
-from headgate.commands import shell_command, speak_about
+from headgate.commands import set_subject, shell_command
 from headgate.declaration.files import SUFFIXES, declarations_in
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
@@ -26,14 +26,14 @@ class NoSuchPipelineError(HeadgateError, code=exit_codes.USAGE):
 def find(pipeline: str) -> Path:
     """The file that ``pipeline`` names: itself, or NAME.yml in pipelines/, here, or in the
     examples. Raises NoSuchPipelineError with the nearest names."""
-    speak_about(pipeline)
+    set_subject(pipeline)
     path = Path(pipeline).expanduser()
     if path.suffix in SUFFIXES or path.parent != Path() or path == Path():
         if not path.is_file():
-            said = "there is no such file"
+            problem = "there is no such file"
             if path.exists():
-                said = "is a folder" if path.is_dir() else "is no regular file"
-            raise NoSuchPipelineError(f"{path}: {said}", remedy=shell_command("list"))
+                problem = "is a folder" if path.is_dir() else "is no regular file"
+            raise NoSuchPipelineError(f"{path}: {problem}", remedy=shell_command("list"))
         return path
     known = {found.stem: found for found in reversed(tuple(declarations()))}
     if pipeline not in known:

@@ -35,10 +35,10 @@ def as_dict(found: Deployment) -> dict[str, Any] | None:
 def show(found: Deployment, root: str) -> None:
     out = console()
     out.print()
-    said = MEANINGS[found.verdict]
+    meaning = MEANINGS[found.verdict]
     if found.engine_changed:
-        said = f"{said}; after a savepoint, since {found.engine} wrote them"
-    out.print(f"deployed under {root}: {said}", markup=False, soft_wrap=True)
+        meaning = f"{meaning}; after a savepoint, since {found.engine} wrote them"
+    out.print(f"deployed under {root}: {meaning}", markup=False, soft_wrap=True)
     table = grid("", "table", "", "because")
     for each in found.tables:
         verdict = f"[{COLOUR.get(each.verdict, 'dim')}]{each.verdict}[/]"

@@ -86,11 +86,11 @@ def drive(driver: Driver) -> None:
     thread = threading.Thread(target=work, name="driver", daemon=True)
     with on_signals(stop):
         thread.start()
-        told = False
+        announced = False
         while thread.is_alive():
             thread.join(0.2)
-            if asked.is_set() and not told and thread.is_alive():
-                told = True
+            if asked.is_set() and not announced and thread.is_alive():
+                announced = True
                 print(ENDING, file=sys.stderr)
     if failures:
         raise failures[0]

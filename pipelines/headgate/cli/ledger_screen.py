@@ -46,8 +46,8 @@ def show_ledger(account: Ledger, out: Console) -> None:
             gaps.add_row(*cells(f"{gap.topic}/{gap.partition}", gap.offsets, gap.reason))
         out.print(gaps)
     for file in account.files or ():
-        said = f"{file.path}: {file.status.replace('_', ' ')}: {file.reason}"
-        out.print(f"file {file.sequence} {shown(said)}", markup=False)
+        line = f"{file.path}: {file.status.replace('_', ' ')}: {file.reason}"
+        out.print(f"file {file.sequence} {shown(line)}", markup=False)
     for d in account.differences:
         out.print(f"[red]{d}[/]")
     says = "every event is accounted for" if account.balanced else "does not balance"

@@ -28,23 +28,24 @@ def machine_fault(error: BaseException) -> MachineError | None:
     """
     for each in chain(error):
         known = _BY_NUMBER.get(getattr(each, "errno", None) or 0)
-        said = known or next((w for w in _BY_NUMBER.values() if w in str(each)), None)
-        if said is None:
+        reason = known or next((w for w in _BY_NUMBER.values() if w in str(each)), None)
+        if reason is None:
             continue
-        where = _where(each, said)
-        if said in _RIGHTS.values():
+        where = _where(each, reason)
+        if reason in _RIGHTS.values():
             return MachineError(
-                f"{said}{where}", remedy=f"give this user the rights, or: {shell_command('doctor')}"
+                f"{reason}{where}",
+                remedy=f"give this user the rights, or: {shell_command('doctor')}",
             )
         return MachineError(
-            f"the disk is full ({said}{where}); what is committed is whole",
+            f"the disk is full ({reason}{where}); what is committed is whole",
             remedy="free some space and run again: every table goes on where it stands",
         )
     return None
 
 
-def _where(error: BaseException, said: str) -> str:
+def _where(error: BaseException, reason: str) -> str:
     """The file that was refused, or the line of the message that names it."""
     named = getattr(error, "filename", None)
-    line = next((line.strip() for line in str(error).splitlines() if said in line), "")
-    return f": {named or line}" if named or line != said else ""
+    line = next((line.strip() for line in str(error).splitlines() if reason in line), "")
+    return f": {named or line}" if named or line != reason else ""

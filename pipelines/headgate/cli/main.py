@@ -18,7 +18,7 @@ from headgate.cli.log_file import record_crash, shown
 from headgate.cli.machine_faults import machine_fault
 from headgate.cli.output import print_json
 from headgate.cli.verbs import Verbs
-from headgate.commands import Place, program, speak_from
+from headgate.commands import Place, program, set_place
 from headgate.errors import HeadgateError
 
 app = typer.Typer(
@@ -60,7 +60,7 @@ def _open_streams() -> None:
 
 def answer(arguments: Sequence[str]) -> int:
     """The exit code of a command line; whatever goes wrong is said on stderr."""
-    speak_from(Place(program()))
+    set_place(Place(program()))
     try:
         app(list(arguments), prog_name="headgate")
     except SystemExit as end:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from headgate import exit_codes
-from headgate.commands import Place, pipeline_command, program, rendered, speak_about
+from headgate.commands import Place, pipeline_command, program, rendered, set_subject
 from headgate.errors import HeadgateError
 from headgate.storage.places import absolute, is_uri
 
@@ -30,7 +30,7 @@ def local_folder(root: str, remedy: str) -> Path:
 def _asked_root(root: str) -> str:
     """As an absolute address; texts are about it from now on."""
     root = absolute(root)
-    speak_about(root=root, known=_is_known(root))
+    set_subject(root=root, known=_is_known(root))
     return root
 
 

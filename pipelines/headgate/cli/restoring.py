@@ -44,7 +44,7 @@ def restore_in_place(
         lease.release()
 
 
-def tell_passed_over(declared: Pipeline, layout: Layout, savepoint: Savepoint) -> tuple[str, ...]:
+def print_passed_over(declared: Pipeline, layout: Layout, savepoint: Savepoint) -> tuple[str, ...]:
     """The tables that a restore does without, told."""
     from headgate.savepoints.verify import passed_over
 

@@ -25,7 +25,7 @@ Say = Callable[[str], None]
 
 AGAIN = 10.0
 """Seconds after which a line repeats a stage that lasts."""
-_LOOK_EVERY = 1.0  # seconds
+_POLL_EVERY = 1.0  # seconds
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def screen(out: Console, *, live: bool = True, name: str = "") -> Iterator[Scree
             yield shown
         return
     ended = threading.Event()
-    threading.Thread(target=shown.keep_telling, args=(ended,), name="screen", daemon=True).start()
+    threading.Thread(target=shown.keep_reminding, args=(ended,), name="screen", daemon=True).start()
     try:
         yield shown
     finally:
@@ -71,7 +71,7 @@ class Screen:
         self._clock = clock or time.monotonic
         self._lock = threading.Lock()
         self._stage = ""
-        self._began = self._told = self._clock()
+        self._began = self._printed = self._clock()
         # The driver's object changes in place, also while no batch ends.
         self._progress: Progress | None = None
 
@@ -81,7 +81,7 @@ class Screen:
             if stage == self._stage:
                 return
             self._stage, self._began = stage, self._clock()
-            self._told = self._began
+            self._printed = self._began
             if stage and not self.live and self._progress is None:
                 self._print(stage)
 
@@ -96,12 +96,12 @@ class Screen:
         """Tell again a stage that lasts."""
         with self._lock:
             now = self._clock()
-            if self._stage and now - self._told >= AGAIN:
-                self._told = now
+            if self._stage and now - self._printed >= AGAIN:
+                self._printed = now
                 self._print(f"{self._stage}: {now - self._began:.0f} s")
 
-    def keep_telling(self, ended: threading.Event) -> None:
-        while not ended.wait(_LOOK_EVERY):
+    def keep_reminding(self, ended: threading.Event) -> None:
+        while not ended.wait(_POLL_EVERY):
             self.remind()
 
     def text(self) -> RenderableType:
@@ -110,8 +110,8 @@ class Screen:
             stage = f"{self._stage} … {lasts}" if self._stage else ""
             if self._progress is None:
                 return Text(stage, style="dim")
-            told = words(self._progress, datetime.now(UTC))
-            return Words((*told, stage) if stage else told)
+            progress = words(self._progress, datetime.now(UTC))
+            return Words((*progress, stage) if stage else progress)
 
     def _print(self, text: str) -> None:
         self._out.print(f"{STAGE}{self._name}{text}", markup=False, soft_wrap=True)

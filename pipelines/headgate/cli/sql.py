@@ -132,8 +132,8 @@ def _check_reads_only(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Raises QueryError unless ``sql`` is one statement that answers something."""
     statements = connection.extract_statements(sql)
     if len(statements) != 1:
-        said = "several statements" if statements else "no statement"
-        raise QueryError(f"the query holds {said}", remedy="give one, such as SELECT 1")
+        number = "several statements" if statements else "no statement"
+        raise QueryError(f"the query holds {number}", remedy="give one, such as SELECT 1")
     kind = statements[0].type.name
     if kind not in READING:
         raise QueryError(

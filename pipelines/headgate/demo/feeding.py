@@ -18,16 +18,20 @@ _GRAIN = 500
 
 class Feeder(threading.Thread):
     """Stays one slice ahead of the pipeline, which says by :meth:`absorbed` where it is. Where a
-    slice cannot be delivered, ``failure`` is why, and ``gave_up`` is called."""
+    slice cannot be delivered, ``failure`` is why, and ``on_failure`` is called."""
 
     def __init__(
-        self, deliver: Deliver, events: int, seed: int, gave_up: Callable[[], None] = lambda: None
+        self,
+        deliver: Deliver,
+        events: int,
+        seed: int,
+        on_failure: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(name="feeder", daemon=True)
         self.events = events
         self.failure: Exception | None = None
         self._deliver = deliver
-        self._gave_up = gave_up
+        self._on_failure = on_failure
         self._slices = slices(events, seed, datetime.now(UTC) - SPAN)
         self._read = 0
         self._moved = threading.Condition()
@@ -37,7 +41,7 @@ class Feeder(threading.Thread):
             self._feed()
         except Exception as error:
             self.failure = error
-            self._gave_up()
+            self._on_failure()
 
     def _feed(self) -> None:
         sizes: list[int] = []

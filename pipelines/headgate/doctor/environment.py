@@ -70,8 +70,8 @@ def pyspark_python() -> Finding:
     version = _version_of(chosen)
     this = f"{sys.version_info[0]}.{sys.version_info[1]}"
     if version != this:
-        said = f"Python {version}" if version else "which cannot be started"
-        return failed("PYSPARK_PYTHON", f"{chosen}, {said}", needed, "Type: unset PYSPARK_PYTHON")
+        found = f"Python {version}" if version else "which cannot be started"
+        return failed("PYSPARK_PYTHON", f"{chosen}, {found}", needed, "Type: unset PYSPARK_PYTHON")
     return passed("PYSPARK_PYTHON", f"{chosen}, Python {version}", needed)
 
 

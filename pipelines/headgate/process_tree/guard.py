@@ -57,10 +57,10 @@ class Guard:
     @property
     def presence(self) -> Presence:
         pids = {name: process.pid for name, process in self.running.items()}
-        told, within = self.order.tell, sum(self.order.graces)
+        details, within = self.order.tell, sum(self.order.graces)
         since = min(self.since, self.began)
         sessions = tuple(self.sessions)
-        return Presence(os.getpid(), self.began, since, pids, sessions, within, told)
+        return Presence(os.getpid(), self.began, since, pids, sessions, within, details)
 
     def end(self, *_: object) -> None:
         self.ending.set()
@@ -75,7 +75,7 @@ class Guard:
         """The folder as its new guard. What was left there is ours until it has ended."""
         if (left := presence.read(self.folder)) is not None:
             self.since, self.sessions = left.since, [*left.sessions]
-        presence.tell(self.folder, self.presence)
+        presence.announce(self.folder, self.presence)
         if left is not None:
             members.end(self._members, left.within)
         for name, text in self.order.files.items():
@@ -139,7 +139,7 @@ class Guard:
             )
         self.running[name] = launched
         self.sessions.append(launched.pid)
-        presence.tell(self.folder, self.presence)
+        presence.announce(self.folder, self.presence)
         return launched
 
     def _members(self) -> list[psutil.Process]:

@@ -12,7 +12,7 @@ import psutil
 
 MARK = "HEADGATE_PROCESS_TREE"
 """In the environment of every child: the tree's folder."""
-LOOK_EVERY = 0.1  # seconds
+POLL_EVERY = 0.1  # seconds
 
 
 def started(process: psutil.Process) -> float:
@@ -49,7 +49,7 @@ def end(
                 with suppress(psutil.Error):
                     process.kill() if late else process.terminate()
                 asked.add(process.pid)
-        time.sleep(LOOK_EVERY)
+        time.sleep(POLL_EVERY)
 
 
 def _leads(process: psutil.Process) -> bool:

@@ -47,9 +47,9 @@ class Order:
 
     @staticmethod
     def read(line: bytes) -> Order:
-        told = json.loads(line)
-        children = {name: Child(**child) for name, child in told.pop("children").items()}
-        return Order(children=children, **told)
+        document = json.loads(line)
+        children = {name: Child(**child) for name, child in document.pop("children").items()}
+        return Order(children=children, **document)
 
     @property
     def log_folder(self) -> Path:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from headgate.process_tree import guard
-from headgate.process_tree.members import LOOK_EVERY
+from headgate.process_tree.members import POLL_EVERY
 from headgate.process_tree.order import Order
 
 _SLACK = 30.0  # seconds over the graces of all
@@ -70,7 +70,7 @@ def start(
         while not is_up():
             if tree.code is not None or time.monotonic() > deadline:
                 raise failure(tree.code)
-            time.sleep(LOOK_EVERY)
+            time.sleep(POLL_EVERY)
     except BaseException:
         tree.end()
         raise

@@ -19,12 +19,12 @@ from filelock import FileLock
 from headgate import exit_codes
 from headgate.errors import HeadgateError
 from headgate.process_tree import members
-from headgate.process_tree.members import LOOK_EVERY, started
+from headgate.process_tree.members import POLL_EVERY, started
 
 _LOCK = "lock"
 _DOCUMENT = "running.json"
 _SLACK = 15.0  # seconds over what a guard needs at most
-_TELLS_WITHIN = 5.0  # seconds between taking the lock and telling of oneself
+_ANNOUNCES_WITHIN = 5.0  # seconds between taking the lock and telling of oneself
 
 
 class ProcessTreeError(HeadgateError, code=exit_codes.NOT_ALIVE):
@@ -52,7 +52,7 @@ class Presence:
 def running(folder: Path) -> Presence | None:
     """The tree that runs in ``folder``; None where none does. Raises ProcessTreeError where
     somebody holds the lock and does not tell who it is."""
-    deadline = time.monotonic() + _TELLS_WITHIN
+    deadline = time.monotonic() + _ANNOUNCES_WITHIN
     while is_locked(folder):
         if (found := read(folder)) is not None:
             return found
@@ -61,7 +61,7 @@ def running(folder: Path) -> Presence | None:
                 f"{folder} is locked by a process that does not tell who it is",
                 f"see who it is: fuser -v {shlex.quote(str(folder / _LOCK))}",
             )
-        time.sleep(LOOK_EVERY)
+        time.sleep(POLL_EVERY)
     return None
 
 
@@ -85,7 +85,7 @@ def end(folder: Path) -> Presence | None:
                 f"process {found.guard}, the guard of {folder}, does not end",
                 f"kill it, and end what it leaves in the same way: kill -9 {found.guard}",
             )
-        time.sleep(LOOK_EVERY)
+        time.sleep(POLL_EVERY)
     return found
 
 
@@ -125,7 +125,7 @@ def read(folder: Path) -> Presence | None:
     return Presence(**{**found, "sessions": tuple(found["sessions"])})
 
 
-def tell(folder: Path, presence: Presence) -> None:
+def announce(folder: Path, presence: Presence) -> None:
     write(folder / _DOCUMENT, json.dumps(asdict(presence)) + "\n")
 
 

@@ -130,16 +130,16 @@ def _failure(settings: Settings, code: int | None) -> HeadgateError:
         log = logs / f"{guard.PREPARE}.log"
         return StandaloneError(
             f"Airflow cannot use {where}:\n{_last(log, settings.database)}",
-            remedy=f"all that it said: {log}",
+            remedy=f"its output: {log}",
         )
     if code is not None:
         return StandaloneError(
             f"Airflow ended while it started:\n{_last(logs / guard.LOG, settings.database)}",
-            remedy=f"what its components said: {logs}",
+            remedy=f"the logs of its components: {logs}",
         )
     return StandaloneError(
         f"Airflow does not answer at {settings.address} after {UP_WITHIN:.0f} s",
-        remedy=f"what its components said: {logs}",
+        remedy=f"the logs of its components: {logs}",
     )
 
 
@@ -147,17 +147,17 @@ def _last(log: Path, secret: str | None) -> str:
     """The last line of a log that says what happened, without the address of the database."""
     with suppress(OSError):
         lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
-        told = [line for line in lines if "rror" in line] or [line for line in lines if line]
-        said = told[-1] if told else ""
-        return said.replace(secret, "…") if secret else said
+        relevant = [line for line in lines if "rror" in line] or [line for line in lines if line]
+        last = relevant[-1] if relevant else ""
+        return last.replace(secret, "…") if secret else last
     return ""
 
 
 def _not_healthy(address: str) -> list[str]:
     try:
         with urllib.request.urlopen(f"{address}/api/v2/monitor/health", timeout=5) as answer:
-            told = json.load(answer)
+            health = json.load(answer)
     except (OSError, ValueError):
         return ["its API server"]
-    parts = {part: (told.get(part) or {}).get("status") for part in _HEALTHY}
+    parts = {part: (health.get(part) or {}).get("status") for part in _HEALTHY}
     return [part.replace("_", " ") for part, status in parts.items() if status != "healthy"]

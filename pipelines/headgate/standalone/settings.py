@@ -74,7 +74,7 @@ def _is_ours(name: str) -> bool:
 
 
 def _airflow(settings: Settings) -> dict[str, object]:
-    told: dict[str, object] = {
+    values: dict[str, object] = {
         "CORE__DAGS_FOLDER": settings.dags,
         "CORE__LOAD_EXAMPLES": False,
         "CORE__DAGS_ARE_PAUSED_AT_CREATION": not settings.switched_on,
@@ -97,8 +97,8 @@ def _airflow(settings: Settings) -> dict[str, object]:
         "LOGGING__WORKER_LOG_SERVER_PORT": settings.ports.worker_logs,
     }
     if settings.database is not None:
-        told["DATABASE__SQL_ALCHEMY_CONN"] = dialect(settings.database)
-    return told
+        values["DATABASE__SQL_ALCHEMY_CONN"] = dialect(settings.database)
+    return values
 
 
 def dialect(database: str) -> str:

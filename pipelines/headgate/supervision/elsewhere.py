@@ -65,9 +65,9 @@ def running_drivers() -> Iterator[RunningDriver]:
             words = process.cmdline()
             if not any("headgate" in word for word in words):
                 continue
-            told = driver_of(words, Path(process.cwd()), process.environ().get("HEADGATE_ROOT"))
-            if told is not None:
-                yield RunningDriver(process.pid, *told)
+            called = driver_of(words, Path(process.cwd()), process.environ().get("HEADGATE_ROOT"))
+            if called is not None:
+                yield RunningDriver(process.pid, *called)
 
 
 def driver_of(

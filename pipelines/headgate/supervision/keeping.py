@@ -30,34 +30,41 @@ source changed or cannot be read, a table or a document is damaged."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """What was seen of a stream at a moment. ``moved`` is when its progress was last another."""
+class Observation:
+    """The state of a stream at a moment. ``fingerprint`` identifies its progress, and
+    ``last_progress`` is when that last changed."""
 
     condition: Condition
-    mark: str
-    moved: datetime
+    fingerprint: str
+    last_progress: datetime
 
 
-def look(
+def observe(
     jobs: Sequence[JobState],
     now: datetime,
-    before: Look | None,
+    before: Observation | None,
     *,
     stop_asked: datetime | None,
     stuck_after: timedelta,
     failure: Failure | None = None,
-) -> Look:
+) -> Observation:
     """``stop_asked`` is when somebody last asked the pipeline to stop, ``failure`` is why its last
     start failed."""
-    mark = "; ".join(f"{j.job} {j.epoch} {j.n} {j.updated}" for j in jobs)
-    moved = now if before is None or before.mark != mark else before.moved
-    return Look(_condition(jobs, now - moved > stuck_after, stop_asked, failure), mark, moved)
+    fingerprint = "; ".join(f"{j.job} {j.epoch} {j.n} {j.updated}" for j in jobs)
+    last_progress = (
+        now if before is None or before.fingerprint != fingerprint else before.last_progress
+    )
+    return Observation(
+        _condition(jobs, now - last_progress > stuck_after, stop_asked, failure),
+        fingerprint,
+        last_progress,
+    )
 
 
 def condition(
     jobs: Sequence[JobState], stop_asked: datetime | None, failure: Failure | None = None
 ) -> Condition:
-    """At a single look, which tells nothing of what stands still."""
+    """The condition at one moment. It does not show whether the stream makes progress."""
     return _condition(jobs, False, stop_asked, failure)
 
 

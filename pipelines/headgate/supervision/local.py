@@ -36,7 +36,7 @@ STARTS_WITHIN = 180.0  # seconds until its tables are open, on a busy machine
 REACHES_WITHIN = 30.0  # seconds that a source which does not answer is waited for after that
 STOPS_WITHIN = 300.0  # seconds: a batch is never cut short
 ASK_AGAIN = 5.0  # seconds: a job that is still starting looks only at requests made after that
-LOOK_EVERY = 0.25  # seconds
+POLL_EVERY = 0.25  # seconds
 
 
 class NotAliveError(HeadgateError, code=exit_codes.NOT_ALIVE):
@@ -94,7 +94,7 @@ def launch(
         if (code := process.poll()) is not None:
             raise _ended(layout, log, code, (file, root), began)
         read = _relay(log, read, say)
-        time.sleep(LOOK_EVERY)
+        time.sleep(POLL_EVERY)
     if _opened(layout, began):
         return Started(process.pid, "it is still bringing its tables level")
     # It may hold no lease yet, so nobody else would find it: it must not come up after all.
@@ -136,27 +136,27 @@ def _ended(
 ) -> NotAliveError:
     """Why the process ended, as it has recorded it. One that ended before it knew its pipeline has
     not: what it said is recorded here."""
-    told = last_failure(layout)
-    if told is None or told.at < began:
+    failure = last_failure(layout)
+    if failure is None or failure.at < began:
         logs = rendered(pipeline_command("logs"), anywhere(*about))
-        told = Failure(code, _said(log), logs, datetime.now(UTC), (logs,))
+        failure = Failure(code, _last_output(log), logs, datetime.now(UTC), (logs,))
         if code in NEEDS_A_PERSON:
-            record_failure(layout, told)
-    error = NotAliveError(told.reason, told.remedy)
+            record_failure(layout, failure)
+    error = NotAliveError(failure.reason, failure.remedy)
     if code > 0:
         error.exit_code = code  # type: ignore[misc]
     return error
 
 
-def _said(log: Path) -> str:
+def _last_output(log: Path) -> str:
     """What was written since the last start."""
-    said: list[str] = []
+    output: list[str] = []
     for line in reversed(tail(log, 40)):
         if line.startswith("---"):
             break
         if not line.startswith(STAGE):
-            said.insert(0, line)
-    return "\n".join(said) or "it ended without a word"
+            output.insert(0, line)
+    return "\n".join(output) or "it ended without a word"
 
 
 def stop(
@@ -183,7 +183,7 @@ def stop(
         if clock() - asked >= ASK_AGAIN:
             asked = clock()
             request_stop(layout)
-        wait(LOOK_EVERY)
+        wait(POLL_EVERY)
     return alive
 
 
@@ -208,7 +208,7 @@ def pause(
                 f"{timeout:.0f} s; it will when its batch ends",
                 remedy=f"{pipeline_command('status')}, {pipeline_command('logs')}",
             )
-        wait(LOOK_EVERY)
+        wait(POLL_EVERY)
     return since
 
 

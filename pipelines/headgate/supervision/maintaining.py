@@ -12,7 +12,7 @@ from headgate.errors import HeadgateError
 from headgate.maintenance.requests import Answer, What, ask, asked, new_request, told
 from headgate.storage.layout import Layout
 from headgate.supervision.job_state import JobState, probe
-from headgate.supervision.local import ASK_AGAIN, LOOK_EVERY, NotAliveError
+from headgate.supervision.local import ASK_AGAIN, POLL_EVERY, NotAliveError
 
 _AGAIN: Mapping[What, str] = {
     "compact": pipeline_command("compact"),
@@ -60,7 +60,7 @@ def maintain(
         if clock() - asked_at >= ASK_AGAIN and not waiting.keys() <= answers.keys():
             asked_at = clock()
             ask(layout, replace(request, requested=datetime.now(UTC)))
-        wait(LOOK_EVERY)
+        wait(POLL_EVERY)
     return answers
 
 

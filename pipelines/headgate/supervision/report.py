@@ -16,7 +16,7 @@ from headgate.supervision.keeping import Condition
 
 
 @dataclass(frozen=True)
-class Life:
+class StreamStatus:
     """What its documents say. ``since`` is when the condition began: of one that is down or at
     rest, when it was last heard of. ``restarts`` counts the drivers that came after one that failed
     or was killed; ``operation`` is what its owner does where that is no driver, such as a restore.
@@ -113,9 +113,9 @@ class TablesReport:
     problems: Mapping[str, str] = field(default_factory=dict)
 
 
-def life_document(life: Life) -> dict[str, Any]:
+def status_document(status: StreamStatus) -> dict[str, Any]:
     """Plain values: times in ISO 8601, spans in seconds."""
-    content = asdict(life) | {"is_alive": life.is_alive}
+    content = asdict(status) | {"is_alive": status.is_alive}
     content["jobs"] = [
         {
             "job": job.job,
@@ -125,11 +125,11 @@ def life_document(life: Life) -> dict[str, Any]:
             "backlog": None if job.backlog is None else str(job.backlog),
             "renewed": job.renewed,
         }
-        for job in life.jobs
+        for job in status.jobs
     ]
-    if (behind := life.backlog) is not None:
-        told = {"seconds": behind.seconds, "holding": behind.holding, "says": str(behind)}
-        content["backlog"] |= told
+    if (behind := status.backlog) is not None:
+        details = {"seconds": behind.seconds, "holding": behind.holding, "says": str(behind)}
+        content["backlog"] |= details
     plain: dict[str, Any] = _plain(content)
     return plain
 

@@ -22,14 +22,14 @@ from headgate.supervision.ending import how_ended
 from headgate.supervision.finality import final_up_to
 from headgate.supervision.freshness import freshness
 from headgate.supervision.job_state import JobState
-from headgate.supervision.keeping import Condition, look
+from headgate.supervision.keeping import Condition, observe
 from headgate.supervision.report import (
     Account,
     BatchReport,
     GoldReport,
-    Life,
     SavepointReport,
     SavepointsReport,
+    StreamStatus,
     TablesReport,
 )
 from headgate.tables.snapshot import TablePosition
@@ -43,17 +43,17 @@ STUCK_AFTER = timedelta(minutes=15)
 _T = TypeVar("_T")
 
 
-def life_of(layout: Layout, jobs: Sequence[JobState], now: datetime) -> Life:
+def stream_status(layout: Layout, jobs: Sequence[JobState], now: datetime) -> StreamStatus:
     """How the stream of ``jobs`` is. Raises HeadgateError where a document is damaged."""
-    # Nobody has to have looked before: a job says itself when it last moved.
-    moved = max((max(job.since, job.updated or job.since) for job in jobs), default=now)
+    # Nobody has to have looked before: a job says itself when it last last_progress.
+    last_progress = max((max(job.since, job.updated or job.since) for job in jobs), default=now)
     asked, paused = stop_asked(layout), paused_since(layout)
     bronze = next((job for job in jobs if "bronze" in job.layers), None)
     failure = None if any(job.is_alive for job in jobs) else last_failure(layout)
-    first = look(jobs, moved, None, stop_asked=asked, stuck_after=STUCK_AFTER)
-    seen = look(jobs, now, first, stop_asked=asked, stuck_after=STUCK_AFTER, failure=failure)
+    first = observe(jobs, last_progress, None, stop_asked=asked, stuck_after=STUCK_AFTER)
+    seen = observe(jobs, now, first, stop_asked=asked, stuck_after=STUCK_AFTER, failure=failure)
     ended = how_ended(jobs, asked, failure)
-    return Life(
+    return StreamStatus(
         condition=seen.condition,
         since=_since(seen.condition, jobs, paused, failure),
         restarts=max((job.restarts for job in jobs), default=0),
@@ -100,19 +100,19 @@ def tables_of_stream(
         return TablesReport()
     problems: dict[str, str] = {}
 
-    def told(part: str, read: Callable[[], _T]) -> _T | None:
+    def read_part(part: str, read: Callable[[], _T]) -> _T | None:
         try:
             return read()
         except (HeadgateError, OSError, ValueError, KeyError, TypeError) as error:
-            said = error.told(place) if isinstance(error, HeadgateError) else str(error)
-            problems[part] = said or type(error).__name__
+            problem = error.text(place) if isinstance(error, HeadgateError) else str(error)
+            problems[part] = problem or type(error).__name__
             return None
 
     return TablesReport(
-        account=told("account", lambda: _account(layout, declared)),
-        savepoints=told("savepoints", lambda: _savepoints(layout)),
-        history=told("history", lambda: _history(bronze)),
-        freshness=told("freshness", lambda: freshness(layout, declared)),
+        account=read_part("account", lambda: _account(layout, declared)),
+        savepoints=read_part("savepoints", lambda: _savepoints(layout)),
+        history=read_part("history", lambda: _history(bronze)),
+        freshness=read_part("freshness", lambda: freshness(layout, declared)),
         problems=problems,
     )
 

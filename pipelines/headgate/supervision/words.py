@@ -49,9 +49,9 @@ def words(job: Reported, now: datetime) -> tuple[str, ...]:
     speed = (job.rows or 0) / job.seconds if job.seconds else 0.0
     clock = f"{job.watermark:%F %T}" if job.watermark else "-"
     changed = f"changed {span(now - job.changed)} ago" if job.changed else "-"
-    told = (job.trouble,) if job.trouble else ()
+    remarks = (job.trouble,) if job.trouble else ()
     if job.paused:
-        told = (f"paused since {job.paused:%T}", *told)
+        remarks = (f"paused since {job.paused:%T}", *remarks)
     return (
         f"{now:%T}",
         f"batch {job.n}" if job.job == "fused" else f"{job.job} {job.n}",
@@ -62,7 +62,7 @@ def words(job: Reported, now: datetime) -> tuple[str, ...]:
         f"late {_total(job, GOLD, 'late'):,}",
         f"quarantined {_total(job, SILVER, 'quarantined'):,}",
         f"gold {changed}",
-        *told,
+        *remarks,
     )
 
 

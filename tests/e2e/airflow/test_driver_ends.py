@@ -42,8 +42,8 @@ def test_what_needs_a_person_is_reported_once_and_its_remedy_works(site: Site) -
     assert failed is not None
     assert (failed["state"], failed["try_number"]) == ("failed", 1)
     (stream,) = json.loads(airflow.get("/headgate/api/streams"))["streams"]
-    told = stream["life"]["failure"]
-    assert (stream["life"]["ended"], told["reason"]) == ("failed", failure.reason)
+    told = stream["status"]["failure"]
+    assert (stream["status"]["ended"], told["reason"]) == ("failed", failure.reason)
     assert site.drivers() == []
 
     (typed,) = re.findall(r"\S*headgate files skip .*", failure.remedy)

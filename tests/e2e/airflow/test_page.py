@@ -32,8 +32,8 @@ def test_the_task_leads_to_its_stream_and_to_sparks_log(site: Site) -> None:
     assert "INFO" in airflow.get(links["Spark log"]) or "WARN" in airflow.get(links["Spark log"])
     (stream,) = json.loads(airflow.get("/headgate/api/streams"))["streams"]
     assert (stream["name"], stream["error"]) == ("readings", None)
-    assert stream["life"]["condition"] == "running"
-    (job,) = stream["life"]["jobs"]
+    assert stream["status"]["condition"] == "running"
+    (job,) = stream["status"]["jobs"]
     assert job["process"].split()[0] == str(driver.pid)
 
 

@@ -117,7 +117,7 @@ def test_a_paused_dag_leaves_its_stream_alone(site: Site) -> None:
     site.absorbs()
     assert site.owner == before
     (stream,) = json.loads(site.airflow.get("/headgate/api/streams"))["streams"]
-    assert (stream["is_paused"], stream["life"]["is_alive"]) == (True, True)
+    assert (stream["is_paused"], stream["status"]["is_alive"]) == (True, True)
     os.kill(before.pid, signal.SIGKILL)
     site.airflow.wait(lambda: not site.is_supervised(), "nobody sees that it is dead")
     assert site.drivers() == []

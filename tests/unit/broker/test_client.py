@@ -20,7 +20,7 @@ def test_an_address_without_a_broker_is_named_with_how_long_was_tried() -> None:
     assert raised.value.exit_code == 3
 
 
-def test_why_is_told_and_not_how_many_are_down() -> None:
+def test_the_reason_is_reported_before_all_brokers_down() -> None:
     login = KafkaError(KafkaError._AUTHENTICATION, "Authentication failed: wrong password")
     down = KafkaError(KafkaError._ALL_BROKERS_DOWN, "0/2 brokers are down")
     assert client.reason([login, down]) == login.str()

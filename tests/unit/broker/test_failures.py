@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headgate.broker.errors import BrokerError, NotEnoughMemoryError, NotUpError, PortTakenError
-from headgate.broker.failures import failure, last_words
+from headgate.broker.failures import failure, last_lines
 
 BIND = (
     "ERROR org.apache.kafka.common.KafkaException: Socket server failed to bind to "
@@ -45,7 +45,7 @@ def test_a_taken_port_without_a_name_is_the_brokers(logs: Path) -> None:
         (3, "Terminating due to java.lang.OutOfMemoryError: Java heap space"),
     ],
 )
-def test_a_lack_of_memory_is_told_as_that(logs: Path, code: int, said: str) -> None:
+def test_a_lack_of_memory_is_reported(logs: Path, code: int, said: str) -> None:
     error = explained(logs, code, said)
     assert isinstance(error, NotEnoughMemoryError)
     assert said in error.message
@@ -67,7 +67,7 @@ def test_anything_else_ends_with_its_last_words_and_the_logs(
     error = explained(logs, code, "first", "second")
     assert isinstance(error, NotUpError)
     assert how in error.message
-    assert error.message.endswith(". It said last:\n  first\n  second")
+    assert error.message.endswith(". Its last output:\n  first\n  second")
     assert str(logs) in error.remedy
 
 
@@ -80,7 +80,7 @@ def test_last_words_leave_out_chatter_frames_and_length(logs: Path) -> None:
         "\tat kafka.Kafka.main\n"
         "Caused by: worse\n" + "2026-11-21 WARN " + "x" * 1000 + "\n"
     )
-    *words, long = last_words(logs)
+    *words, long = last_lines(logs)
     assert words == [
         "java.Odd: why",
         "2026-11-21 ERROR bad",
@@ -91,4 +91,4 @@ def test_last_words_leave_out_chatter_frames_and_length(logs: Path) -> None:
 
 
 def test_no_logs_are_no_words(tmp_path: Path) -> None:
-    assert last_words(tmp_path) == []
+    assert last_lines(tmp_path) == []

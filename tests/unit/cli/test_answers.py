@@ -77,9 +77,9 @@ def test_status_says_how_fresh_gold_is(ask: Ask, empty_lake: Lake, of_lake: OfLa
         table.fence(2)
     out = ask("status", *of_lake)[1]
     assert "gold changed 4 h ago; watermark 2 d behind; last record 5 h ago\n" in out
-    told = last_object(ask("status", *of_lake, "--json")[1])["freshness"]
-    assert told["gold"]["per_minute"] == told["gold_changed"]
-    assert 14_400 <= told["gold_changed"]["seconds"] < 14_460
+    document = last_object(ask("status", *of_lake, "--json")[1])["freshness"]
+    assert document["gold"]["per_minute"] == document["gold_changed"]
+    assert 14_400 <= document["gold_changed"]["seconds"] < 14_460
     entry = "gold/per_minute/_delta_log/00000000000000000002.json"
     empty_lake.layout.storage.write(entry, b"{")
     code, out, _ = ask("status", *of_lake)
@@ -87,7 +87,7 @@ def test_status_says_how_fresh_gold_is(ask: Ask, empty_lake: Lake, of_lake: OfLa
     assert "how fresh gold is cannot be read" in out
 
 
-def test_a_failure_is_told_with_what_to_type(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
+def test_a_failure_is_shown_with_the_next_command(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
     """Exit code 3 needs a person, 7 a restart: for whoever restarts on 7."""
     for failed, code in ((3, 3), (70, 7)):
         why = Failure(failed, "a file is gone", "headgate files skip tiny 3", NOW)
@@ -99,7 +99,9 @@ def test_a_failure_is_told_with_what_to_type(ask: Ask, lake: Lake, of_lake: OfLa
     assert (document["ended"], document["failure"]["code"]) == ("failed", 70)
 
 
-def test_list_tells_a_finished_run_from_a_failed_one(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
+def test_list_distinguishes_a_finished_run_from_a_failed_one(
+    ask: Ask, lake: Lake, of_lake: OfLake
+) -> None:
     _, root_option, root = of_lake
     lease(lake.layout, Owner(1, "here", 0.0), released=True)
     report(lake.layout, "fused", epoch=1, n=2, state="finished")

@@ -75,7 +75,7 @@ def test_what_has_no_declaration_here_is_listed_too(
     assert str(running.declared) in ask("list")[1]
 
 
-def test_where_one_looks_nothing_more_is_said(
+def test_a_pipeline_under_this_root_is_not_listed_as_elsewhere(
     ask: Ask, of_lake: OfLake, running: RunningDriver
 ) -> None:
     assert last_object(ask("status", *of_lake, "--json")[1])["elsewhere"] == []

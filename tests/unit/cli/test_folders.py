@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.lifecycle.folders import look_at_sources
+from headgate.cli.lifecycle.folders import check_sources
 from tests.support.declared import files_of
 from tests.unit.cli.conftest import Ask
 from tests.unit.ledger.conftest import Lake
@@ -22,10 +22,10 @@ def no_rights(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_landing_folder_that_is_to_come_is_a_remark(empty_lake: Lake) -> None:
     landing = Path(files_of(empty_lake.pipeline).path)
-    (remark,) = look_at_sources(empty_lake.pipeline)
+    (remark,) = check_sources(empty_lake.pipeline)
     assert str(landing) in remark
     landing.mkdir(parents=True)
-    assert look_at_sources(empty_lake.pipeline) == ()
+    assert check_sources(empty_lake.pipeline) == ()
 
 
 @pytest.mark.parametrize("verb", ["start", "restart"])
@@ -53,7 +53,7 @@ def test_a_landing_folder_that_is_a_file_is_3(
 def test_a_landing_folder_that_may_not_be_listed(empty_lake: Lake, no_rights: None) -> None:
     Path(files_of(empty_lake.pipeline).path).mkdir(parents=True)
     with pytest.raises(Exception, match="may not be listed"):
-        look_at_sources(empty_lake.pipeline)
+        check_sources(empty_lake.pipeline)
 
 
 @pytest.mark.parametrize("verb", ["run", "start"])

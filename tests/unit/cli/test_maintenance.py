@@ -55,7 +55,7 @@ def test_compact_then_vacuum(ask: Ask, of_lake: OfLake, filled: Lake) -> None:
     assert files(filled, "silver/good") == 1
 
 
-def test_what_a_savepoint_needs_is_said(ask: Ask, of_lake: OfLake, filled: Lake) -> None:
+def test_files_that_a_savepoint_needs_are_reported(ask: Ask, of_lake: OfLake, filled: Lake) -> None:
     take(filled)
     ask("compact", *of_lake)
     out = ask("vacuum", *of_lake, "--keep-for", "0 s")[1]
@@ -63,11 +63,11 @@ def test_what_a_savepoint_needs_is_said(ask: Ask, of_lake: OfLake, filled: Lake)
     assert "kept: of savepoints only" in out
 
 
-@pytest.mark.parametrize(("time", "told"), [("soon", "not a duration"), ("24", "24 seconds")])
-def test_a_time_that_is_none(ask: Ask, of_lake: OfLake, time: str, told: str) -> None:
+@pytest.mark.parametrize(("time", "expected"), [("soon", "not a duration"), ("24", "24 seconds")])
+def test_a_time_that_is_none(ask: Ask, of_lake: OfLake, time: str, expected: str) -> None:
     code, _, err = ask("vacuum", *of_lake, "--keep-for", time)
     assert code == 2
-    assert told in err
+    assert expected in err
 
 
 @pytest.mark.parametrize("verb", ["compact", "vacuum"])
@@ -107,12 +107,12 @@ def test_a_running_job_is_asked(
     assert "the batches that a table below, or the ledger, may still ask for" in out
 
 
-def test_what_a_job_cannot_do_is_told_as_its_own(
+def test_the_error_of_a_job_is_reported_with_its_remedy(
     ask: Ask, of_lake: OfLake, filled: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running(filled.layout)
-    told = {"error": "a file is damaged", "remedy": "repair it", "exit_code": 5}
-    answers(monkeypatch, filled.layout, "fused", **told)
+    failure = {"error": "a file is damaged", "remedy": "repair it", "exit_code": 5}
+    answers(monkeypatch, filled.layout, "fused", **failure)
     code, _, err = ask("compact", *of_lake)
     assert (code, err) == (5, "… merging small files\na file is damaged\nrepair it\n")
 

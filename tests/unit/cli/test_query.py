@@ -156,7 +156,7 @@ def test_quarantine_and_files_need_no_layer(ask: Ask, two: None) -> None:
         (["SELECT * FROM tiny.gold.per_minute, 'secret.csv'"], "no files and no network"),
     ],
 )
-def test_what_is_not_there_is_said(ask: Ask, two: None, arguments: list[str], says: str) -> None:
+def test_an_invalid_query_is_reported(ask: Ask, two: None, arguments: list[str], says: str) -> None:
     Path("secret.csv").write_text("word\nhunter2\n")
     code, out, err = ask("query", *arguments)
     assert (code, out) == (2, "")

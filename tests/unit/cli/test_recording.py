@@ -42,16 +42,16 @@ def declared(root: str, **options: str) -> Pipeline:
 
 
 def test_code_reason_and_a_remedy_that_can_be_typed_anywhere(root: str) -> None:
-    told = last_failure(
+    failure = last_failure(
         run(root, SourceError("a file is gone", pipeline_command("files skip", "3")))
     )
-    assert told is not None
-    assert (told.code, told.reason) == (3, "a file is gone")
+    assert failure is not None
+    assert (failure.code, failure.reason) == (3, "a file is gone")
     assert (
-        told.remedy
+        failure.remedy
         == f"{program(anywhere=True)} files skip {declared(root).file} --root '{root}' 3"
     )
-    assert told.commands == (told.remedy,)
+    assert failure.commands == (failure.remedy,)
 
 
 def test_a_fault_of_the_machine_and_one_of_ours(root: str) -> None:
@@ -66,9 +66,9 @@ def test_a_fault_of_the_machine_and_one_of_ours(root: str) -> None:
 def test_no_secret_is_left_behind(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAAS", 'x username="ann" password="hush-hush";')
     options = '{sasl.jaas.config: "${env:JAAS}"}'
-    told = last_failure(run(root, ValueError("refused: hush-hush"), options=options))
-    assert told is not None
-    assert told.reason == "ValueError: refused: ***"
+    failure = last_failure(run(root, ValueError("refused: hush-hush"), options=options))
+    assert failure is not None
+    assert failure.reason == "ValueError: refused: ***"
 
 
 def test_a_new_run_forgets_and_one_that_did_nothing_does_not(root: str) -> None:
@@ -86,9 +86,9 @@ def test_what_a_layer_has_recorded_stays(root: str) -> None:
     layout = run(root, SourceError("a file is gone", "skip it"), forgets=False)
     with pytest.raises(LayerFailedError), failure_recorded(declared(root), root, forgets=False):
         raise LayerFailedError("bronze", 3)
-    told = last_failure(layout)
-    assert told is not None
-    assert told.reason == "a file is gone"
+    failure = last_failure(layout)
+    assert failure is not None
+    assert failure.reason == "a file is gone"
 
 
 def test_what_cannot_be_written_hides_no_error(root: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,9 +27,9 @@ def test_of_tables_that_await_a_reset(ask: Ask, of_lake: OfLake, empty_lake: Lak
     bronze.fence(1)
     intend(bronze, {"gold/per_minute": Target()}, NOW, why="asked for by hand")
     assert f"headgate start {of_lake[0]}" in ask("savepoint", "create", *of_lake)[2]
-    code, _, told = ask("compact", *of_lake)
+    code, _, err = ask("compact", *of_lake)
     assert code == 6
-    assert f"headgate run {of_lake[0]} --once" in told
+    assert f"headgate run {of_lake[0]} --once" in err
 
 
 def test_of_a_pipeline_that_runs(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
@@ -37,17 +37,17 @@ def test_of_a_pipeline_that_runs(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
     held.take()
     try:
         create(lake.layout, lake.pipeline, NOW)
-        code, _, told = ask("savepoint", "restore", of_lake[0], "latest", *of_lake[1:])
+        code, _, err = ask("savepoint", "restore", of_lake[0], "latest", *of_lake[1:])
     finally:
         held.release()
     assert code == 6
     place = of_lake[0]
-    assert f"headgate stop {place}, or headgate start {place} --take-over" in told
+    assert f"headgate stop {place}, or headgate start {place} --take-over" in err
 
 
 def test_of_a_root_without_tables(ask: Ask, of_lake: OfLake) -> None:
-    told = ask("savepoint", "create", of_lake[0], "--root", "no where")[2]
-    assert f"headgate run {of_lake[0]} --root '{Path.cwd()}/no where' --once" in told
+    err = ask("savepoint", "create", of_lake[0], "--root", "no where")[2]
+    assert f"headgate run {of_lake[0]} --root '{Path.cwd()}/no where' --once" in err
 
 
 def test_of_a_damaged_savepoint(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
@@ -58,9 +58,9 @@ def test_of_a_damaged_savepoint(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
 def test_of_a_savepoint_that_cannot_be_restored(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
     savepoint = create(lake.layout, lake.pipeline, NOW)
     next(Path(lake.layout.storage.uri("silver/good/data")).rglob("*.parquet")).unlink()
-    code, _, told = ask("savepoint", "restore", of_lake[0], "latest", *of_lake[1:])
+    code, _, err = ask("savepoint", "restore", of_lake[0], "latest", *of_lake[1:])
     assert code == 5
-    assert f"headgate savepoint verify {of_lake[0]} {savepoint.id}" in told
+    assert f"headgate savepoint verify {of_lake[0]} {savepoint.id}" in err
 
 
 def test_of_another_declaration(lake: Lake) -> None:
@@ -75,8 +75,8 @@ def test_of_half_a_copy(ask: Ask, of_lake: OfLake, lake: Lake, tmp_path: Path) -
     copy = str(tmp_path / "copy")
     with dying():
         clone(lake.layout, savepoint, Layout.of(copy, "tiny"))
-    code, _, told = ask("vacuum", of_lake[0], "--root", copy)
+    code, _, err = ask("vacuum", of_lake[0], "--root", copy)
     assert code == 5
     again = ["savepoint", "restore", of_lake[0], savepoint.id, "--to", copy, *of_lake[1:]]
-    assert f"headgate {shlex.join(again)}, or" in told
+    assert f"headgate {shlex.join(again)}, or" in err
     assert ask(*again)[0] == 0

@@ -59,19 +59,19 @@ def test_remedies_do_not_send_one_in_a_circle(
 ) -> None:
     """Bronze has left the savepoint's past, and the source is gone: a copy is all there is."""
     place, *root = of_lake
-    told = ask("savepoint", "restore", place, "latest", *root)[2]
-    assert f"{other_past.id} --reread; or" in told
-    assert f"{other_past.id} --to {of_lake[2]}-new" in told
+    err = ask("savepoint", "restore", place, "latest", *root)[2]
+    assert f"{other_past.id} --reread; or" in err
+    assert f"{other_past.id} --to {of_lake[2]}-new" in err
     gone = "headgate.jobs.rereading.what_is_gone"
     monkeypatch.setattr(gone, lambda *_: "file 17 has vanished")
-    code, _, told = ask("savepoint", "restore", place, "latest", "--reread", *root)
+    code, _, err = ask("savepoint", "restore", place, "latest", "--reread", *root)
     assert code != 0
-    assert "file 17 has vanished" in told
-    assert "without --reread" not in told
-    assert "only a copy gives it back" in told
-    code, _, told = ask("savepoint", "verify", *of_lake, "--reread")
+    assert "file 17 has vanished" in err
+    assert "without --reread" not in err
+    assert "only a copy gives it back" in err
+    code, _, err = ask("savepoint", "verify", *of_lake, "--reread")
     assert code == 5
-    assert "nor can it be restored beside today's bronze" in told
+    assert "nor can it be restored beside today's bronze" in err
     assert ask("savepoint", "restore", place, "latest", "--to", tmp_path / "copy", *root)[0] == 0
 
 
@@ -84,20 +84,20 @@ def test_a_table_that_nobody_declares_and_that_is_gone_is_passed_over(
     create(lake.layout, lake.pipeline, NOW)
     shutil.rmtree(lake.layout.storage.uri("gold/old"))
     said = "gold/old is neither declared nor there: it is passed over"
-    code, _, told = ask("savepoint", "verify", *of_lake)
-    assert (code, told) == (0, f"{said}\n")
+    code, _, err = ask("savepoint", "verify", *of_lake)
+    assert (code, err) == (0, f"{said}\n")
     assert "the last savepoint" in ask("savepoint", "delete", place, "latest", *root)[2]
-    code, out, told = ask("savepoint", "restore", place, "latest", *root, "--json")
-    assert (code, told) == (0, f"{said}\n")
+    code, out, err = ask("savepoint", "restore", place, "latest", *root, "--json")
+    assert (code, err) == (0, f"{said}\n")
     assert last_object(out)["passed_over"] == ["gold/old"]
     assert ask("savepoint", "restore", place, "latest", "--to", tmp_path / "copy", *root)[0] == 0
     shutil.rmtree(lake.layout.storage.uri("gold/per_minute"))
-    code, _, told = ask("savepoint", "verify", *of_lake)
+    code, _, err = ask("savepoint", "verify", *of_lake)
     assert code == 5
-    assert "gold/per_minute is not there\n" in told
+    assert "gold/per_minute is not there\n" in err
 
 
-def test_what_restore_refuses_is_told_by_verify(
+def test_verify_reports_what_restore_refuses(
     ask: Ask, of_lake: OfLake, lake: Lake, tmp_path: Path
 ) -> None:
     """The savepoint is whole, the table's log behind it is not."""
@@ -107,11 +107,11 @@ def test_what_restore_refuses_is_told_by_verify(
     newest = entry_path(taken.tables["silver/good"].version + 1)
     path = Path(lake.layout.storage.uri("silver/good")) / newest
     path.write_bytes(path.read_bytes()[:-40])
-    code, _, told = ask("savepoint", "verify", *of_lake)
+    code, _, err = ask("savepoint", "verify", *of_lake)
     assert code == 5
-    assert "is whole, but today's tables are not" in told
-    assert "silver/good: the table's log cannot be read" in told
-    assert f"headgate repair {place}" in told
+    assert "is whole, but today's tables are not" in err
+    assert "silver/good: the table's log cannot be read" in err
+    assert f"headgate repair {place}" in err
     said = last_object(ask("savepoint", "verify", *of_lake, "--json")[1])
     assert (said["restorable"], said["problems"], len(said["today"])) == (False, [], 1)
     assert ask("savepoint", "restore", place, "latest", *root)[0] == 5

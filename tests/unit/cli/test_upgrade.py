@@ -67,7 +67,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Jobs:
     monkeypatch.setattr("headgate.supervision.job_state.probe", lambda *_: ())
     monkeypatch.setattr("headgate.supervision.job_state.overall", jobs.state)
     monkeypatch.setattr("headgate.savepoints.deployment.deployment", jobs.found)
-    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.LOOK_EVERY", 0.01)
+    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.POLL_EVERY", 0.01)
     return jobs
 
 
@@ -87,11 +87,11 @@ def test_nothing_is_stopped_where_no_savepoint_can_be_taken(
     done: list[Any] = []
     for verb in ("stop", "launch"):
         monkeypatch.setattr(local, verb, lambda *given: done.append(given))
-    code, _, told = ask("upgrade", *of_lake)
+    code, _, err = ask("upgrade", *of_lake)
     assert code == 6
-    assert "a reset is open" in told
-    assert "gold/per_minute have still to be taken back" in told
-    assert "headgate start" in told
+    assert "a reset is open" in err
+    assert "gold/per_minute have still to be taken back" in err
+    assert "headgate start" in err
     assert done == []
 
 
@@ -126,10 +126,10 @@ def test_a_batch_that_bronze_had_is_waited_for_unless_it_takes_in_none(
 
     monkeypatch.setattr(local, "launch", launch)
     jobs.declaration = ""
-    ended, _, told = ask("upgrade", *of_lake, *impatient, "--json")
+    ended, _, err = ask("upgrade", *of_lake, *impatient, "--json")
     assert ended == code
     if code:
-        assert "no progress in 0 s: bronze/events" in told
+        assert "no progress in 0 s: bronze/events" in err
 
 
 def test_a_job_that_is_silent_for_a_while_is_waited_for(
@@ -138,34 +138,34 @@ def test_a_job_that_is_silent_for_a_while_is_waited_for(
     jobs.states = ["stale", "stale", "running"]
     assert ask("upgrade", *of_lake, "--json")[0] == 0
     jobs.states = ["stale"]
-    code, _, told = ask("upgrade", *of_lake, *impatient, "--json")
+    code, _, err = ask("upgrade", *of_lake, *impatient, "--json")
     assert code == 7
-    assert "its job is stale" in told
+    assert "its job is stale" in err
 
 
 def test_it_says_how_the_old_declaration_comes_back(
     ask: Ask, of_lake: OfLake, lake: Lake, jobs: Jobs
 ) -> None:
     jobs.states = ["dead"]
-    code, _, told = ask("upgrade", *of_lake, "--json")
+    code, _, err = ask("upgrade", *of_lake, "--json")
     file = lake.pipeline.file
     assert code == 7
     assert jobs.launched == [["--apply"], ["--declared-as", "old"]]
-    assert f"rolled back to savepoint {savepoints(lake.layout)[0].id}: its job is dead" in told
-    assert "the old declaration is started again" in told
-    assert f"headgate plan {file} --deployed > {file}.deployed && mv {file}.deployed {file}" in told
+    assert f"rolled back to savepoint {savepoints(lake.layout)[0].id}: its job is dead" in err
+    assert "the old declaration is started again" in err
+    assert f"headgate plan {file} --deployed > {file}.deployed && mv {file}.deployed {file}" in err
     jobs.ran = False
     assert "the old declaration is not running, as before" in ask("upgrade", *of_lake, "--json")[2]
 
 
-def test_what_was_not_started_is_not_said_to_be(
+def test_a_rollback_without_a_start_is_not_reported_as_started(
     ask: Ask, of_lake: OfLake, lake: Lake, jobs: Jobs
 ) -> None:
     jobs.states, jobs.declaration = ["dead"], ""
-    told = ask("upgrade", *of_lake, "--json")[2]
+    err = ask("upgrade", *of_lake, "--json")[2]
     assert jobs.launched == [["--apply"]]
-    assert "started again" not in told
-    assert "nothing runs: the old declaration is not kept" in told
+    assert "started again" not in err
+    assert "nothing runs: the old declaration is not kept" in err
 
 
 @pytest.mark.parametrize(
@@ -187,13 +187,13 @@ def test_a_way_back_that_is_refused_names_the_savepoint_and_what_to_type(
     jobs.states, jobs.rebuilt = ["dead"], EVERYTHING
     module = local if refuses == "kill" else restoring
     monkeypatch.setattr(module, {"kill": "kill", "restore": "restore_in_place"}[refuses], refuse)
-    code, _, told = ask("upgrade", *of_lake, "--json")
+    code, _, err = ask("upgrade", *of_lake, "--json")
     saved = savepoints(lake.layout)[0].id
     assert code == 7
-    assert "its job is dead; and the way back to savepoint" in told
-    assert f"{saved} is open: the source is gone" in told
-    assert stopped in told
-    assert f"headgate savepoint restore {of_lake[0]} {saved} --reread" in told
+    assert "its job is dead; and the way back to savepoint" in err
+    assert f"{saved} is open: the source is gone" in err
+    assert stopped in err
+    assert f"headgate savepoint restore {of_lake[0]} {saved} --reread" in err
 
 
 def test_an_old_declaration_that_does_not_start_leaves_the_tables_restored(
@@ -206,11 +206,11 @@ def test_an_old_declaration_that_does_not_start_leaves_the_tables_restored(
 
     jobs.states = ["dead"]
     monkeypatch.setattr(local, "launch", launch)
-    code, _, told = ask("upgrade", *of_lake, "--json")
+    code, _, err = ask("upgrade", *of_lake, "--json")
     assert code == 7
-    assert "the tables are what they were, and the pipeline is stopped" in told
-    assert "--deployed" in told
-    assert f"then headgate start {of_lake[0]}" in told
+    assert "the tables are what they were, and the pipeline is stopped" in err
+    assert "--deployed" in err
+    assert f"then headgate start {of_lake[0]}" in err
 
 
 @pytest.fixture
@@ -243,6 +243,6 @@ def test_the_deployed_declaration_is_printed_as_it_was_written(
 
 def test_one_that_is_not_kept_is_not_there(ask: Ask, deployed: OfLake, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "lake" / "tiny" / "_headgate" / "declarations")
-    code, out, told = ask("plan", *deployed, "--deployed")
+    code, out, err = ask("plan", *deployed, "--deployed")
     assert (code, out) == (1, "")
-    assert "no declaration is kept" in told
+    assert "no declaration is kept" in err

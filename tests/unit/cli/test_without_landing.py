@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.lifecycle.folders import look_at_sources
+from headgate.cli.lifecycle.folders import check_sources
 from headgate.declaration.load import load
 from tests.unit.cli.conftest import Ask
 from tests.unit.declaration.conftest import KAFKA
@@ -19,8 +19,8 @@ def shop(tmp_path: Path) -> Path:
     return file
 
 
-def test_there_is_no_folder_to_look_at(shop: Path) -> None:
-    assert look_at_sources(load(shop)) == ()
+def test_a_source_without_a_folder_gives_no_remark(shop: Path) -> None:
+    assert check_sources(load(shop)) == ()
 
 
 @pytest.mark.parametrize("verb", [("list",), ("skip", "1")])

@@ -59,15 +59,15 @@ def test_files_are_as_old_as_their_bids(tmp_path: Path) -> None:
 
 
 def test_a_slice_that_cannot_be_delivered_ends_the_demo() -> None:
-    gave_up: list[str] = []
+    failures: list[str] = []
 
     def deliver(_: int, __: object) -> None:
         raise OSError("full")
 
-    feeder = Feeder(deliver, 100, 7, lambda: gave_up.append("gave up"))
+    feeder = Feeder(deliver, 100, 7, lambda: failures.append("gave up"))
     feeder.run()
     assert str(feeder.failure) == "full"
-    assert gave_up == ["gave up"]
+    assert failures == ["gave up"]
 
 
 def test_bids_of_an_auction_have_its_key() -> None:

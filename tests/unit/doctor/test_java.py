@@ -63,7 +63,7 @@ def test_java_home_wins_over_path(
     assert not java().ok
 
 
-def test_a_java_home_without_java_is_said(
+def test_a_java_home_without_java_is_reported(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake(path, MODERN)

@@ -105,7 +105,9 @@ def gone(here: Presence) -> bool:
         return True
 
 
-def test_it_tells_who_runs_and_for_whom(tmp_path: Path, order: Order, launch: Launch) -> None:
+def test_the_document_names_the_guard_and_its_details(
+    tmp_path: Path, order: Order, launch: Launch
+) -> None:
     process = launch(order)
     here = served(tmp_path)
     assert (here.guard, here.told) == (process.pid, order.tell)
@@ -192,7 +194,7 @@ def test_the_exit_code_is_that_of_what_ended_by_itself(
     assert (tmp_path / "logs" / "child.log").read_text() == "no\n"
 
 
-def test_the_exit_code_of_what_was_killed_tells_the_signal(
+def test_the_exit_code_of_a_killed_child_gives_the_signal(
     tmp_path: Path, order: Order, launch: Launch
 ) -> None:
     process = launch(order)
@@ -265,7 +267,7 @@ def test_a_process_that_only_has_the_pid_is_left_alone(
     here = served(tmp_path)
     other = subprocess.Popen(python(WAITING))
     began = started(psutil.Process(other.pid)) - 3_600
-    presence.tell(tmp_path, replace(here, guard=other.pid, began=began, within=0.0))
+    presence.announce(tmp_path, replace(here, guard=other.pid, began=began, within=0.0))
     monkeypatch.setattr(presence, "_SLACK", 0.2)
     with pytest.raises(ProcessTreeError, match=f"process {other.pid}"):
         presence.end(tmp_path)

@@ -31,8 +31,8 @@ HERE = Path("/here")
     ],
 )
 def test_a_command_line(line: str, found: tuple[str, str] | None) -> None:
-    told = driver_of(line.split(), HERE)
-    assert told == (found and (Path(found[0]), Path(found[1])))
+    found_ = driver_of(line.split(), HERE)
+    assert found_ == (found and (Path(found[0]), Path(found[1])))
 
 
 def test_the_root_of_the_environment() -> None:

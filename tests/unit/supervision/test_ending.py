@@ -18,7 +18,7 @@ FAILURE = Failure(3, "a file is gone", "headgate files skip", NOW)
 
 
 @pytest.mark.parametrize(("finished", "ended"), [(True, "finished"), (False, "stopped")])
-def test_a_finished_run_is_told_from_a_stopped_one(finished: bool, ended: Ended) -> None:
+def test_a_finished_run_differs_from_a_stopped_one(finished: bool, ended: Ended) -> None:
     assert how_ended([replace(STOPPED, finished=finished)], None, None) == ended
 
 

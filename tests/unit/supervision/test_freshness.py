@@ -117,5 +117,5 @@ def test_the_last_commit_is_found_behind_checkpoints_and_those_of_others(lake: L
     assert fresh(lake).arrived == NOON + timedelta(minutes=101)
 
 
-def test_the_youngest_table_tells_when_gold_changed() -> None:
+def test_gold_changed_when_its_newest_table_changed() -> None:
     assert Freshness({"a": NOON, "b": LATER, "c": None}).changed == LATER

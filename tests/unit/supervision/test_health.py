@@ -105,7 +105,7 @@ def test_a_run_that_finished_is_no_alarm(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize(
-    ("backlog", "told"),
+    ("backlog", "expected"),
     [
         (Backlog("files", 1_001), "fused: 1,001 files wait"),
         (
@@ -114,8 +114,8 @@ def test_a_run_that_finished_is_no_alarm(lake: Lake) -> None:
         ),
     ],
 )
-def test_a_backlog_that_is_long(lake: Lake, backlog: Backlog, told: str) -> None:
-    assert violations("backlog", seen(lake, replace(JOB, backlog=backlog)), LIMITS) == (told,)
+def test_a_backlog_that_is_long(lake: Lake, backlog: Backlog, expected: str) -> None:
+    assert violations("backlog", seen(lake, replace(JOB, backlog=backlog)), LIMITS) == (expected,)
 
 
 SHARES: Mapping[str, str] = {
@@ -173,8 +173,8 @@ def test_a_stream_that_was_just_started_again_is_as_silent_as_before(
 def test_where_no_record_ever_came_the_driver_has_waited(lake: Lake, tmp_path: Path) -> None:
     expecting(lake, "expect_input_every: 10 minutes", tmp_path)
     job = replace(JOB, since=NOON - timedelta(minutes=11))
-    (told,) = asked(lake, "input", job)
-    assert told.endswith("none since the driver began")
+    (problem,) = asked(lake, "input", job)
+    assert problem.endswith("none since the driver began")
     assert asked(lake, "input", replace(job, since=NOON - timedelta(minutes=9))) == ()
 
 
@@ -189,7 +189,7 @@ def test_where_no_record_ever_came_the_driver_has_waited(lake: Lake, tmp_path: P
         replace(JOB, backlog=Backlog("files", 3)),  # what waits has come
     ],
 )
-def test_silence_is_not_told_where_nobody_listens(
+def test_silence_is_reported_only_while_a_driver_waits_for_input(
     lake: Lake, tmp_path: Path, job: JobState
 ) -> None:
     expecting(lake, "expect_input_every: 10 minutes", tmp_path)

@@ -24,7 +24,7 @@ def test_an_hour_is_over_when_the_next_one_has_begun(minutes: int, end: int) -> 
     assert hours.whole(TWO + timedelta(minutes=minutes)).hour == end
 
 
-def test_every_hour_since_the_last_is_told_once() -> None:
+def test_every_hour_since_the_last_is_emitted_once() -> None:
     later = TWO + timedelta(hours=3)
     assert hours.between(TWO, later) == [
         "2026-11-20T14:00:00",
@@ -35,7 +35,7 @@ def test_every_hour_since_the_last_is_told_once() -> None:
     assert hours.between(later, TWO) == []
 
 
-def test_at_first_only_the_last_hour_is_told() -> None:
+def test_at_first_only_the_last_hour_is_emitted() -> None:
     assert hours.between(None, TWO) == ["2026-11-20T13:00:00"]
 
 

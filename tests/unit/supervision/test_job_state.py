@@ -38,7 +38,7 @@ def test_a_job_per_layer(layout: Layout) -> None:
     assert [job.job for job in probe(layout, NOW)] == list(LAYERS)
 
 
-def test_what_an_earlier_run_said_is_not_what_this_one_says(layout: Layout) -> None:
+def test_the_status_of_an_earlier_run_is_ignored(layout: Layout) -> None:
     lease(layout, Owner.here(), epoch=5)
     report(layout, "fused", epoch=4, n=7)
     (job,) = probe(layout, NOW)
@@ -49,7 +49,7 @@ def test_what_an_earlier_run_said_is_not_what_this_one_says(layout: Layout) -> N
     assert probe(layout, NOW)[0].updated is None, "after a rest nobody expects it to be level"
 
 
-def test_a_stopped_job_keeps_what_it_said_last(layout: Layout) -> None:
+def test_the_last_status_of_a_stopped_job_stays_valid(layout: Layout) -> None:
     lease(layout, Owner.here(), epoch=5, released=True)
     report(layout, "fused", epoch=4, n=7)
     (job,) = probe(layout, NOW)

@@ -10,7 +10,7 @@ import pytest
 from headgate.storage.failure import Failure
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.supervision.job_state import JobState, State
-from headgate.supervision.keeping import DOWN, Condition, Look, RestartPolicy, look
+from headgate.supervision.keeping import DOWN, Condition, Observation, RestartPolicy, observe
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 STUCK = timedelta(minutes=15)
@@ -22,12 +22,12 @@ JOB = JobState(
 def seen(
     *jobs: JobState,
     after: timedelta = timedelta(),
-    before: Look | None = None,
+    before: Observation | None = None,
     stop_asked: datetime | None = None,
     failure: Failure | None = None,
-) -> Look:
+) -> Observation:
     now = NOON + after
-    return look(jobs, now, before, stop_asked=stop_asked, stuck_after=STUCK, failure=failure)
+    return observe(jobs, now, before, stop_asked=stop_asked, stuck_after=STUCK, failure=failure)
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def test_a_driver_that_makes_no_progress_is_stuck() -> None:
 
 
 @pytest.mark.parametrize("news", [{"n": 8}, {"updated": NOON}, {"epoch": 4}])
-def test_a_batch_or_a_level_look_is_progress(news: dict[str, object]) -> None:
-    moved = seen(replace(JOB, **news), after=2 * STUCK, before=seen(JOB))  # type: ignore[arg-type]
-    assert moved.condition == "running"
+def test_a_batch_or_an_up_to_date_report_is_progress(news: dict[str, object]) -> None:
+    observed = seen(replace(JOB, **news), after=2 * STUCK, before=seen(JOB))  # type: ignore[arg-type]
+    assert observed.condition == "running"
 
 
 def test_a_paused_stream_is_not_stuck() -> None:

@@ -84,9 +84,9 @@ def test_stop_asks_again_for_a_job_that_was_still_starting(layout: Layout) -> No
 def test_stop_gives_up_in_time_and_says_what_to_do(layout: Layout) -> None:
     lease(layout, Owner.here(), renewed=now())
     clock = Clock()
-    with pytest.raises(NotAliveError, match="has not ended in 10 s") as gave_up:
+    with pytest.raises(NotAliveError, match="has not ended in 10 s") as raised:
         stop(layout, timeout=10, clock=clock, wait=clock.wait)
-    assert "--now" in gave_up.value.remedy
+    assert "--now" in raised.value.remedy
 
 
 def test_stopping_what_does_not_run_does_nothing(layout: Layout) -> None:
@@ -116,7 +116,7 @@ def test_kill_refuses_a_job_of_another_machine(layout: Layout) -> None:
         kill(layout)
 
 
-def test_a_start_that_fails_says_what_the_job_said(
+def test_a_failed_start_is_reported_with_the_output_of_the_job(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = "import sys; print('no such luck', file=sys.stderr); sys.exit(6)"
@@ -129,7 +129,7 @@ def test_a_start_that_fails_says_what_the_job_said(
     assert last_failure(layout) is None
 
 
-def test_a_start_that_needs_a_person_is_told_to_those_who_look_later(
+def test_a_failed_start_that_needs_a_person_is_recorded(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A declaration that cannot be read: the process does not even know its pipeline."""
@@ -138,9 +138,9 @@ def test_a_start_that_needs_a_person_is_told_to_those_who_look_later(
     monkeypatch.setattr(local, "HEADGATE", (sys.executable, "-c", script))
     with pytest.raises(NotAliveError, match="sorces"):
         launch(layout, Path("tiny.yml"), "lake")
-    told = last_failure(layout)
-    assert told is not None
-    assert (told.code, told.reason) == (2, "tiny.yml:2: sorces")
+    failure = last_failure(layout)
+    assert failure is not None
+    assert (failure.code, failure.reason) == (2, "tiny.yml:2: sorces")
 
 
 def test_a_start_that_fails_says_what_the_job_has_recorded(
@@ -181,7 +181,7 @@ sys.exit("no such luck")
     assert refused.value.message == "no such luck"
 
 
-def test_a_driver_is_not_told_what_its_scheduler_knows(
+def test_a_driver_does_not_inherit_the_environment_of_airflow(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "postgresql://me:hush@db")

@@ -20,8 +20,8 @@ from headgate.storage.documents import read_document, write_document
 from headgate.storage.ownership import LAYERS, Owner, lease_path
 from headgate.storage.stopping import request_stop
 from headgate.supervision.job_state import probe
-from headgate.supervision.report import Life
-from headgate.supervision.reporting import life_of
+from headgate.supervision.report import StreamStatus
+from headgate.supervision.reporting import stream_status
 from tests.support.failing import passing
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
 from tests.unit.supervision.conftest import report
@@ -36,9 +36,9 @@ def lake(tmp_path: Path) -> Lake:
     return lake
 
 
-def seen(lake: Lake) -> Life:
+def seen(lake: Lake) -> StreamStatus:
     now = datetime.now(UTC)
-    return life_of(lake.layout, probe(lake.layout, now), now)
+    return stream_status(lake.layout, probe(lake.layout, now), now)
 
 
 @contextmanager
@@ -66,15 +66,15 @@ def owner_is_gone(lake: Lake) -> None:
         write_document(lake.layout.storage, lease_path(layer), document | gone)
 
 
-def test_a_restore_is_told_as_one_until_its_driver_runs(lake: Lake) -> None:
+def test_a_restore_is_reported_until_its_driver_runs(lake: Lake) -> None:
     """Never as an end that nobody asked for, which supervision would answer with a driver."""
     taken = create(lake.layout, lake.pipeline, datetime.now(UTC))
     stopped(lake)
     found: list[tuple[str, str | None]] = []
 
     def look(*_: object) -> None:
-        life = seen(lake)
-        found.append((life.condition, life.operation))
+        status = seen(lake)
+        found.append((status.condition, status.operation))
 
     with passing(look):
         go_back(lake.pipeline, lake.layout, taken.id)
@@ -83,12 +83,12 @@ def test_a_restore_is_told_as_one_until_its_driver_runs(lake: Lake) -> None:
     epoch = lease.take()
     look()
     report(lake.layout, "fused", epoch=epoch, n=2, updated=datetime.now(UTC))
-    life = seen(lake)
+    status = seen(lake)
     lease.release()
     assert set(found[:-1]) == {("starting", "restore")}
     assert len(found) > 2
     assert found[-1] == ("starting", None)
-    assert (life.condition, life.operation, life.restarts) == ("running", None, 0)
+    assert (status.condition, status.operation, status.restarts) == ("running", None, 0)
 
 
 def test_a_restore_whose_driver_never_comes_leaves_things_as_they_were(
@@ -123,7 +123,7 @@ def test_an_operation_that_takes_long_is_not_stuck(lake: Lake) -> None:
     now = datetime.now(UTC)
     (job,) = probe(lake.layout, now)
     since_long = replace(job, since=now - timedelta(hours=1))
-    assert life_of(lake.layout, [since_long], now).condition == "starting"
+    assert stream_status(lake.layout, [since_long], now).condition == "starting"
     lease.release()
 
 

@@ -19,8 +19,8 @@ from headgate.storage.pausing import pause
 from headgate.storage.stopping import request_stop
 from headgate.supervision.freshness import Freshness
 from headgate.supervision.job_state import JobState, probe
-from headgate.supervision.report import TablesReport, life_document, tables_document
-from headgate.supervision.reporting import life_of, tables_of_stream
+from headgate.supervision.report import TablesReport, status_document, tables_document
+from headgate.supervision.reporting import stream_status, tables_of_stream
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
 from tests.unit.supervision.conftest import NOW, lease, report
 
@@ -49,76 +49,82 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def test_a_stream_that_runs(layout: Layout) -> None:
-    life = life_of(layout, [JOB], NOW)
-    assert (life.condition, life.since) == ("running", JOB.since)
-    assert (life.n, life.rows, life.seconds) == (7, 500, 2.0)
-    assert (life.clock, life.level) == (JOB.watermark, NOW)
-    assert life.is_alive
+    status = stream_status(layout, [JOB], NOW)
+    assert (status.condition, status.since) == ("running", JOB.since)
+    assert (status.n, status.rows, status.seconds) == (7, 500, 2.0)
+    assert (status.clock, status.level) == (JOB.watermark, NOW)
+    assert status.is_alive
 
 
 def test_a_stream_that_never_ran(layout: Layout) -> None:
-    life = life_of(layout, probe(layout, NOW), NOW)
-    assert (life.condition, life.since, life.n) == ("absent", None, None)
-    assert not life.is_alive
+    status = stream_status(layout, probe(layout, NOW), NOW)
+    assert (status.condition, status.since, status.n) == ("absent", None, None)
+    assert not status.is_alive
 
 
-def test_no_movement_is_seen_by_who_looks_for_the_first_time(layout: Layout) -> None:
+def test_the_first_observation_uses_the_times_of_the_jobs(layout: Layout) -> None:
     stands = replace(JOB, updated=NOW - timedelta(minutes=14))
-    assert life_of(layout, [stands], NOW).condition == "running"
+    assert stream_status(layout, [stands], NOW).condition == "running"
     longer = replace(JOB, updated=NOW - timedelta(minutes=16))
-    assert life_of(layout, [longer], NOW).condition == "stuck"
+    assert stream_status(layout, [longer], NOW).condition == "stuck"
     began = replace(longer, since=NOW - timedelta(seconds=5))
-    assert life_of(layout, [began], NOW).condition == "running"
+    assert stream_status(layout, [began], NOW).condition == "running"
 
 
 @pytest.mark.parametrize("state", ["dead", "stale", "stopped"])
 def test_since_when_it_is_down_is_when_it_was_last_heard_of(layout: Layout, state: str) -> None:
     heard = NOW - timedelta(minutes=3)
-    life = life_of(layout, [replace(JOB, state=state, renewed=heard)], NOW)  # type: ignore[arg-type]
-    assert life.condition == ("ended" if state == "stopped" else "dead")
-    assert life.since == heard
+    status = stream_status(layout, [replace(JOB, state=state, renewed=heard)], NOW)  # type: ignore[arg-type]
+    assert status.condition == ("ended" if state == "stopped" else "dead")
+    assert status.since == heard
 
 
 def test_rest_and_pause(layout: Layout) -> None:
     since = pause(layout, NOW - timedelta(minutes=1))
-    assert life_of(layout, [replace(JOB, state="paused")], NOW).since == since
+    assert stream_status(layout, [replace(JOB, state="paused")], NOW).since == since
     request_stop(layout)
-    assert life_of(layout, [replace(JOB, state="stopped")], NOW).condition == "resting"
+    assert stream_status(layout, [replace(JOB, state="stopped")], NOW).condition == "resting"
 
 
-def test_a_failure_is_told_until_it_runs_again(layout: Layout) -> None:
+def test_a_failure_is_reported_until_the_stream_runs_again(layout: Layout) -> None:
     at = NOW - timedelta(minutes=1)
     record_failure(layout, Failure(3, "a file is gone", "headgate files skip", at))
-    life = life_document(life_of(layout, [replace(JOB, state="stopped")], NOW))
-    assert (life["condition"], life["ended"], life["since"]) == ("failed", "failed", at.isoformat())
-    assert life["failure"] == {
+    status = status_document(stream_status(layout, [replace(JOB, state="stopped")], NOW))
+    assert (status["condition"], status["ended"], status["since"]) == (
+        "failed",
+        "failed",
+        at.isoformat(),
+    )
+    assert status["failure"] == {
         "code": 3,
         "reason": "a file is gone",
         "remedy": "headgate files skip",
         "at": at.isoformat(),
         "commands": [],
     }
-    running = life_of(layout, [JOB], NOW)
+    running = stream_status(layout, [JOB], NOW)
     assert (running.condition, running.ended, running.failure) == ("running", None, None)
 
 
 def test_a_finished_run_is_no_failure(layout: Layout) -> None:
-    life = life_of(layout, [replace(JOB, state="stopped", finished=True)], NOW)
-    assert (life.ended, life.failure) == ("finished", None)
+    status = stream_status(layout, [replace(JOB, state="stopped", finished=True)], NOW)
+    assert (status.ended, status.failure) == ("finished", None)
 
 
-def test_of_three_jobs_bronze_tells_what_comes_in_and_the_slowest_how_old_gold_is(
+def test_of_three_jobs_bronze_gives_the_input_and_the_slowest_the_age_of_gold(
     layout: Layout,
 ) -> None:
     old = NOW - timedelta(minutes=5)
     bronze = replace(JOB, job="bronze", layers=("bronze",))
     gold = replace(JOB, job="gold", layers=("gold",), n=4, updated=old, trouble="a full disk")
-    life = life_of(layout, [gold, bronze], NOW)
-    assert (life.n, life.level, life.trouble) == (7, old, "a full disk")
+    status = stream_status(layout, [gold, bronze], NOW)
+    assert (status.n, status.level, status.trouble) == (7, old, "a full disk")
 
 
 def test_trouble_of_a_job_that_is_gone_is_no_news(layout: Layout) -> None:
-    assert life_of(layout, [replace(JOB, state="dead", trouble="a disk")], NOW).trouble is None
+    assert (
+        stream_status(layout, [replace(JOB, state="dead", trouble="a disk")], NOW).trouble is None
+    )
 
 
 def test_a_damaged_document_is_an_error(layout: Layout) -> None:
@@ -147,7 +153,7 @@ def test_the_tables_of_a_stream(lake: Lake) -> None:
     assert tables.freshness == Freshness({"per_minute": None})
 
 
-def test_the_page_is_told_when_gold_changed() -> None:
+def test_the_page_shows_when_gold_changed() -> None:
     fresh = Freshness({"a": NOW, "b": None}, clock=NOW)
     document = tables_document(TablesReport(freshness=fresh))
     assert document["freshness"] == {
@@ -166,7 +172,7 @@ def test_tables_that_never_were(tmp_path: Path) -> None:
     assert tables.problems == {}
 
 
-def test_a_ledger_that_does_not_balance_is_told(lake: Lake) -> None:
+def test_a_ledger_that_does_not_balance_is_reported(lake: Lake) -> None:
     fill(lake, late_rows=())
     account = tables_of_stream(lake.layout, lake.pipeline).account
     assert account is not None
@@ -175,7 +181,7 @@ def test_a_ledger_that_does_not_balance_is_told(lake: Lake) -> None:
     )
 
 
-def test_what_is_damaged_keeps_nothing_else_from_being_told(lake: Lake) -> None:
+def test_a_damaged_table_hides_nothing_else(lake: Lake) -> None:
     fill(lake)
     create(lake.layout, lake.pipeline, datetime.now(UTC))
     entry = "gold/per_minute/_delta_log/00000000000000000001.json"
@@ -199,14 +205,14 @@ def test_a_damaged_savepoint_is_counted(lake: Lake) -> None:
 def test_documents_have_plain_values(lake: Lake) -> None:
     fill(lake)
     behind = Backlog("records", 9, partitions={"t/0": PartitionBacklog(9, 61.0)})
-    life = life_document(life_of(lake.layout, [replace(JOB, backlog=behind)], NOW))
-    assert life["since"] == JOB.since.isoformat()
-    assert life["backlog"]["partitions"] == {
+    status = status_document(stream_status(lake.layout, [replace(JOB, backlog=behind)], NOW))
+    assert status["since"] == JOB.since.isoformat()
+    assert status["backlog"]["partitions"] == {
         "t/0": {"records": 9, "seconds": 61.0, "clock": None, "idle": False}
     }
-    assert life["backlog"]["says"] == "9 records 61 s"
-    assert life["backlog"]["holding"] == "t/0"
-    assert life["jobs"][0]["process"] == "1 on here"
+    assert status["backlog"]["says"] == "9 records 61 s"
+    assert status["backlog"]["holding"] == "t/0"
+    assert status["jobs"][0]["process"] == "1 on here"
     tables = tables_document(tables_of_stream(lake.layout, lake.pipeline))
     assert isinstance(tables["history"][0]["took"], float)
     assert tables["account"]["gold"][0]["final"] is None

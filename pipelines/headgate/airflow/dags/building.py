@@ -12,7 +12,7 @@ from headgate.airflow.dags import docs
 from headgate.airflow.dags.common import SINCE, keywords, tables
 from headgate.airflow.dags.shared_dags import health, maintenance
 from headgate.airflow.operators.control_operator import ACTIONS, LABELS, ControlOperator
-from headgate.airflow.operators.final_hours import AwaitFinalHours, TellFinalHours
+from headgate.airflow.operators.final_hours import AwaitFinalHours, EmitFinalHours
 from headgate.airflow.operators.preflight import Preflight
 from headgate.airflow.operators.stop_report import StopReport
 from headgate.airflow.operators.stream_operator import StreamOperator
@@ -58,14 +58,14 @@ def require_declarations(folder: str | Path) -> None:
     """
     from headgate.declaration.load import load
 
-    told = []
+    problems = []
     for file in declarations_in(place(folder)):
         try:
             load(file)
         except DeclarationError as error:
-            told.append(str(error))
-    if told:
-        raise ValueError("\n".join(told))
+            problems.append(str(error))
+    if problems:
+        raise ValueError("\n".join(problems))
 
 
 def _stream(stream: Stream, launcher: str) -> DAG:
@@ -150,5 +150,5 @@ def _gold(declared: Declared) -> DAG:
     ) as dag:
         waiting = AwaitFinalHours(task_id="wait", tables=gold, **about)
         for table in gold:
-            waiting >> TellFinalHours(task_id=table, table=table, waiting="wait", **about)
+            waiting >> EmitFinalHours(task_id=table, table=table, waiting="wait", **about)
     return dag

@@ -57,10 +57,10 @@ class ControlOperator(StreamTask):
     def execute(self, context: Context) -> str:
         stream, launcher = self._stream, self._launcher
         if (why := refusal(self.action, self.savepoint)) is not None:
-            told = f"{self.name}: {why}"
+            message = f"{self.name}: {why}"
             if self.action == RESTORE:
-                told += "\n" + shlex.join([*_LIST, self.file, "--root", self.root])
-            raise AirflowFailException(told)
+                message += "\n" + shlex.join([*_LIST, self.file, "--root", self.root])
+            raise AirflowFailException(message)
         options = self._options(stream)
         done = []
         if self.action not in ("start", "take over", "savepoint"):
@@ -70,9 +70,9 @@ class ControlOperator(StreamTask):
             done.append(f"savepoint {_take(stream, self.action)}")
         if self.action not in ("stop", "stop with savepoint", "savepoint"):
             done.append(launcher.launch(stream, options))
-        said = f"{self.name}: {', '.join(done)}"
-        self.log.info(said)
-        return said
+        result = f"{self.name}: {', '.join(done)}"
+        self.log.info(result)
+        return result
 
     def _options(self, stream: Stream) -> tuple[str, ...]:
         """Raises SavepointError where there is no such savepoint: the stream runs on then."""
@@ -86,8 +86,8 @@ class ControlOperator(StreamTask):
 def refusal(action: str, savepoint: str) -> str | None:
     """Why an action cannot be done with this savepoint, or without one; None if it can."""
     if action not in ACTIONS:
-        said = f"{action!r} is not an action" if action else "no action was chosen"
-        return f"{said}; choose one of: {', '.join(ACTIONS)}"
+        reason = f"{action!r} is not an action" if action else "no action was chosen"
+        return f"{reason}; choose one of: {', '.join(ACTIONS)}"
     if action == RESTORE and not savepoint:
         return f"{RESTORE!r} needs a savepoint: its id, or latest. List them:"
     if savepoint and action != RESTORE:

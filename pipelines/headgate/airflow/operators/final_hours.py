@@ -16,8 +16,8 @@ from headgate.supervision import hours
 if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
 
-_TOLD = "final_up_to"  # in an event's extra
-_LOOKED_AT = 20  # events, of which some may have been made by hand
+_FINAL_UP_TO = "final_up_to"  # in an event's extra
+_EVENTS_READ = 20  # events, of which some may have been made by hand
 
 
 class AwaitFinalHours(TablesTask):
@@ -37,12 +37,16 @@ class AwaitFinalHours(TablesTask):
         super().__init__(inlets=assets, **kwargs)
 
     def execute(self, context: Context) -> None:
-        told = {table: told_of(context, gold_asset(self.name, table)) for table in self.tables}
+        emitted = {
+            table: last_emitted(context, gold_asset(self.name, table)) for table in self.tables
+        }
         self.defer(
             trigger=FinalHoursTrigger(
                 file=self.file,
                 root=self.root,
-                told={table: last.isoformat() if last else None for table, last in told.items()},
+                emitted={
+                    table: last.isoformat() if last else None for table, last in emitted.items()
+                },
                 interval=self.interval.total_seconds(),
             ),
             method_name="resume",
@@ -52,7 +56,7 @@ class AwaitFinalHours(TablesTask):
         return event
 
 
-class TellFinalHours(TablesTask):
+class EmitFinalHours(TablesTask):
     """An event of the asset of ``table`` for every hour that ``waiting`` (a task's id) found final
     and nobody was told of yet; skipped where there is none. What was told is read from the asset's
     own events, so that nothing is told twice, and nothing is left out, whatever dies."""
@@ -68,18 +72,20 @@ class TellFinalHours(TablesTask):
         asset = gold_asset(self.name, self.table)
         until = found.get(self.table)
         keys = (
-            hours.between(told_of(context, asset), datetime.fromisoformat(until)) if until else []
+            hours.between(last_emitted(context, asset), datetime.fromisoformat(until))
+            if until
+            else []
         )
         if not keys:
             raise AirflowSkipException(f"{self.table}: no hour more is final")
         self.log.info("%s: final now: %s", self.table, ", ".join(keys))
         outlet = context["outlet_events"][asset]
         outlet.add_partitions(list(keys))
-        outlet.extra = {_TOLD: until}
+        outlet.extra = {_FINAL_UP_TO: until}
 
 
-def told_of(context: Context, asset: Asset) -> datetime | None:
+def last_emitted(context: Context, asset: Asset) -> datetime | None:
     """Up to when the hours of an asset have events; None where none has."""
-    events = context["inlet_events"][asset].ascending(False).limit(_LOOKED_AT)
-    told = [(one.extra or {}).get(_TOLD) for one in events]
-    return max((datetime.fromisoformat(str(time)) for time in told if time), default=None)
+    events = context["inlet_events"][asset].ascending(False).limit(_EVENTS_READ)
+    emitted = [(one.extra or {}).get(_FINAL_UP_TO) for one in events]
+    return max((datetime.fromisoformat(str(time)) for time in emitted if time), default=None)

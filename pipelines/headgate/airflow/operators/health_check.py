@@ -41,8 +41,8 @@ class HealthCheck(StreamTask):
             else:
                 self.log.info("%s, %s: well", self.name, check)
         context["ti"].xcom_push(RESULTS, found)
-        if told := [f"{check}: {'; '.join(wrong)}" for check, wrong in found.items() if wrong]:
-            raise AirflowFailException(f"{self.name} is not well\n" + "\n".join(told))
+        if problems := [f"{check}: {'; '.join(wrong)}" for check, wrong in found.items() if wrong]:
+            raise AirflowFailException(f"{self.name} is not well\n" + "\n".join(problems))
 
     def _results(self, now: datetime) -> Mapping[Check, tuple[str, ...]]:
         from headgate.declaration.load import load

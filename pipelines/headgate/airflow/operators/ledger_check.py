@@ -32,7 +32,7 @@ class LedgerCheck(TablesTask):
             proof = by_id(layout, declared)
             found += [f"{f.table}: {f.count:,} rows: {f.problem}" for f in proof.findings]
         if found:
-            said = "\n".join(found)
-            raise AirflowFailException(f"{declared.name} does not balance:\n{said}")
+            differences = "\n".join(found)
+            raise AirflowFailException(f"{declared.name} does not balance:\n{differences}")
         self.log.info("%s balances: %s events read", declared.name, f"{account.read:,}")
         return account.as_dict()

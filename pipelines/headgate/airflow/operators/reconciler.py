@@ -20,11 +20,11 @@ class Reconciler(StreamTask):
     no run since, is asked to end. Returns in words what it found."""
 
     def execute(self, context: Context) -> str:
-        said = f"{self.name}: {self._look(self._stream.layout)}"
-        self.log.info(said)
-        return said
+        result = f"{self.name}: {self._reconcile(self._stream.layout)}"
+        self.log.info(result)
+        return result
 
-    def _look(self, layout: Layout) -> str:
+    def _reconcile(self, layout: Layout) -> str:
         jobs = self._launcher.probe(self._stream, datetime.now(UTC))
         if not any(job.is_alive for job in jobs):
             return "no driver runs"

@@ -30,13 +30,13 @@ class StopReport(StreamTask):
         self.of = of
 
     def execute(self, context: Context) -> None:
-        for told in self._told(self._stream, datetime.now(UTC)):
-            self.log.info(told)
+        for text in self._lines(self._stream, datetime.now(UTC)):
+            self.log.info(text)
         task = context["ti"]
         if state_of(task.dag_id, task.run_id, self.of) == "failed":
             raise AirflowFailException(f"{self.of} failed: its log says why")
 
-    def _told(self, stream: Stream, now: datetime) -> Iterator[str]:
+    def _lines(self, stream: Stream, now: datetime) -> Iterator[str]:
         from headgate.declaration.load import load
         from headgate.ledger import balance
         from headgate.savepoints.store import savepoints

@@ -13,7 +13,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import GONE, OVER, state_of
-from headgate.airflow.triggers.stream_trigger import SAID, START_AGAIN, StreamTrigger
+from headgate.airflow.triggers.stream_trigger import LOG_LINES, START_AGAIN, StreamTrigger
 from headgate.commands import rendered
 from headgate.errors import HeadgateError
 from headgate.storage.failure import Failure, last_failure
@@ -90,7 +90,7 @@ class StreamOperator(StreamTask):
         found = condition(launcher.probe(self._stream, now), stop_asked(layout), failure)
         # A failure that no supervisor saw is no reason not to try.
         if step(found, failure, reported) != "watch":
-            watch = self._start(launcher, watch, found, launcher.logs(self._stream, SAID))
+            watch = self._start(launcher, watch, found, launcher.logs(self._stream, LOG_LINES))
         self._watch(watch, reported)
 
     def resume(
@@ -108,20 +108,20 @@ class StreamOperator(StreamTask):
         launcher = self._launcher
         now_there = [job.epoch for job in launcher.probe(self._stream, datetime.now(UTC))]
         if event["event"] == "down" and now_there == event["epochs"]:
-            watch = self._start(launcher, watch, event["condition"], event["said"])
+            watch = self._start(launcher, watch, event["condition"], event["log"])
         else:
             self.log.info("%s was started by somebody else meanwhile", self.name)
         held = claimed(self._stream.layout)
         self._watch(watch, None if held is None else held.reported)
 
     def _start(
-        self, launcher: Launcher, watch: _Watch, found: Condition, said: Sequence[str]
+        self, launcher: Launcher, watch: _Watch, found: Condition, log: Sequence[str]
     ) -> _Watch:
         """A driver in the place of one that is down; what that costs of the budget is in the
         result."""
         if found not in ("absent", "failed"):
             self.log.warning("%s: its driver is %s", self.name, found)
-            watch = self._counted(watch, said)
+            watch = self._counted(watch, log)
         if found in ("dead", "stuck"):
             # What is left of it is fenced anyway: it must not go on eating memory.
             with suppress(HeadgateError):
@@ -132,8 +132,8 @@ class StreamOperator(StreamTask):
         except HeadgateError as error:
             if error.exit_code in NEEDS_A_PERSON:
                 now = datetime.now(UTC)
-                told = Failure(error.exit_code, error.message, error.remedy, now)
-                self._report(watch.token, last_failure(self._stream.layout) or told)
+                refused = Failure(error.exit_code, error.message, error.remedy, now)
+                self._report(watch.token, last_failure(self._stream.layout) or refused)
             if error.exit_code != _LEASE_HELD:
                 return self._counted(watch, [str(error)])
             self.log.info("%s was started by somebody else", self.name)
@@ -143,14 +143,16 @@ class StreamOperator(StreamTask):
         """Ends with what a person has to do. The next run waits until somebody starts the stream.
         Raises AirflowFailException: another attempt would end in the same way."""
         give_up(self._stream.layout, token, reported=failure.at)
-        told = f"{self.name} failed with exit code {failure.code}: {failure.reason}"
-        raise AirflowFailException(rendered(f"{told}\n{failure.remedy}\n{START_AGAIN % self.name}"))
+        message = f"{self.name} failed with exit code {failure.code}: {failure.reason}"
+        raise AirflowFailException(
+            rendered(f"{message}\n{failure.remedy}\n{START_AGAIN % self.name}")
+        )
 
-    def _counted(self, watch: _Watch, said: Sequence[str]) -> _Watch:
+    def _counted(self, watch: _Watch, log: Sequence[str]) -> _Watch:
         """With one crash more; raises AirflowFailException when it is one too many."""
         now = datetime.now(UTC)
         crashes = (*self.budget.recent(watch.crashes, now), now)
-        text = "\n".join(said)
+        text = "\n".join(log)
         if self.budget.is_spent(crashes, now):
             give_up(self._stream.layout, watch.token)
             raise AirflowFailException(

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow.sdk import BaseOperator
 
-from headgate.commands import speak_from
+from headgate.commands import set_place
 from headgate.supervision.launcher import LOCAL, Launcher, Stream, launcher_of
 
 
@@ -36,7 +36,7 @@ class StreamTask(BaseOperator):
 
     def pre_execute(self, context: Any) -> None:
         """Commands in what this task's process says are about its stream."""
-        speak_from(self._stream.place)
+        set_place(self._stream.place)
 
     @property
     def _stream(self) -> Stream:

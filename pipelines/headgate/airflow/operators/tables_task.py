@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
-from headgate.commands import speak_from
+from headgate.commands import set_place
 from headgate.storage.layout import Layout
 from headgate.supervision.launcher import Stream
 
@@ -28,7 +28,7 @@ class TablesTask(BaseOperator):
 
     def pre_execute(self, context: Any) -> None:
         """Commands in what this task's process says are about its pipeline."""
-        speak_from(Stream(Path(self.file), self.name, self.root).place)
+        set_place(Stream(Path(self.file), self.name, self.root).place)
 
     def _opened(self) -> tuple[Pipeline, Layout]:
         """Raises AirflowSkipException where the pipeline has never run."""

@@ -8,16 +8,18 @@ from typing import Any
 
 from headgate.airflow.page.access import Access
 from headgate.airflow.page.declared_streams import DeclaredStream
-from headgate.airflow.page.reports import Told
+from headgate.airflow.page.reports import StreamReport
 from headgate.supervision.launcher import LOCAL
 from headgate.supervision.logs import run_log, spark_log
-from headgate.supervision.report import life_document, tables_document
+from headgate.supervision.report import status_document, tables_document
 
 
-def answer(stream: DeclaredStream, told: Told, access: Access, now: datetime) -> dict[str, Any]:
-    """``life`` is None where it could not be read, which ``error`` tells of; ``age`` is how many
+def answer(
+    stream: DeclaredStream, report: StreamReport, access: Access, now: datetime
+) -> dict[str, Any]:
+    """``status`` is None where it could not be read, which ``error`` tells of; ``age`` is how many
     seconds ago what is told was read."""
-    life, tables = told.life, told.tables
+    status, tables = report.status, report.tables
     return {
         "name": stream.subject.name,
         "file": stream.subject.file,
@@ -27,18 +29,18 @@ def answer(stream: DeclaredStream, told: Told, access: Access, now: datetime) ->
         "map_index": stream.map_index,
         "is_paused": stream.is_paused,
         "control": asdict(access) | {"may_act": access.why_not is None},
-        "life": life and life_document(life),
+        "status": status and status_document(status),
         "tables": tables and tables_document(tables),
-        "error": told.error,
-        "age": told.at and (now - told.at).total_seconds(),
-        "logs": _logs(stream, told),
+        "error": report.error,
+        "age": report.at and (now - report.at).total_seconds(),
+        "logs": _logs(stream, report),
     }
 
 
-def _logs(stream: DeclaredStream, told: Told) -> list[str]:
+def _logs(stream: DeclaredStream, report: StreamReport) -> list[str]:
     """Paths on the machine of the driver, where it is the shipped launcher that starts it."""
-    if stream.subject.launcher != LOCAL or told.life is None or not told.life.jobs:
+    if stream.subject.launcher != LOCAL or report.status is None or not report.status.jobs:
         return []
     layout = stream.subject.stream.layout
-    sparks = (spark_log(layout, job.job) for job in told.life.jobs)
+    sparks = (spark_log(layout, job.job) for job in report.status.jobs)
     return [str(run_log(layout)), *map(str, sparks)]

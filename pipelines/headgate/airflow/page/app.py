@@ -82,13 +82,13 @@ def _streams(
     readable = readable_dags(user, session)
     wanted = readable if dag_id is None else readable & {dag_id}
     found = declared_streams(session, wanted)
-    told = kept.of([each.subject for each in found])
+    reports = kept.of([each.subject for each in found])
     now = datetime.now(UTC)
     return {
         "at": now.isoformat(),
         "streams": [
             answer(each, report, access(each, user, readable, session), now)
-            for each, report in zip(found, told, strict=True)
+            for each, report in zip(found, reports, strict=True)
         ],
     }
 

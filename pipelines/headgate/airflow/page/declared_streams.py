@@ -90,9 +90,9 @@ def _tagged(session: Session) -> dict[str, _Dag]:
 
 def _tasks(dag: _Dag, of: tuple[str, str]) -> Iterator[Mapping[str, Any]]:
     for task in dag.content.get("tasks", ()):
-        said = task["__var"]
-        if (said.get("_task_module"), said.get("task_type")) == of:
-            yield said
+        content = task["__var"]
+        if (content.get("_task_module"), content.get("task_type")) == of:
+            yield content
 
 
 def _subjects(task: Mapping[str, Any]) -> Iterator[tuple[int, Subject]]:

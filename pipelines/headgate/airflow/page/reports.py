@@ -16,8 +16,8 @@ from typing import TypeVar
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
 from headgate.supervision.launcher import Stream, launcher_of
-from headgate.supervision.report import Life, TablesReport
-from headgate.supervision.reporting import life_of, tables_of_stream
+from headgate.supervision.report import StreamStatus, TablesReport
+from headgate.supervision.reporting import stream_status, tables_of_stream
 
 log = logging.getLogger(__name__)
 
@@ -44,11 +44,11 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Told:
-    """``error`` is why ``life`` or ``tables`` is missing. ``tables`` may be older than the rest:
+class StreamReport:
+    """``error`` is why ``status`` or ``tables`` is missing. ``tables`` may be older than the rest:
     reading them costs more, ``cost`` seconds the last time."""
 
-    life: Life | None = None
+    status: StreamStatus | None = None
     tables: TablesReport | None = None
     error: str | None = None
     at: datetime | None = None
@@ -58,33 +58,33 @@ class Told:
 
 @dataclass
 class _Kept:
-    told: Told
+    report: StreamReport
     at: float = float("-inf")
-    reading: Future[Told] | None = None
+    reading: Future[StreamReport] | None = None
 
 
-Read = Callable[[Subject, Told], Told]
+Read = Callable[[Subject, StreamReport], StreamReport]
 
 
-def read(subject: Subject, before: Told) -> Told:
+def read(subject: Subject, before: StreamReport) -> StreamReport:
     """What is to be told of a stream now. Never raises: what is wrong is in it."""
     now = datetime.now(UTC)
-    life, wrong_life = _guarded(subject, lambda: _life(subject.stream, subject.launcher, now))
-    told = replace(before, life=life, error=wrong_life, at=now)
+    status, status_error = _guarded(subject, lambda: _status(subject.stream, subject.launcher, now))
+    report = replace(before, status=status, error=status_error, at=now)
     began = time.monotonic()
     if began - before.tables_at < SPARING * before.cost:
-        return told
-    tables, wrong_tables = _guarded(subject, lambda: _tables(subject.stream))
+        return report
+    tables, tables_error = _guarded(subject, lambda: _tables(subject.stream))
     ended = time.monotonic()
-    errors = [why for why in (wrong_life, wrong_tables) if why]
+    errors = [why for why in (status_error, tables_error) if why]
     error = "\n".join(dict.fromkeys(errors)) or None
     # Where it failed, the next look tries again.
-    cost = 0.0 if wrong_tables else ended - began
-    return replace(told, tables=tables, error=error, tables_at=ended, cost=cost)
+    cost = 0.0 if tables_error else ended - began
+    return replace(report, tables=tables, error=error, tables_at=ended, cost=cost)
 
 
-def _life(stream: Stream, launcher: str, now: datetime) -> Life:
-    return life_of(stream.layout, launcher_of(launcher).probe(stream, now), now)
+def _status(stream: Stream, launcher: str, now: datetime) -> StreamStatus:
+    return stream_status(stream.layout, launcher_of(launcher).probe(stream, now), now)
 
 
 def _tables(stream: Stream) -> TablesReport:
@@ -95,7 +95,7 @@ def _guarded(subject: Subject, part: Callable[[], _T]) -> tuple[_T | None, str |
     try:
         return part(), None
     except HeadgateError as error:
-        return None, error.told(subject.stream.place)
+        return None, error.text(subject.stream.place)
     except OSError as error:
         return None, str(error)
     except Exception as error:
@@ -111,7 +111,7 @@ class Reports:
         self._lock = Lock()
         self._pool = ThreadPoolExecutor(READERS, thread_name_prefix="headgate-page")
 
-    def of(self, subjects: Sequence[Subject]) -> list[Told]:
+    def of(self, subjects: Sequence[Subject]) -> list[StreamReport]:
         """What is known of each, none older than a few seconds where its tables answer in time.
         Blocks, for ``waits`` seconds at most."""
         with self._lock:
@@ -119,21 +119,21 @@ class Reports:
             reading = [each.reading for each in kept if each.reading is not None]
         wait(reading, timeout=self._waits)
         with self._lock:
-            return [self._told(subject) for subject in subjects]
+            return [self._report(subject) for subject in subjects]
 
     def _asked(self, subject: Subject) -> _Kept:
-        kept = self._kept.setdefault(subject, _Kept(Told()))
+        kept = self._kept.setdefault(subject, _Kept(StreamReport()))
         if kept.reading is None and time.monotonic() - kept.at > FRESH:
-            kept.reading = self._pool.submit(self._read, subject, kept.told)
+            kept.reading = self._pool.submit(self._read, subject, kept.report)
         return kept
 
-    def _told(self, subject: Subject) -> Told:
+    def _report(self, subject: Subject) -> StreamReport:
         kept = self._kept[subject]
         if kept.reading is None:
-            return kept.told
+            return kept.report
         if kept.reading.done():
-            kept.told, kept.at, kept.reading = kept.reading.result(), time.monotonic(), None
-            return kept.told
-        if kept.told.at is None:
-            return replace(kept.told, error="its tables have not answered yet")
-        return kept.told
+            kept.report, kept.at, kept.reading = kept.reading.result(), time.monotonic(), None
+            return kept.report
+        if kept.report.at is None:
+            return replace(kept.report, error="its tables have not answered yet")
+        return kept.report

@@ -16,15 +16,15 @@ from headgate.supervision import hours
 
 class FinalHoursTrigger(PlainTrigger):
     """Fires once, with the end of the last whole hour that is final, in ISO 8601, of every table
-    that has one beyond what was ``told``; looks every ``interval`` seconds."""
+    that has one beyond what was ``emitted``; looks every ``interval`` seconds."""
 
     def __init__(
-        self, *, file: str, root: str, told: Mapping[str, str | None], interval: float
+        self, *, file: str, root: str, emitted: Mapping[str, str | None], interval: float
     ) -> None:
-        super().__init__(file=file, root=root, told=dict(told), interval=interval)
+        super().__init__(file=file, root=root, emitted=dict(emitted), interval=interval)
         self._file, self._root = file, root
-        self._told = {
-            table: datetime.fromisoformat(last) if last else None for table, last in told.items()
+        self._emitted = {
+            table: datetime.fromisoformat(last) if last else None for table, last in emitted.items()
         }
         self._interval = interval
 
@@ -47,7 +47,7 @@ class FinalHoursTrigger(PlainTrigger):
         declared = load(self._file)
         layout = Layout.of(self._root, declared.name)
         found = {}
-        for table, last in self._told.items():
+        for table, last in self._emitted.items():
             reached = final_up_to(layout, declared, table)
             if reached is not None and (last is None or hours.whole(reached) > last):
                 found[table] = hours.whole(reached).isoformat()

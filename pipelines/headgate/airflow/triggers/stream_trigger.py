@@ -18,17 +18,17 @@ from headgate.storage.failure import Failure, last_failure
 from headgate.storage.stopping import request_stop, stop_asked
 from headgate.supervision.claim import give_up, is_claimed_by
 from headgate.supervision.job_state import JobState
-from headgate.supervision.keeping import Look, look, step
+from headgate.supervision.keeping import Observation, observe, step
 from headgate.supervision.launcher import Stream, launcher_of
 from headgate.supervision.words import line
 
 START_AGAIN = f"Start it again: the DAG %s__control, or: {pipeline_command('start')}"
-SAID = 20  # lines of the driver's log that a crash is reported with
+LOG_LINES = 20  # lines of the driver's log that a crash is reported with
 _QUIET = timedelta(minutes=1)
 
 
 class StreamTrigger(PlainTrigger):
-    """Fires once: ``{"event": "down", "condition", "epochs", "said"}`` where a driver has to be
+    """Fires once: ``{"event": "down", "condition", "epochs", "log"}`` where a driver has to be
     started (``epochs`` are those of the jobs that were seen), ``{"event": "failed"}`` where a
     person has to do something first, ``{"event": "rotated"}`` when its time is over and the next
     run is to adopt the stream. A failure of the time ``reported`` is no news.
@@ -71,27 +71,29 @@ class StreamTrigger(PlainTrigger):
         self._interval = interval
         self._stuck_after = timedelta(seconds=stuck_after)
         self._reported = datetime.fromisoformat(reported) if reported else None
-        self._told = datetime.min.replace(tzinfo=UTC)
+        self._logged = datetime.min.replace(tzinfo=UTC)
         self._news: object = None
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         await asyncio.sleep(self._wait)
-        seen: Look | None = None
+        seen: Observation | None = None
         while True:
             now = datetime.now(UTC)
             try:
-                jobs, found, failure = await asyncio.to_thread(self._look, now, seen)
+                jobs, found, failure = await asyncio.to_thread(self._observe, now, seen)
             except (HeadgateError, OSError) as error:
                 # A full disk, a damaged document: nothing is known until that passes.
-                said = error.told(self._stream.place) if isinstance(error, HeadgateError) else error
-                self.log.warning("cannot tell how %s is: %s", self._stream.name, said)
+                reason = (
+                    error.text(self._stream.place) if isinstance(error, HeadgateError) else error
+                )
+                self.log.warning("cannot tell how %s is: %s", self._stream.name, reason)
             else:
                 if (next_ := step(found.condition, failure, self._reported)) != "watch":
                     await self.settled()
                     down = await asyncio.to_thread(self._down, found, jobs)
                     yield event(down if next_ == "start" else {"event": "failed"})
                     return
-                self._tell(found, jobs, now, failure)
+                self._log_news(found, jobs, now, failure)
                 seen = found
             if now >= self._until:
                 yield event({"event": "rotated"})
@@ -121,40 +123,40 @@ class StreamTrigger(PlainTrigger):
         assert task is not None
         return state_of(task.dag_id, task.run_id, task.task_id)
 
-    def _look(
-        self, now: datetime, before: Look | None
-    ) -> tuple[tuple[JobState, ...], Look, Failure | None]:
+    def _observe(
+        self, now: datetime, before: Observation | None
+    ) -> tuple[tuple[JobState, ...], Observation, Failure | None]:
         jobs = self._launcher.probe(self._stream, now)
         layout = self._stream.layout
         asked, failure = stop_asked(layout), last_failure(layout)
-        found = look(
+        found = observe(
             jobs, now, before, stop_asked=asked, stuck_after=self._stuck_after, failure=failure
         )
         return jobs, found, failure
 
-    def _down(self, seen: Look, jobs: tuple[JobState, ...]) -> dict[str, Any]:
+    def _down(self, seen: Observation, jobs: tuple[JobState, ...]) -> dict[str, Any]:
         return {
             "event": "down",
             "condition": seen.condition,
             "epochs": [job.epoch for job in jobs],
-            "said": self._launcher.logs(self._stream, SAID),
+            "log": self._launcher.logs(self._stream, LOG_LINES),
         }
 
     def _start_again(self) -> str:
         return rendered(START_AGAIN % self._stream.name, self._stream.place)
 
-    def _tell(
-        self, seen: Look, jobs: tuple[JobState, ...], now: datetime, failure: Failure | None
+    def _log_news(
+        self, seen: Observation, jobs: tuple[JobState, ...], now: datetime, failure: Failure | None
     ) -> None:
         """A line for a new batch or another condition, and where nothing happens one a minute."""
         news = seen.condition, [job.n for job in jobs]
-        if news == self._news and now - self._told < _QUIET:
+        if news == self._news and now - self._logged < _QUIET:
             return
-        self._news, self._told = news, now
+        self._news, self._logged = news, now
         name, again = self._stream.name, self._start_again()
         if seen.condition == "failed" and failure is not None:
-            told = f"{failure.reason}\n{failure.remedy}"
-            self.log.warning("%s waits for a person: %s\n%s", name, told, again)
+            reason = f"{failure.reason}\n{failure.remedy}"
+            self.log.warning("%s waits for a person: %s\n%s", name, reason, again)
         if seen.condition == "resting":
             self.log.info("%s rests: somebody asked it to stop. %s", name, again)
         for job in jobs:

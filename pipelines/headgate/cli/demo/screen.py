@@ -43,7 +43,7 @@ def demo_screen(
         return
     shown = _Filling(declared, layout, events)
     with Live(get_renderable=shown.render, console=out, refresh_per_second=4, transient=True):
-        threading.Thread(target=shown.look, name="gold", daemon=True).start()
+        threading.Thread(target=shown.read_gold, name="gold", daemon=True).start()
         yield shown.take, shown.say
         shown.ended.set()
 
@@ -67,7 +67,7 @@ class _Filling:
     def say(self, stage: str) -> None:
         self._stage = stage
 
-    def look(self) -> None:
+    def read_gold(self) -> None:
         from headgate.cli.rows import table_of
         from headgate.cli.sql import select
 

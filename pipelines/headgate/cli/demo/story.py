@@ -30,7 +30,7 @@ QUARANTINED = "SELECT reason, \"column\", value FROM quarantine WHERE reason = '
 ANY_QUARANTINED = 'SELECT reason, "column", value FROM quarantine LIMIT 1'
 
 
-def tell(
+def show_results(
     out: Console,
     declared: Pipeline,
     layout: Layout,
@@ -91,11 +91,11 @@ def next_commands(folder: Path, file: Path, servers: str | None = None) -> tuple
             shell_command("kafka down", ROOT),
         ]
     sql = "SELECT reason, count(*) FROM quarantine GROUP BY reason"
-    said = (
+    commands = (
         pipeline_command("ledger", "--by-id"),
         pipeline_command("query", sql),
         pipeline_command("plan"),
         *more,
         f"{shell_command('init', 'shop')}    # a project of your own",
     )
-    return tuple(rendered(line, place) for line in said)
+    return tuple(rendered(line, place) for line in commands)

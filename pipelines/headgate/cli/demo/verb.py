@@ -41,7 +41,7 @@ def demo(
     json: Json = False,
 ) -> None:
     """Watch a stream of bids, with all their faults, become gold. Needs nothing but Java."""
-    from headgate.cli.demo.story import tell
+    from headgate.cli.demo.story import show_results
     from headgate.cli.ledger_screen import summary
     from headgate.demo.landing import into_folder
     from headgate.demo.project import landing, require_new
@@ -66,7 +66,7 @@ def demo(
     respond(
         json,
         measured | summary(account, account.n, seconds),
-        lambda: tell(console(), declared, layout, folder, account, first_gold, servers),
+        lambda: show_results(console(), declared, layout, folder, account, first_gold, servers),
     )
     if not account.balanced:
         raise typer.Exit(exit_codes.FAILED)
@@ -121,10 +121,10 @@ def _run(
     from headgate.jobs.driver import Driver
     from headgate.jobs.task import Task
 
-    def gave_up() -> None:
+    def stop_driver() -> None:
         driver.stop()
 
-    feeder = Feeder(deliver, events, seed, gave_up)
+    feeder = Feeder(deliver, events, seed, stop_driver)
     began = psutil.Process().create_time()
     first_gold: list[float] = []
     cores = os.cpu_count() or 2

@@ -52,20 +52,20 @@ def show(found: Checkpoints) -> None:
     out.print(table)
     out.print(f"\nafter a crash now, from batch {found.n:,}:", markup=False)
     for lag in found.replay:
-        said = f"{lag.table} absorbs {lag.batches:,} batches, {lag.rows:,} rows"
-        out.print(f"  {said}", markup=False)
+        message = f"{lag.table} absorbs {lag.batches:,} batches, {lag.rows:,} rows"
+        out.print(f"  {message}", markup=False)
     if not found.replay:
         out.print("  no table has anything to do again; a batch that runs is read again")
     for operation in found.operations:
         tables = ", ".join(operation.tables)
         place = f"operation {operation.number}, behind batch {operation.n:,}"
-        said = f"{place}: {tables} must {operation.what}"
-        out.print(f"  {said}", markup=False)
+        message = f"{place}: {tables} must {operation.what}"
+        out.print(f"  {message}", markup=False)
     table = grid("\nopen windows", "table", "window", "rows:", "state:")
     for window in found.windows:
         span = " to ".join(f"{time:%F %T}Z" for time in window.span)
         table.add_row(*cells(window.table, span, f"{window.rows:,}", size_of(window.bytes)))
     out.print(table)
     for name in sorted({name_of(w.table) for w in found.windows}):
-        said = command("query", f"SELECT * FROM {name} WHERE NOT final")
-        out.print(said, style="dim", markup=False, soft_wrap=True)
+        line = command("query", f"SELECT * FROM {name} WHERE NOT final")
+        out.print(line, style="dim", markup=False, soft_wrap=True)

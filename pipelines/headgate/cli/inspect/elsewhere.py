@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headgate.supervision.elsewhere import Sighting
 
 
-def look_around(files: Iterable[Path], root: str) -> tuple[Sighting, ...]:
+def find_sightings(files: Iterable[Path], root: str) -> tuple[Sighting, ...]:
     """Pipelines of this machine: those that this user runs, and those under the roots that one
     would think of: ``root``, the environment's, and `lake` here and beside each declaration."""
     from headgate.declaration.sections.source import project_folder
@@ -62,8 +62,8 @@ def in_words(seen: Mapping[str, Any], root: str) -> str:
 def show(seen: Iterable[Mapping[str, Any]], declared: Pipeline, root: str) -> None:
     for each in seen:
         file = each["file"] or str(declared.file)
-        said = f"{declared.name}: {in_words(each, root)}, from {file}:"
+        heading = f"{declared.name}: {in_words(each, root)}, from {file}:"
         if each["file"] is None:
-            said = f"{declared.name}: {in_words(each, root)}:"
-        for line in (said, command_at("status", file, each["root"])):
+            heading = f"{declared.name}: {in_words(each, root)}:"
+        for line in (heading, command_at("status", file, each["root"])):
             console().print(line, markup=False, soft_wrap=True)

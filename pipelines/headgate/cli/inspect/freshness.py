@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from headgate.supervision.freshness import Freshness
 
 
-def freshness_told(
+def describe_freshness(
     layout: Layout, declared: Pipeline, now: datetime
 ) -> tuple[str, dict[str, Any] | None]:
     """In words, and as plain values. A damaged table keeps nobody from seeing the jobs."""

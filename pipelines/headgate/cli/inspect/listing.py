@@ -29,7 +29,7 @@ def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     files: dict[str, Path] = {}
     for file in declaration.declarations():
         files.setdefault(file.stem, file)
-    around = elsewhere.look_around(files.values(), root)
+    around = elsewhere.find_sightings(files.values(), root)
     listed = [_entry(file, root, around) for file in files.values()]
     names = {entry.get("pipeline") for entry in listed}
     more = [each for each in around if each.is_alive and each.pipeline not in names]
@@ -37,13 +37,13 @@ def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     table = grid("", "name", "state", "file")
     for entry in listed:
         table.add_row(*cells(entry["name"], _in_words(entry), entry["file"]))
-        if told := entry.get("problem") or entry.get("failure"):
-            table.add_row(*cells("", "", told))
+        if problem := entry.get("problem") or entry.get("failure"):
+            table.add_row(*cells("", "", problem))
         for found in entry.get("elsewhere", ()):
             table.add_row(*cells("", elsewhere.in_words(found, root), found["file"] or ""))
-    for said in others:
-        where = elsewhere.in_words(said, root)
-        table.add_row(*cells(said["pipeline"], where, said["file"] or ""))
+    for other in others:
+        where = elsewhere.in_words(other, root)
+        table.add_row(*cells(other["pipeline"], where, other["file"] or ""))
     respond(json, {"pipelines": listed, "others": others}, table)
 
 

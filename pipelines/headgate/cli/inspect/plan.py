@@ -65,8 +65,8 @@ def _print_deployed(layout: Layout, declared: Pipeline, found: Deployment, *, js
             remedy=f"take it from your version control, and see: {pipeline_command('plan')}",
         )
     text = kept(layout, found.declaration, beside=declared.file).text
-    said = {"pipeline": declared.name, "digest": found.declaration, "text": text}
-    respond(json, said, lambda: sys.stdout.write(text))
+    document = {"pipeline": declared.name, "digest": found.declaration, "text": text}
+    respond(json, document, lambda: sys.stdout.write(text))
 
 
 def next_commands(found: Deployment) -> list[str]:

@@ -13,7 +13,7 @@ from headgate.cli import declaration
 from headgate.cli.inspect import elsewhere
 from headgate.cli.inspect.backlogs import partitions_table, trend_for, waiting_for
 from headgate.cli.inspect.checkpoints import as_dict, show
-from headgate.cli.inspect.freshness import freshness_told
+from headgate.cli.inspect.freshness import describe_freshness
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rebuilding import in_words, rebuilding
@@ -61,12 +61,12 @@ def status(
     layout = Layout.of(root, declared.name)
     jobs, paused = probe(layout, now), paused_since(layout)
     state, restored = overall(jobs), last_reset(layout, declared)
-    words, fresh = freshness_told(layout, declared, now)
+    words, fresh = describe_freshness(layout, declared, now)
     ended, failure = how_it_ended(layout, jobs)
     found = checkpoints(layout, declared) if checkpoint else None
-    around = elsewhere.look_around([declared.file], root)
+    around = elsewhere.find_sightings([declared.file], root)
     others = elsewhere.others(around, declared.name, declared.file, root, has_run=bool(jobs))
-    others_told = [elsewhere.as_dict(each) for each in others]
+    other_documents = [elsewhere.as_dict(each) for each in others]
     if json:
         print_json(
             {
@@ -76,7 +76,7 @@ def status(
                 "failure": failure and asdict(failure) | {"at": failure.at.isoformat()},
                 "paused": paused and paused.isoformat(),
                 "jobs": [_as_dict(job) for job in jobs],
-                "elsewhere": others_told,
+                "elsewhere": other_documents,
                 "freshness": fresh,
                 "rebuilding": rebuilding(layout, declared),
                 "reset": restored and restored.document() | {"generation": restored.generation},
@@ -91,15 +91,15 @@ def status(
             for step in rebuilding(layout, declared):
                 console().print(in_words(step), markup=False, soft_wrap=True)
             if restored is not None:
-                said = f"generation {restored.generation} since {restored.at:%F %T}Z"
-                console().print(f"{said}: {restored.why}", markup=False, soft_wrap=True)
+                since = f"generation {restored.generation} since {restored.at:%F %T}Z"
+                console().print(f"{since}: {restored.why}", markup=False, soft_wrap=True)
             if found is not None:
                 show(found)
         elif failure is None:
             typer.echo(f"it has never run under {root}: {command('run', '--once')}")
         if failure is not None:
             _show_failure(failure)
-        elsewhere.show(others_told, declared, root)
+        elsewhere.show(other_documents, declared, root)
     if failure is not None and failure.code in NEEDS_A_PERSON:
         raise typer.Exit(failure.code)
     if state in ("dead", "stale") or failure is not None:
@@ -125,8 +125,8 @@ def how_it_ended(layout: Layout, jobs: tuple[JobState, ...]) -> tuple[Ended | No
 
 
 def _show_failure(failure: Failure) -> None:
-    told = f"it failed at {failure.at:%F %T}Z, exit code {failure.code}: {failure.reason}"
-    console().print(told, style="red", markup=False, soft_wrap=True)
+    message = f"it failed at {failure.at:%F %T}Z, exit code {failure.code}: {failure.reason}"
+    console().print(message, style="red", markup=False, soft_wrap=True)
     # What is wrong comes first: started again, it may end for the same reason.
     typer.echo(f"{failure.remedy}\n{command('start')}")
 
@@ -155,8 +155,8 @@ def _show(name: str, jobs: tuple[JobState, ...], now: datetime, ended: Ended | N
 def _state(job: JobState, ended: Ended | None) -> str:
     if job.state == "stopped" and ended == "failed":
         return "[red]failed[/]"
-    said = "finished" if job.state == "stopped" and job.finished else job.state
-    return f"[{COLOUR[job.state]}]{said}[/]"
+    shown = "finished" if job.state == "stopped" and job.finished else job.state
+    return f"[{COLOUR[job.state]}]{shown}[/]"
 
 
 def _as_dict(job: JobState) -> dict[str, object]:
@@ -181,6 +181,8 @@ def _remark(declared: Pipeline, jobs: tuple[JobState, ...], paused: datetime | N
         typer.echo(f"{command('logs')}\n{command('start')}")
     if paused is not None:
         ending = any(job.state == "running" and "bronze" in job.layers for job in jobs)
-        said = "takes in nothing new once its batch has ended" if ending else "takes in nothing new"
+        effect = (
+            "takes in nothing new once its batch has ended" if ending else "takes in nothing new"
+        )
         resume = command("resume")
-        typer.echo(f"paused since {paused:%F %T}Z: it {said}, until:\n{resume}")
+        typer.echo(f"paused since {paused:%F %T}Z: it {effect}, until:\n{resume}")

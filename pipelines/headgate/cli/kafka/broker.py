@@ -50,7 +50,7 @@ def up(
                 remedy=shell_command("kafka down", ROOT),
             )
         _await(there.servers)
-        _tell(there.servers, there.pid, root, json, already=True)
+        _respond(there.servers, there.pid, root, json, already=True)
         return
     _prepare()
     _run(folder, PORT if port is None else port, foreground, root, json)
@@ -77,10 +77,10 @@ def _run(folder: Path, port: int, foreground: bool, root: str, json: bool) -> No
     ended = Event()
     if not foreground:
         broker = start(folder, port, detached=True)
-        _tell(broker.servers, broker.pid, root, json)
+        _respond(broker.servers, broker.pid, root, json)
         return
     with start(folder, port) as broker, on_signals(ended.set):
-        _tell(broker.servers, broker.pid, root, json)
+        _respond(broker.servers, broker.pid, root, json)
         while not ended.wait(0.2):
             if not broker.is_alive:
                 if broker.ended_well:
@@ -96,7 +96,9 @@ def _await(servers: str) -> None:
     metadata(servers, UP_WITHIN)
 
 
-def _tell(servers: str, pid: int | None, root: str, json: bool, *, already: bool = False) -> None:
+def _respond(
+    servers: str, pid: int | None, root: str, json: bool, *, already: bool = False
+) -> None:
     folder = str(broker_folder(root))
     respond(
         json,
@@ -114,10 +116,10 @@ def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     from headgate.broker import running
 
     ended = running.end(broker_folder(root))
-    said = f"no broker runs in {broker_folder(root)}"
+    message = f"no broker runs in {broker_folder(root)}"
     if ended is not None:
-        said = f"the broker at {ended.servers} has ended; its topics are kept"
-    respond(json, {"stopped": ended and ended.pid}, said)
+        message = f"the broker at {ended.servers} has ended; its topics are kept"
+    respond(json, {"stopped": ended and ended.pid}, message)
 
 
 def broker_folder(root: str) -> Path:

@@ -11,7 +11,7 @@ import typer
 from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.lifecycle.folders import make_root, require_input
-from headgate.cli.lifecycle.pausing import look_at_pause
+from headgate.cli.lifecycle.pausing import check_pause
 from headgate.cli.lifecycle.refusing import require_free, require_tables
 from headgate.cli.options import (
     DEFAULT_ROOT,
@@ -84,12 +84,12 @@ def stop(
             say("taking a savepoint")
         taken = _savepoint(declared, layout) if savepoint else None
     how = "killed" if now else "stopped"
-    said = [f"{job.job} job {how}" for job in ended] or ["not running"]
+    done = [f"{job.job} job {how}" for job in ended] or ["not running"]
     if taken is not None:
-        said.append(f"savepoint {taken}")
+        done.append(f"savepoint {taken}")
     pids = [job.owner.pid for job in ended]
     document = {"pipeline": declared.name, "stopped": pids, "savepoint": taken}
-    respond(json, document, *(f"{declared.name}: {each}" for each in said))
+    respond(json, document, *(f"{declared.name}: {each}" for each in done))
 
 
 def _savepoint(declared: Pipeline, layout: Layout) -> str:
@@ -117,9 +117,9 @@ def restart(
 def _require_startable(declared: Pipeline, layout: Layout, accept_gap: bool) -> None:
     """Raises what the driver would raise, as far as that shows without a JVM."""
     from headgate.cli.driving import require_machine
-    from headgate.cli.lifecycle.run import look_at_gap
+    from headgate.cli.lifecycle.run import check_gap
 
-    look_at_gap(declared, accept_gap)
+    check_gap(declared, accept_gap)
     make_root(layout)
     require_input(declared)
     require_machine(declared)
@@ -134,7 +134,7 @@ def _start(
     from headgate.supervision.local import launch
 
     layout = Layout.of(root, declared.name)
-    look_at_pause(declared, layout)
+    check_pause(declared, layout)
     options = ["--take-over"] * take_over + ["--accept-gap"] * accept_gap
     say("starting a process")
     started = launch(layout, declared.file, root, options, say)

@@ -20,7 +20,7 @@ class RootError(HeadgateError, code=exit_codes.MACHINE):
     """The folder for tables and logs cannot be used."""
 
 
-def look_at_sources(pipeline: Pipeline) -> tuple[str, ...]:
+def check_sources(pipeline: Pipeline) -> tuple[str, ...]:
     """Remarks about input that is still to come. Raises SourceError where none can come."""
     from headgate.sources.connector import connector_of
 

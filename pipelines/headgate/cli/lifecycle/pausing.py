@@ -61,23 +61,23 @@ def resume(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
     declared = declaration.load(pipeline)
     layout = _known(declared, root)
     since = end_pause(layout)
-    said = [f"{declared.name}: not paused"]
+    lines = [f"{declared.name}: not paused"]
     if since is not None:
-        said = [f"{declared.name}: goes on; it was paused since {_time(since)}"]
+        lines = [f"{declared.name}: goes on; it was paused since {_time(since)}"]
         if not any(job.is_alive for job in probe(layout, datetime.now(UTC))):
-            said.append(f"it does not run: {command('start')}")
-    respond(json, {"pipeline": declared.name, "was_paused": since and since.isoformat()}, *said)
+            lines.append(f"it does not run: {command('start')}")
+    respond(json, {"pipeline": declared.name, "was_paused": since and since.isoformat()}, *lines)
 
 
-def look_at_pause(declared: Pipeline, layout: Layout, *, once: bool = False) -> None:
+def check_pause(declared: Pipeline, layout: Layout, *, once: bool = False) -> None:
     """Say so where a pipeline that is about to run is paused. Raises PausedError for ``once``."""
     if (since := paused_since(layout)) is None:
         return
-    said = f"{declared.name} is PAUSED since {_time(since)}: it takes in nothing new until:"
+    message = f"{declared.name} is PAUSED since {_time(since)}: it takes in nothing new until:"
     remedy = command("resume")
     if once:
-        raise PausedError(said, remedy)
-    print(f"{said}\n{remedy}", file=sys.stderr)
+        raise PausedError(message, remedy)
+    print(f"{message}\n{remedy}", file=sys.stderr)
 
 
 def _known(declared: Pipeline, root: str) -> Layout:

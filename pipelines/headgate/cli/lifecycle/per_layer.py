@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headgate.cli.driving import on_signals
-from headgate.cli.lifecycle.recording import ToldAlreadyError
+from headgate.cli.lifecycle.recording import AlreadyRecordedError
 from headgate.storage.ownership import LAYERS
 from headgate.supervision.local import HEADGATE
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
 
-LOOK_EVERY = 0.2  # seconds
+POLL_EVERY = 0.2  # seconds
 
 
-class LayerFailedError(ToldAlreadyError):
+class LayerFailedError(AlreadyRecordedError):
     """A layer's process ended with an error, which it has printed itself."""
 
     def __init__(self, layer: str, code: int) -> None:
@@ -85,7 +85,7 @@ def together(commands: Mapping[str, Sequence[str]]) -> bool:
             failed = failed or _failure(running)
             if failed and not asked:
                 stop()
-            time.sleep(LOOK_EVERY)
+            time.sleep(POLL_EVERY)
     failed = failed or _failure(running)
     if failed is not None:
         raise LayerFailedError(*failed)

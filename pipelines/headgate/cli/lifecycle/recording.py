@@ -19,7 +19,7 @@ _OF_ANOTHER = (exit_codes.TAKEN_OVER, exit_codes.LEASE_HELD, exit_codes.PAUSED)
 """Exit codes of a run that did nothing, because the pipeline is another's or is to rest."""
 
 
-class ToldAlreadyError(HeadgateError):
+class AlreadyRecordedError(HeadgateError):
     """A failure of another process, which has recorded it."""
 
 
@@ -36,10 +36,10 @@ def failure_recorded(pipeline: Pipeline, root: str, *, forgets: bool) -> Iterato
         yield
     except Exception as error:
         failure = failure_of(error, pipeline, root, datetime.now(UTC))
-        told = before if failure.code in _OF_ANOTHER else failure
-        if told is not None and not isinstance(error, ToldAlreadyError):
+        recorded = before if failure.code in _OF_ANOTHER else failure
+        if recorded is not None and not isinstance(error, AlreadyRecordedError):
             with suppress(OSError, HeadgateError):  # nothing hides the error itself
-                record_failure(layout, told)
+                record_failure(layout, recorded)
         raise
 
 

@@ -14,8 +14,8 @@ from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.driving import require_machine
 from headgate.cli.ledger_screen import show_ledger, summary
-from headgate.cli.lifecycle.folders import look_at_sources, make_root
-from headgate.cli.lifecycle.pausing import look_at_pause
+from headgate.cli.lifecycle.folders import check_sources, make_root
+from headgate.cli.lifecycle.pausing import check_pause
 from headgate.cli.lifecycle.recording import failure_recorded
 from headgate.cli.options import (
     DEFAULT_ROOT,
@@ -71,7 +71,7 @@ def run(
         layout = Layout.of(root, declared.name)
         anew = RebuildRequest(refreshed(declared, full_refresh or ()), apply)
         if layer is None:
-            look_at_gap(declared, accept_gap)
+            check_gap(declared, accept_gap)
             make_root(layout)
     with failure_recorded(declared, root, forgets=layer is None):
         if layer is None:
@@ -91,8 +91,8 @@ def _prepare(declared: Pipeline, layout: Layout, once: bool, from_savepoint: str
     """What comes before the first driver. Raises HeadgateError where none may start."""
     with waiting("looking at machine and source") as say:
         require_machine(declared)
-        look_at_pause(declared, layout, once=once)
-        for remark in look_at_sources(declared):
+        check_pause(declared, layout, once=once)
+        for remark in check_sources(declared):
             print(remark, file=sys.stderr)
         if from_savepoint is not None:
             say(f"restoring savepoint {from_savepoint}")
@@ -105,23 +105,23 @@ def refreshed(declared: Pipeline, names: Sequence[str]) -> tuple[str, ...]:
     valid |= {f"gold.{name}": GOLD.path(name) for name in declared.gold}
     for name in names:
         if name not in valid:
-            said = f"{name}: one of {', '.join(valid)}"
-            raise typer.BadParameter(said, param_hint="--full-refresh")
+            message = f"{name}: one of {', '.join(valid)}"
+            raise typer.BadParameter(message, param_hint="--full-refresh")
     return tuple(valid[name] for name in names)
 
 
 def go_back(declared: Pipeline, layout: Layout, wanted: str) -> None:
     """Restore a savepoint before anything starts. Raises SavepointError, LeaseHeldError."""
-    from headgate.cli.restoring import restore_in_place, tell_passed_over
+    from headgate.cli.restoring import print_passed_over, restore_in_place
     from headgate.savepoints.store import find
 
     savepoint = find(layout, wanted)
-    tell_passed_over(declared, layout, savepoint)
+    print_passed_over(declared, layout, savepoint)
     intent = restore_in_place(declared, layout, savepoint, starts=True)
     print(f"restored {savepoint.id}: generation {intent.generation}", file=sys.stderr)
 
 
-def look_at_gap(declared: Pipeline, accept_gap: bool) -> None:
+def check_gap(declared: Pipeline, accept_gap: bool) -> None:
     """Raises BadParameter where there can be no gap to accept."""
     if not accept_gap:
         return
@@ -235,11 +235,11 @@ def _conclude(declared: Pipeline, layout: Layout, json: bool, began: float, befo
     def show() -> None:
         out = console()
         show_ledger(account, out)
-        for said in (
+        for line in (
             command("ledger", "--by-id"),
             command("query", f"SELECT * FROM {gold} LIMIT 10"),
         ):
-            out.print(said, style="dim", markup=False, soft_wrap=True)
+            out.print(line, style="dim", markup=False, soft_wrap=True)
 
     respond(json, summary(account, account.n - before, time.monotonic() - began), show)
     if not account.balanced:

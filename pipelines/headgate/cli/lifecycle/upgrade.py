@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from headgate.savepoints.deployment import Deployment
     from headgate.savepoints.savepoint import Savepoint
 
-LOOK_EVERY = 1.0  # seconds
+POLL_EVERY = 1.0  # seconds
 
 
 class UpgradeError(HeadgateError, code=exit_codes.USAGE):
@@ -82,20 +82,20 @@ def upgrade(
             local.launch(layout, declared.file, root, ["--apply"], say)
             _await_progress(layout, declared, found, patience, say, had=savepoint.bronze.n)
         except KeyboardInterrupt:
-            said = f"the new declaration is left at work; before it: {savepoint.id}"
-            print(said, file=sys.stderr)
+            message = f"the new declaration is left at work; before it: {savepoint.id}"
+            print(message, file=sys.stderr)
             raise
         except HeadgateError as error:
             say(f"rolling back to savepoint {savepoint.id}")
             runs = _roll_back(layout, declared, found, savepoint, root, error, restart=bool(ended))
             raise RolledBackError(
                 f"rolled back to savepoint {savepoint.id}: {error.message}",
-                remedy=_told(declared, found, runs=runs),
+                remedy=_after_rollback(declared, found, runs=runs),
             ) from error
         if not ended:
             say("stopping again: it did not run before")
             local.stop(layout)
-    _tell(layout, declared, found, savepoint, json=json, runs=bool(ended))
+    _respond(layout, declared, found, savepoint, json=json, runs=bool(ended))
 
 
 def _saved(layout: Layout, declared: Pipeline, *, stopped: bool) -> Savepoint:
@@ -104,8 +104,8 @@ def _saved(layout: Layout, declared: Pipeline, *, stopped: bool) -> Savepoint:
     try:
         return create(layout, declared, datetime.now(UTC), "before an upgrade")
     except HeadgateError as error:
-        said = "; the pipeline was stopped for the upgrade" if stopped else ""
-        raise UpgradeError(f"{error.message}{said}", error.remedy) from error
+        note = "; the pipeline was stopped for the upgrade" if stopped else ""
+        raise UpgradeError(f"{error.message}{note}", error.remedy) from error
 
 
 def _require_possible(found: Deployment, declared: Pipeline) -> None:
@@ -141,9 +141,9 @@ def _await_progress(
         elif time.monotonic() > deadline:
             if state == "stale":
                 raise UpgradeError("its job is stale", pipeline_command("logs"))
-            said = f"no progress in {patience:.0f} s: {', '.join(behind)}"
-            raise UpgradeError(said, "give it more --patience")
-        time.sleep(LOOK_EVERY)
+            message = f"no progress in {patience:.0f} s: {', '.join(behind)}"
+            raise UpgradeError(message, "give it more --patience")
+        time.sleep(POLL_EVERY)
 
 
 def _behind(layout: Layout, declared: Pipeline, found: Deployment, *, had: int) -> list[str]:
@@ -203,7 +203,7 @@ def _roll_back(
     return False
 
 
-def _told(declared: Pipeline, found: Deployment, *, runs: bool) -> str:
+def _after_rollback(declared: Pipeline, found: Deployment, *, runs: bool) -> str:
     """What is so after a rollback, and what to type next."""
     see = f"see {command('logs')}"
     if not found.declaration:
@@ -224,7 +224,7 @@ def _put_back(declared: Pipeline) -> str:
     return f"{deployed} > {other} && mv {other} {file}"
 
 
-def _tell(
+def _respond(
     layout: Layout,
     declared: Pipeline,
     found: Deployment,

@@ -111,13 +111,13 @@ def verify_savepoint(
     json: Json = False,
 ) -> None:
     """Say whether a savepoint can be restored, and how. Exit code 5 if it cannot."""
-    from headgate.cli.restoring import tell_passed_over
+    from headgate.cli.restoring import print_passed_over
     from headgate.savepoints.store import find
     from headgate.savepoints.verify import damaged_today, verify
 
     declared, layout = declaration.opened(pipeline, root)
     savepoint = find(layout, id_)
-    gone = tell_passed_over(declared, layout, savepoint)
+    gone = print_passed_over(declared, layout, savepoint)
     found = verify(layout, declared.name, savepoint, read=read, passing=gone)
     problems = [f"{problem.table} {problem.what}".strip() for problem in found]
     if reread:
@@ -125,13 +125,21 @@ def verify_savepoint(
     today = list(damaged_today(layout, declared.name))
     apart = bool(_reread_only(declared, layout, savepoint))
     if json:
-        said = {"restorable": not (problems or today), "problems": problems, "reread_only": apart}
-        print_json({"savepoint": savepoint.id, **said, "today": today, "passed_over": list(gone)})
+        print_json(
+            {
+                "savepoint": savepoint.id,
+                "restorable": not (problems or today),
+                "problems": problems,
+                "reread_only": apart,
+                "today": today,
+                "passed_over": list(gone),
+            }
+        )
     elif problems:
-        _tell(f"savepoint {savepoint.id} cannot be restored:", problems)
+        _print_problems(f"savepoint {savepoint.id} cannot be restored:", problems)
         print(command("savepoint list"), file=sys.stderr)
     elif today:
-        _tell(f"savepoint {savepoint.id} is whole, but today's tables are not:", today)
+        _print_problems(f"savepoint {savepoint.id} is whole, but today's tables are not:", today)
         print(command("repair"), file=sys.stderr)
         print("or leave them as they are, and have a copy:", file=sys.stderr)
         copied = command("savepoint restore", savepoint.id, "--to", NEW_ROOT)
@@ -144,7 +152,7 @@ def verify_savepoint(
         raise typer.Exit(exit_codes.LOG_GAP)
 
 
-def _tell(what: str, problems: list[str]) -> None:
+def _print_problems(what: str, problems: list[str]) -> None:
     print(what, *(f"  {problem}" for problem in problems), sep="\n", file=sys.stderr)
 
 
@@ -164,30 +172,30 @@ def restore_savepoint(
 
     In place bronze stays, and everything built from it catches up at the next run.
     """
-    from headgate.cli.restoring import restore_in_place, tell_passed_over
+    from headgate.cli.restoring import print_passed_over, restore_in_place
     from headgate.savepoints.clone import clone
     from headgate.savepoints.store import find
 
     declared, layout = declaration.opened(pipeline, root)
     savepoint = find(layout, id_)
-    gone = tell_passed_over(declared, layout, savepoint)
+    gone = print_passed_over(declared, layout, savepoint)
     if to is None:
         intent = restore_in_place(declared, layout, savepoint, reread=reread)
         done: dict[str, Any] = {"generation": intent.generation, "tables": sorted(intent.tables)}
-        said = f"restored {savepoint.id}: generation {intent.generation}"
+        message = f"restored {savepoint.id}: generation {intent.generation}"
     else:
         if reread:
             raise typer.BadParameter("a copy goes on behind its own bronze", param_hint="--reread")
         to = absolute(to)
         clone(layout, savepoint, Layout.of(to, declared.name), passing=gone)
-        done, said = {"root": to}, f"copied {savepoint.id} to {to}"
+        done, message = {"root": to}, f"copied {savepoint.id} to {to}"
     done |= {"pipeline": declared.name, "savepoint": savepoint.id, "passed_over": list(gone)}
     under = ["--root", to] if to else []
     following = [command("run", *under)]
     if savepoint.definition != declared.digest:
         other = f"its tables were made from another declaration than {declared.file} is now:"
         following = [other, command("plan", *under), command("upgrade", *under)]
-    respond(json, done, said, *following)
+    respond(json, done, message, *following)
 
 
 @app.command("delete")

@@ -43,8 +43,8 @@ def doctor(
     for f in findings:
         table.add_row(MARK[f.ok], *cells(f.name, shown(f.found)))
         if not f.ok:
-            said = Text(f"needed: {f.needed}\n").append(shown(f.remedy), style="bold")
-            table.add_row("", "", said)
+            advice = Text(f"needed: {f.needed}\n").append(shown(f.remedy), style="bold")
+            table.add_row("", "", advice)
     respond(json, {"ok": good, "findings": [asdict(f) for f in findings]}, table)
     if not good:
         raise typer.Exit(exit_codes.MACHINE)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FOLDER = "_airflow"  # under the root; no pipeline's name begins so
 _DEMO = "demo"
-_LOOK_EVERY = 0.5  # seconds
+_POLL_EVERY = 0.5  # seconds
 
 
 def up(
@@ -57,15 +57,15 @@ def up(
     settings = _settings(home, dags, demo, root, port)
     began, ended = time.monotonic(), Event()
     if demo is not None and not detached and not json:
-        Thread(target=_tell_gold, args=(demo, began, ended), daemon=True).start()
+        Thread(target=_print_first_gold, args=(demo, began, ended), daemon=True).start()
     with on_signals(ended.set):
         with waiting("starting Airflow") as say:
             more = project.children(demo) if demo else {}
             started = running.start(settings, more, detached=detached, say=say)
         try:
-            _tell(started, demo, json, detached)
+            _respond(started, demo, json, detached)
             if not detached:
-                while started.tree.code is None and not ended.wait(_LOOK_EVERY):
+                while started.tree.code is None and not ended.wait(_POLL_EVERY):
                     pass
         finally:
             if not detached:
@@ -82,8 +82,8 @@ def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     home = home_under(root)
     with waiting("ending Airflow and the streams that it started"):
         ended = presence.end(home) is not None
-    said = f"the Airflow in {home} has ended" if ended else f"no Airflow runs in {home}"
-    respond(json, {"stopped": ended}, said)
+    message = f"the Airflow in {home} has ended" if ended else f"no Airflow runs in {home}"
+    respond(json, {"stopped": ended}, message)
 
 
 def home_under(root: str) -> Path:
@@ -118,7 +118,7 @@ def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port:
     return Settings(home, dags.absolute(), Path.cwd(), root, ports, database)
 
 
-def _tell(started: Standalone, demo: Path | None, json: bool, detached: bool) -> None:
+def _respond(started: Standalone, demo: Path | None, json: bool, detached: bool) -> None:
     from headgate.standalone.settings import ADMIN
 
     settings, password = started.settings, started.password
@@ -133,10 +133,10 @@ def _tell(started: Standalone, demo: Path | None, json: bool, detached: bool) ->
             f"           {command_at('status', f'{demo}/pipelines/auctions.yml', f'{demo}/lake')}",
             rendered(f"your own   {shell_command('up', ROOT, '--dags', 'dags')}"),
         ]
-    told = {"address": settings.address, "user": ADMIN, "passwords": str(settings.passwords)}
+    document = {"address": settings.address, "user": ADMIN, "passwords": str(settings.passwords)}
     respond(
         json,
-        told | {"pid": started.tree.pid, "password": password},
+        document | {"pid": started.tree.pid, "password": password},
         f"Airflow    {settings.address}",
         f"user       {ADMIN}",
         f"password   {shown}; kept in {settings.passwords}",
@@ -145,10 +145,10 @@ def _tell(started: Standalone, demo: Path | None, json: bool, detached: bool) ->
     )
 
 
-def _tell_gold(demo: Path, began: float, ended: Event) -> None:
+def _print_first_gold(demo: Path, began: float, ended: Event) -> None:
     """Tell when a new demo's gold has its first row: that may be before Airflow answers."""
     was_new = not _has_gold(demo)
-    while was_new and not ended.wait(_LOOK_EVERY):
+    while was_new and not ended.wait(_POLL_EVERY):
         if _has_gold(demo):
             print(f"the first gold row came after {time.monotonic() - began:.0f} s", flush=True)
             return

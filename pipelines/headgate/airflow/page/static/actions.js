@@ -64,9 +64,9 @@ export function actions() {
     update(told) {
       stream = told;
       for (const { button, action, when } of buttons) {
-        const alive = told.life?.is_alive;
+        const alive = told.status?.is_alive;
         // Of what cannot be told, everything is offered.
-        button.hidden = when !== null && told.life !== null && (when === ALIVE) !== alive;
+        button.hidden = when !== null && told.status !== null && (when === ALIVE) !== alive;
         disable(button, whyNot(told, action));
       }
     },

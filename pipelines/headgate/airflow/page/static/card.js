@@ -24,9 +24,9 @@ export function card(identity) {
   const act = actions();
   const drawers = [
     [drawer("Gold tables", goldTables), (stream) => stream.tables?.account?.gold.length],
-    [drawer("Partitions", partitions), (stream) => Object.keys(stream.life?.backlog?.partitions ?? {}).length],
+    [drawer("Partitions", partitions), (stream) => Object.keys(stream.status?.backlog?.partitions ?? {}).length],
     [drawer("Driver", driver), () => true],
-    [lastLines(), (stream) => stream.control.may_read_log && stream.life?.jobs.length],
+    [lastLines(), (stream) => stream.control.may_read_log && stream.status?.jobs.length],
   ];
   const element = make(
     "article",
@@ -70,11 +70,11 @@ function replace(place, content, mark = content.map((each) => each.outerHTML).jo
   place.replaceChildren(...content);
 }
 
-function meta({ life, tables }, means) {
+function meta({ status, tables }, means) {
   const said = [means];
-  if (life?.n) said.push(`batch ${number(life.n)}`);
+  if (status?.n) said.push(`batch ${number(status.n)}`);
   if (tables?.account?.generation) said.push(`generation ${number(tables.account.generation)}`);
-  if (life?.restarts) said.push(`restarted ${plural(life.restarts, "time", "times")} after a failure`);
+  if (status?.restarts) said.push(`restarted ${plural(status.restarts, "time", "times")} after a failure`);
   return [said.join(" · ")];
 }
 
@@ -87,19 +87,19 @@ function linksOf(stream) {
 }
 
 function notes(stream, act) {
-  const { life, tables, error, age } = stream;
+  const { status, tables, error, age } = stream;
   const found = [];
   const say = (tone, ...text) => found.push(make("p", { class: `note ${tone}` }, ...text));
-  if (life?.failure) say("bad", ...failure(stream));
+  if (status?.failure) say("bad", ...failure(stream));
   if (error) say("bad", error);
-  if (life?.trouble) say("bad", life.trouble);
-  if (stream.is_paused && life?.is_alive) {
+  if (status?.trouble) say("bad", status.trouble);
+  if (stream.is_paused && status?.is_alive) {
     say("warn", "Its DAG is paused, and the stream runs on: nobody restarts it when it dies. ", act.another("stop"));
-  } else if (stream.is_paused && life && !["resting", "finished"].includes(nameOf(stream))) {
+  } else if (stream.is_paused && status && !["resting", "finished"].includes(nameOf(stream))) {
     const start = stream.control.may_act ? ", or press Start" : "";
     say("warn", `Its DAG is paused: nobody starts the stream. Switch the DAG on${start}.`);
   }
-  if (life?.paused && life.condition === "running") say("warn", "It is to take in nothing new once its batch has ended.");
+  if (status?.paused && status.condition === "running") say("warn", "It is to take in nothing new once its batch has ended.");
   for (const law of tables?.account?.differences ?? []) say("bad", `Ledger: ${law}`);
   for (const [part, why] of Object.entries(tables?.problems ?? {})) say("bad", `${part}: ${why}`);
   if (age > OLD) say("warn", `As of ${span(Math.round(age / 5) * 5)} ago: its tables do not answer.`);
@@ -107,9 +107,9 @@ function notes(stream, act) {
 }
 
 /** Why it failed, what to type, and what then. */
-function failure({ life, control }) {
-  const start = life.condition === "failed" && control.may_act ? ["Then press Start."] : [];
-  return [make("strong", {}, life.failure.reason), ...remedy(life.failure), ...start];
+function failure({ status, control }) {
+  const start = status.condition === "failed" && control.may_act ? ["Then press Start."] : [];
+  return [make("strong", {}, status.failure.reason), ...remedy(status.failure), ...start];
 }
 
 function charts({ tables }) {

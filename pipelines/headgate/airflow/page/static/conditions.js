@@ -3,8 +3,8 @@
 import { make } from "./elements.js";
 import { since, span } from "./words.js";
 
-const ago = (life, now) => (life.since ? `${span(since(life.since, now))} ago` : "");
-const lasting = (life, now) => (life.since ? `for ${span(since(life.since, now))}` : "");
+const ago = (status, now) => (status.since ? `${span(since(status.since, now))} ago` : "");
+const lasting = (status, now) => (status.since ? `for ${span(since(status.since, now))}` : "");
 
 const KNOWN = {
   failed: ["failed", "bad", (l, n) => `exit code ${l.failure?.code}, ${ago(l, n)}; it stays down until somebody acts`],
@@ -27,15 +27,15 @@ const WRONG = ORDER.indexOf("unknown");
 
 const ENDS = { failed: "crashed", finished: "finished" };
 
-export function nameOf({ life }) {
-  if (!life) return "unknown";
-  if (life.condition === "starting" && life.operation) return life.operation === "restore" ? "restoring" : "working";
-  return (life.condition === "ended" && ENDS[life.ended]) || life.condition;
+export function nameOf({ status }) {
+  if (!status) return "unknown";
+  if (status.condition === "starting" && status.operation) return status.operation === "restore" ? "restoring" : "working";
+  return (status.condition === "ended" && ENDS[status.ended]) || status.condition;
 }
 
 export function condition(stream, now) {
   const [word, tone, means] = KNOWN[nameOf(stream)];
-  return { word, tone, means: means(stream.life, now) };
+  return { word, tone, means: means(stream.status, now) };
 }
 
 /** Something is wrong, whether it runs or not. */

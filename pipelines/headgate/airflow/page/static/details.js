@@ -39,7 +39,7 @@ export function goldTables(stream, now) {
 const changed = (time, now) => (time ? `${span(since(time, now))} ago` : "–");
 
 export function partitions(stream, now) {
-  const found = Object.entries(stream.life.backlog.partitions);
+  const found = Object.entries(stream.status.backlog.partitions);
   found.sort(([, one], [, other]) => other.records - one.records || other.seconds - one.seconds);
   const rows = found.map(([name, behind]) => [
     name,
@@ -51,7 +51,7 @@ export function partitions(stream, now) {
 }
 
 export function driver(stream, now) {
-  const jobs = (stream.life?.jobs ?? []).map((job) => [
+  const jobs = (stream.status?.jobs ?? []).map((job) => [
     job.job,
     job.state,
     job.process,

@@ -19,11 +19,11 @@ export function figures(stream, now) {
   const { tables } = stream;
   const account = tables?.account;
   // Of one that never ran there is nothing to say in numbers.
-  const life = stream.life?.condition === "absent" ? null : stream.life;
+  const status = stream.status?.condition === "absent" ? null : stream.status;
   const found = [];
-  if (life) found.push(speed(life), backlog(life), gold(tables?.freshness, now), watermark(life, tables?.freshness, now));
+  if (status) found.push(speed(status), backlog(status), gold(tables?.freshness, now), watermark(status, tables?.freshness, now));
   const saved = tables?.savepoints ? [savepoints(tables.savepoints, now)] : [];
-  if (life) found.push(...saved.splice(0));
+  if (status) found.push(...saved.splice(0));
   if (account) {
     found.push(
       figure("Read", about(account.read), "events", null, number(account.read)),
@@ -36,10 +36,10 @@ export function figures(stream, now) {
   return make("dl", { class: "figures" }, ...found, ...saved);
 }
 
-function speed(life) {
-  if (!life.seconds || life.rows === null) return figure("Rows/s", "–", "no batch yet");
-  const told = `${about(life.rows)} in ${span(life.seconds)}`;
-  return figure("Rows/s", about(life.rows / life.seconds), told, null, `the last batch: ${told}`);
+function speed(status) {
+  if (!status.seconds || status.rows === null) return figure("Rows/s", "–", "no batch yet");
+  const told = `${about(status.rows)} in ${span(status.seconds)}`;
+  return figure("Rows/s", about(status.rows / status.seconds), told, null, `the last batch: ${told}`);
 }
 
 function backlog({ backlog: behind, is_alive: alive }) {
@@ -58,9 +58,9 @@ function gold(fresh, now) {
   return figure("Gold changed", `${span(since(fresh.changed, now))} ago`, record, null, moment(fresh.changed));
 }
 
-function watermark(life, fresh, now) {
-  const held = life.backlog?.holding;
-  const time = fresh?.clock ?? life.clock;
+function watermark(status, fresh, now) {
+  const held = status.backlog?.holding;
+  const time = fresh?.clock ?? status.clock;
   if (!time) return figure("Watermark", "–", held ? `waits for ${held}` : "no event yet");
   const behind = since(time, now);
   const said = behind < 0 ? `${span(-behind)} ahead` : `${span(behind)} behind`;

@@ -15,7 +15,7 @@ const find = (id) => document.getElementById(id);
 let last = [];
 let timer = 0;
 
-async function look() {
+async function refresh() {
   clearTimeout(timer);
   const query = dag === null ? "" : `?dag_id=${encodeURIComponent(dag)}`;
   try {
@@ -31,7 +31,7 @@ async function look() {
     trouble("Airflow does not answer. What is shown may be old.");
   }
   find("waiting").hidden = true;
-  if (!document.hidden) timer = setTimeout(look, EVERY);
+  if (!document.hidden) timer = setTimeout(refresh, EVERY);
 }
 
 function trouble(text) {
@@ -80,5 +80,5 @@ place(find("all"), "plugin/streams");
 find("all").hidden = dag === null;
 document.body.classList.toggle("of-one", dag !== null);
 find("filter").querySelector("input").addEventListener("input", filter);
-document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : look()));
-look();
+document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()));
+refresh();
