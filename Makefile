@@ -13,7 +13,7 @@ PY := .venv/bin/python
 # A uv that is on PATH but cannot run (a shim of another Python) is as good as none.
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/uv/bin/uv)
 # One queue for two workers; tests/conftest.py sorts it.
-PYTEST := $(PY) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
+PYTEST := $(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder
 ROUNDS ?= 200
 
 .PHONY: help

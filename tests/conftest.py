@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -46,13 +46,22 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     started.stop()
 
 
-@pytest.hookimpl(tryfirst=True)  # the groups must be known when xdist looks for them
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One queue for all workers: the longest files come first, so that none is left at the end, and
-    the tests of a file, which share fixtures, stay together."""
+    """The longest files come first, so that none is left for one worker at the end."""
     items.sort(key=lambda item: _place_in_queue(item.nodeid))
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item.nodeid)))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """One queue for all workers. The tests of a file share fixtures, so they stay together; all
+    tests of Airflow share one installation of it."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            is_airflow = nodeid.startswith("tests/e2e/airflow")
+            return "airflow" if is_airflow else nodeid.partition("::")[0]
+
+    return ByFile(config, log)
 
 
 _QUEUE = (
@@ -67,8 +76,3 @@ _QUEUE = (
 
 def _place_in_queue(node: str) -> int:
     return next((place for place, part in enumerate(_QUEUE) if part in node), len(_QUEUE))
-
-
-def _group(node: str) -> str:
-    """All tests of Airflow share one installation of it."""
-    return "airflow" if node.startswith("tests/e2e/airflow") else node.partition("::")[0]
