@@ -1,8 +1,9 @@
-"""Commands to type, in texts of layers that know neither what was typed nor where.
+"""Commands in messages.
 
-Whoever writes a text marks a command in it (:func:`pipeline_command`, :func:`shell_command`).
-Whoever shows a text renders it (:func:`rendered`): with the program as it is called there, the
-pipeline as the user has to name it, and ``--root`` where it is needed.
+A message is written by code that does not know how the user calls the program. Such code marks
+each command in its text (:func:`pipeline_command`, :func:`shell_command`). Code that shows the text
+renders it (:func:`rendered`): with the program as the user calls it, the pipeline as the user names
+it, and ``--root`` where it is needed.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ PIPELINE = "PIPELINE"
 NEW_ROOT = "ANOTHER_FOLDER"
 """Stands for a folder beside the root, with nothing in it."""
 ROOT = "--root=ROOT"
-"""Of a command that is about no pipeline, and about the root."""
+"""Stands for ``--root`` in a command that needs the root but no pipeline."""
 
 _BEGIN, _END = "⟦", "⟧"
 _MARKED = re.compile(f"{_BEGIN}headgate ([^{_END}]*){_END}")
 
 
 def pipeline_command(verb: str, *arguments: str) -> str:
-    """A marked command about the pipeline that the text is about."""
+    """A marked command for the pipeline of the text."""
     return shell_command(verb, PIPELINE, *arguments)
 
 
 def shell_command(verb: str, *arguments: str) -> str:
-    """A marked command about no pipeline, or about one that ``arguments`` name."""
+    """A marked command without a pipeline, or for one that ``arguments`` name."""
     return f"{_BEGIN}headgate {shlex.join([*verb.split(), *arguments])}{_END}"
 
 
@@ -40,8 +41,8 @@ SEE_DAMAGE = pipeline_command("repair", "--dry-run")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a command will be typed. ``program`` is quoted as a shell wants it; ``root`` is that of
-    the pipeline; ``root_is_known`` says that the shell has the same without being told."""
+    """Where a command will be typed. ``program`` is quoted for the shell. ``root`` is that of the
+    pipeline; ``root_is_known`` means that it is the default root in that shell."""
 
     program: str = "headgate"
     pipeline: str = PIPELINE
@@ -62,7 +63,7 @@ class Place:
 
 
 def anywhere(file: Path, root: str) -> Place:
-    """For a shell of this machine of which neither PATH nor folder is known: everything is said."""
+    """For any shell of this machine, whatever its PATH and folder: absolute paths throughout."""
     return Place(program(anywhere=True), str(file.absolute()), root)
 
 
@@ -70,7 +71,7 @@ _here = Place()
 
 
 def set_place(place: Place) -> None:
-    """From now on, texts of this process are shown for ``place``."""
+    """Set the place for which this process renders commands."""
     global _here
     _here = place
 
@@ -78,7 +79,7 @@ def set_place(place: Place) -> None:
 def set_subject(
     pipeline: str | None = None, root: str | None = None, *, known: bool = False
 ) -> None:
-    """From now on, texts of this process are about ``pipeline``, or under ``root``."""
+    """Set the pipeline or the root in the commands that this process renders."""
     place = _here if pipeline is None else replace(_here, pipeline=pipeline)
     set_place(place if root is None else replace(place, root=root, root_is_known=known))
 
@@ -89,16 +90,16 @@ def commands_in(text: str, place: Place) -> tuple[str, ...]:
 
 
 def rendered(text: str, place: Place | None = None) -> str:
-    """A text with its commands as they are typed at ``place``; where this process speaks from if
-    left out."""
+    """A text with its commands as they are typed at ``place``; by default the place of this
+    process."""
     at = place or _here
     return _MARKED.sub(lambda found: at.line(shlex.split(found[1])), text)
 
 
 def program(*, anywhere: bool = False) -> str:
-    """How a person calls this program again: by its name where the PATH leads to this very
-    installation, else by its path, or by its interpreter where it has none. ``anywhere``: from a
-    shell of which neither PATH nor folder is known."""
+    """The command that starts this program: its name if the PATH leads to this installation, else
+    its path, or its interpreter if it has no script. ``anywhere``: for a shell whose PATH and
+    folder are not known."""
     called, beside = Path(sys.argv[0]), Path(sys.executable).parent / "headgate"
     script = called if called.name == "headgate" and called.is_file() else beside
     if not script.is_file():

@@ -1,7 +1,7 @@
 """Errors that a person can act on: what is wrong, where, and the next command to type.
 
-Every error Headgate raises on purpose is a :class:`HeadgateError`. The command line prints
-``str(error)`` and leaves with ``error.exit_code``; nothing else decides either of them.
+Every error that Headgate raises on purpose is a :class:`HeadgateError`. The command line prints
+``str(error)`` and exits with ``error.exit_code``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class HeadgateError(Exception):
         return self.text()
 
     def text(self, place: Place | None = None) -> str:
-        """Both, with commands as they are typed at ``place``, by default here."""
+        """Message and remedy, with commands as they are typed at ``place``, by default here."""
         return rendered(f"{self.message}\n{self.remedy}", place)
 
 

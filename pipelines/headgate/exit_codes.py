@@ -1,4 +1,4 @@
-"""What an exit code of ``headgate`` means: the one table, shown by ``headgate --help``."""
+"""The exit codes of ``headgate`` and their meanings, shown by ``headgate --help``."""
 
 from __future__ import annotations
 

@@ -45,7 +45,8 @@ class Registry(Generic[T]):
         return found
 
     def names(self) -> tuple[str, ...]:
-        """Those of Headgate first, each group by the alphabet."""
+        """The names: first those of Headgate, then those of entry points, each in alphabetical
+        order."""
         modules = (module.name for module in iter_modules(import_module(self._package).__path__))
         own = sorted(name for name in modules if _of_headgate(self._package, name) is not None)
         return (*own, *sorted(e.name for e in _plugged_in(self._package) if e.name not in own))

@@ -1,4 +1,4 @@
-"""Airflow looks after the streams: DAGs from declarations, operators, triggers.
+"""Supervision of streams by Airflow: DAGs from declarations, operators, triggers.
 
 ::
 
@@ -6,7 +6,7 @@
 
     globals().update(build_dags("pipelines"))
 
-is all that a DAGs folder needs. Names are imported when they are asked for: a DAG file is read
+is all that a DAGs folder needs. Names are imported on first use, because Airflow reads a DAG file
 every few seconds.
 """
 

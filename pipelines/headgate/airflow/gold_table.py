@@ -1,4 +1,4 @@
-"""Gold tables as Airflow's assets, whose partitions are hours that are final."""
+"""Gold tables as assets of Airflow. Their partitions are final hours."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class GoldTable:
 
     @property
     def asset(self) -> Asset:
-        """Its events have a partition key: ``2026-11-20T14:00:00`` says that every window which
-        ends within that hour, or at its end, is final (``hours.of`` reads it)."""
+        """Its events have a partition key. ``2026-11-20T14:00:00`` means: every window that ends
+        within that hour, or at its end, is final (``hours.of`` parses the key)."""
         return gold_asset(self.pipeline, self.name)
 
     @staticmethod

@@ -1,7 +1,7 @@
-"""Which streams a folder of declarations gives, for the files of a DAGs folder.
+"""Finds the streams of a folder of declarations, for DAG files.
 
-Read every few seconds by Airflow, and by every task before it starts, so nothing here imports
-Spark, checks a declaration, looks at tables, or asks anybody anything.
+Airflow runs this every few seconds, and before every task. So it imports no Spark, checks no
+declaration and reads no table.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ from headgate.supervision.launcher import Stream
 
 @dataclass(frozen=True)
 class Declared:
-    """What a declaration calls its pipeline, and its gold tables."""
+    """The stream of a declaration and the names of its gold tables."""
 
     stream: Stream
     gold: tuple[str, ...]
 
 
 def declared_in(folder: Path, root: str | Path | None) -> tuple[Declared, ...]:
-    """Every declaration of a folder that says what its pipeline is called; what else it says is not
-    checked. Tables are under ``root``: where ``$HEADGATE_ROOT`` says, else in ``lake`` beside the
-    folder."""
+    """Every declaration of a folder that names its pipeline; the rest of it is not checked. Tables
+    are under ``root``, else ``$HEADGATE_ROOT``, else ``lake`` beside the folder."""
     tables = str(root or os.environ.get("HEADGATE_ROOT") or folder.parent / "lake")
     found: dict[str, Declared] = {}
     for file in declarations_in(folder):
@@ -44,7 +43,7 @@ def declared_in(folder: Path, root: str | Path | None) -> tuple[Declared, ...]:
 
 
 def _read(file: Path) -> dict[Any, Any]:
-    """What a declaration says, as text; nothing where it is no YAML."""
+    """The content of a declaration, with all values as text; empty if it is no YAML."""
     try:
         content = yaml.load(file.read_bytes(), Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
     except (OSError, ValueError, RecursionError, yaml.YAMLError):
@@ -57,8 +56,9 @@ def _is_name(text: object) -> TypeGuard[str]:
 
 
 def place(folder: str | Path) -> Path:
-    """What the DAG file means that called the caller of this: Airflow's working folder says
-    nothing. A relative ``folder`` is looked for beside that file, then above it."""
+    """Resolve a folder as the DAG file means it (the caller of this function's caller). A relative
+    ``folder`` is searched beside that file, then above it, because Airflow's working folder is
+    arbitrary."""
     path = Path(folder).expanduser()
     if path.is_absolute():
         return path

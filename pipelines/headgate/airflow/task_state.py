@@ -1,10 +1,10 @@
-"""What Airflow says of a task, to operators and triggers."""
+"""The state of a task in Airflow, for operators and triggers."""
 
 from __future__ import annotations
 
 GONE = "deleted"
 OVER = (GONE, "failed", "success", "skipped", "removed", "upstream_failed")
-"""States in which a task has nothing left to do. A cleared task has none of them."""
+"""The states of a task that is over. A cleared task has none of them."""
 
 
 def state_of(dag_id: str, run_id: str, task_id: str) -> str:

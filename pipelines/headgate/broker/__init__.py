@@ -1,7 +1,7 @@
-"""A Kafka broker for development, and a client for looking into any broker.
+"""A Kafka broker for development, and a client for any broker.
 
-The broker is one node on 127.0.0.1 that dies with the process that started it. Nothing here knows
-of pipelines.
+The broker is one node on 127.0.0.1 that ends with the process that started it. Nothing here depends
+on pipelines.
 """
 
 FOLDER = "_kafka"  # under the root; no pipeline's name begins so

@@ -1,4 +1,4 @@
-"""Connecting to a broker, ours or another."""
+"""Connects to a broker."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Setting = str | int | float | bool
 
 
 def settings(servers: str, **more: Setting) -> dict[str, Setting]:
-    """What every client is made with; ``more`` has underscores where Kafka has dots."""
+    """The settings of every client; in ``more``, underscores stand for dots."""
     return {
         "bootstrap.servers": servers,
         "client.id": "headgate",
-        # An answer comes as an exception; the library would also tell the terminal.
+        # Errors are raised; the library would also print them.
         "log_level": 0,
-        # A broker that comes back is met soon.
+        # Reconnect soon to a broker that restarts.
         "reconnect.backoff.ms": 50,
         "reconnect.backoff.max.ms": 500,
         **{name.replace("_", "."): value for name, value in more.items()},
@@ -67,12 +67,12 @@ def partitions(servers: str, topic: str, timeout: float = ANSWERS_WITHIN) -> tup
 
 
 def reason(heard: Sequence[KafkaError]) -> str | None:
-    """The last words that say why: that all brokers are down, the library adds to any of them."""
+    """The last error, but rather not 'all brokers down', which follows every connection error."""
     why = [error for error in heard if error.code() != KafkaError._ALL_BROKERS_DOWN]
     return (why or heard)[-1].str() if heard else None
 
 
 def error_text(error: KafkaException) -> str:
-    """Kafka's own words."""
+    """The text of Kafka's error."""
     words = error.args[0] if error.args else error
     return words.str() if isinstance(words, KafkaError) else str(words)

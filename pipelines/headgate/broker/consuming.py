@@ -1,4 +1,4 @@
-"""Reading a topic, without a group and without a trace."""
+"""Reads a topic without committing offsets."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ def _first(start: Start, low: int, high: int) -> int:
 def _records(
     consumer: Consumer, left: dict[int, int], servers: str, topic: str, follow: bool
 ) -> Iterator[Record]:
-    """``left`` has the offset that each partition is read up to, without it. A partition may hold
-    no committed record right before that offset: it also ends where the broker says so."""
+    """``left`` has the exclusive end offset of each partition. The record before it may be missing
+    or not committed: a partition also ends at the broker's end-of-partition event."""
     heard, reason = time.monotonic(), None
     while follow or left:
         message = consumer.poll(0.5)
@@ -133,7 +133,7 @@ def _record(message: Message) -> Record:
 
 
 def _time(kind: int, milliseconds: int) -> datetime | None:
-    """None too for a time that no calendar has: producers may send any number."""
+    """None if there is no timestamp, or if it is out of range: producers may send any number."""
     if kind == TIMESTAMP_NOT_AVAILABLE:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What can be wrong with a broker, ours or another, each with what to do about it."""
+"""Errors of brokers, each with a remedy."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class NotUpError(BrokerError):
 
 
 class ClientError(HeadgateError):
-    """A broker, of whomever, did not do what it was asked for."""
+    """A broker did not do what a client asked for."""
 
 
 class UnreachableError(ClientError, code=exit_codes.SOURCE):

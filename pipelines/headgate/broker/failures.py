@@ -1,4 +1,4 @@
-"""Why a broker did not come up, from how its JVM ended and what it said last."""
+"""Why a broker did not start, from the exit code of its JVM and its last output."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _HOW = {
 
 
 def failure(folder: Path, port: int, code: int | None) -> BrokerError:
-    """The error that tells it. ``code`` is the guard's exit code, None where it still runs."""
+    """The error for a failed start. ``code`` is the guard's exit code, None if it still runs."""
     if code == guard.IN_USE:
         other = presence.running(folder)
         return FolderInUseError(folder, other.guard if other else None)
@@ -48,7 +48,7 @@ def failure(folder: Path, port: int, code: int | None) -> BrokerError:
 
 
 def last_lines(logs: Path) -> list[str]:
-    """What the JVMs printed last, then the last warnings and errors of the broker's log."""
+    """The last lines of the JVMs' output, then the last warnings and errors of the broker's log."""
     names = (f"{guard.PREPARE}.log", "jvm.log")
     printed = [line for name in names for line in _lines(logs / name) if not _NOISE.match(line)]
     logged = [line for line in _lines(logs / Path(SERVER_LOG).name) if _RELEVANT.search(line)]

@@ -39,8 +39,8 @@ def records(
         try:
             found = None if key is None else _key(value, key)
         except ValueError as error:
-            # Without keys, copies of what is in the topic already would go to other partitions,
-            # where nobody recognises them.
+            # Without keys, repeated records would go to other partitions, where they are not found
+            # as duplicates.
             raise LineError(
                 f"{name}, line {number}: {error}, and the key was to be taken from it; only lines "
                 "before it are in the topic",

@@ -1,4 +1,4 @@
-"""Starts the development broker, and ends one that was started by another process."""
+"""Starts the development broker, and ends a broker of another process."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ _CLOSES_WITHIN = 10.0  # seconds that a JVM has to close its files
 _META = f"{DATA}/meta.properties"
 _LOG4J_FILE = "log4j2.properties"
 _SERVER_FILE = "server.properties"
-_TRIES = 3  # with other ports, where they are ours to choose
+_TRIES = 3  # with other ports, if none was given
 
 
 @dataclass(frozen=True)
 class Presence:
-    """A broker that runs, or has just ended. ``pid`` is that of its JVM, or of its guard while
-    there is no JVM yet."""
+    """A broker that runs, or has just ended. ``pid`` is that of its JVM, or of its guard before the
+    JVM starts."""
 
     servers: str
     pid: int
 
 
 def running(folder: Path) -> Presence | None:
-    """The broker that runs on ``folder``, whoever started it; None where none does."""
+    """The broker that runs on ``folder``, also of another process; None if there is none."""
     return _broker(presence.running(folder))
 
 
 def end(folder: Path) -> Presence | None:
-    """End the broker that runs on ``folder`` and wait until it has; None where none does."""
+    """End the broker that runs on ``folder``, and wait; None if there is none."""
     return _broker(presence.end(folder))
 
 
@@ -89,15 +89,15 @@ class Broker:
 
     @property
     def ended_well(self) -> bool:
-        """It has ended, as somebody asked it to."""
+        """It has ended on request."""
         return self._tree.code == 0
 
     def stop(self) -> None:
-        """End it and wait until it has; nothing happens where it has ended already."""
+        """End it, and wait. Does nothing if it has ended."""
         self._tree.end()
 
     def failure(self) -> BrokerError:
-        """Why it has ended, when nobody asked it to."""
+        """Why it has ended without a request."""
         return failure(self.folder, self.port, self._tree.code)
 
     def __enter__(self) -> Self:
@@ -118,9 +118,9 @@ def start(
 ) -> Broker:
     """Start a single-node broker on 127.0.0.1, with its data in ``folder``; 0 is any free port.
 
-    Returns when it answers. ``properties`` win over ours. Needs Java and the broker's jars, which
-    are not fetched here. Raises HeadgateError, mostly a BrokerError, with the broker's last words;
-    then nothing is left running.
+    Returns when it answers. ``properties`` override the defaults. Needs Java and the broker's jars,
+    which are not fetched here. Raises HeadgateError, mostly a BrokerError, with the broker's last
+    output; then nothing is left running.
     """
     folder = folder.absolute()
     jars = cached_jars(LockSet.KAFKA)
@@ -135,7 +135,7 @@ def start(
             order = _order(folder, chosen, jars, properties or {}, owned=not detached)
             return Broker(folder, chosen, _launch(folder, chosen, order))
         except PortTakenError as error:
-            # Another process was faster: with a port of our choice we simply choose again.
+            # Another process took the port: choose another, unless the port was given.
             if error.port == port or not tries_left:
                 raise
     raise AssertionError("the last try returns or raises")
@@ -145,7 +145,7 @@ def _launch(folder: Path, port: int, order: Order) -> ProcessTree:
     asked = client.admin(f"{HOST}:{port}")
 
     def is_up() -> bool:
-        """The cluster of this folder, and no other, answers on its port."""
+        """Whether the cluster of this folder answers on its port."""
         answer = client.cluster_id(asked, timeout=0.5)
         return answer is not None and answer == _id(folder)
 
@@ -197,7 +197,7 @@ def _serve() -> Sequence[str]:
 
 
 def _require_writable(folder: Path) -> None:
-    """Makes it where it is not there. Raises FolderError."""
+    """Create the folder if needed. Raises FolderError if it cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()

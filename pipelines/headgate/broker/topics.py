@@ -1,4 +1,4 @@
-"""The topics of a broker: listing, making and removing them."""
+"""Lists, creates and deletes the topics of a broker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POLL_EVERY = 0.05  # seconds
 
 @dataclass(frozen=True)
 class Partition:
-    """Offsets from ``earliest`` up to, without, ``latest``; both None while it has no leader."""
+    """Offsets from ``earliest`` to ``latest``, exclusive; both None while it has no leader."""
 
     topic: str
     partition: int
@@ -56,7 +56,7 @@ def create(
     """
     client.metadata(servers)
     new = NewTopic(name, partitions, 1, config=dict(config or {}))
-    admin = client.admin(servers)  # held: its answers end with it
+    admin = client.admin(servers)  # kept: its futures end with it
     _done(servers, admin.create_topics([new])[name], f"does not make a topic {name}")
     every = [TopicPartition(name, number) for number in range(partitions)]
     _wait(servers, lambda: _serves(servers, every), f"does not give {name} its partitions")
@@ -97,13 +97,13 @@ def _offsets(servers: str, found: list[TopicPartition], spec: OffsetSpec) -> lis
 
 
 def _serves(servers: str, every: list[TopicPartition]) -> bool:
-    """A partition has a leader in the metadata before that leader answers for it."""
+    """Whether every leader answers. A leader appears in the metadata before it answers."""
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     return None not in _offsets(servers, every, latest)
 
 
 def _wait(servers: str, condition: Callable[[], bool], otherwise: str) -> None:
-    """What a broker has promised becomes visible to clients a moment later."""
+    """Wait until clients see a change that the broker has acknowledged."""
     deadline = time.monotonic() + ANSWERS_WITHIN
     while not condition():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""From what a person typed for PIPELINE to a declaration."""
+"""Finds and loads the declaration that the argument PIPELINE names."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def find(pipeline: str) -> Path:
 
 
 def declarations() -> Iterator[Path]:
-    """Every declaration that a name can find, the first of a name being the one it finds."""
+    """Every declaration that can be found by name. The first of a name has precedence."""
     for folder in (Path("pipelines"), Path(), Path("pipelines/examples"), *_shipped()):
         yield from declarations_in(folder)
 
@@ -63,14 +63,14 @@ def _shipped() -> tuple[Path, ...]:
 
 
 def opened(pipeline: str, root: str) -> tuple[Pipeline, Layout]:
-    """Find and load; and where its tables are. Raises as :func:`load` does."""
+    """The declaration and the layout of its tables. Raises as :func:`load` does."""
     declared = load(pipeline)
     return declared, Layout.of(root, declared.name)
 
 
 def load(pipeline: str, *, kept: tuple[str, str] | None = None) -> Pipeline:
-    """Find and load. ``kept`` (a root and a digest) takes the text that was deployed there instead
-    of what the file says now. Raises NoSuchPipelineError, DeclarationError or SavepointError."""
+    """The declaration. With ``kept`` (a root and a digest), the text that was deployed there is
+    loaded instead of the file. Raises NoSuchPipelineError, DeclarationError or SavepointError."""
     from headgate.declaration.load import load as load_file
 
     file = find(pipeline)

@@ -1,4 +1,4 @@
-"""What becomes of tables that are there already, for a person and for programs."""
+"""What a start does with existing tables, as text and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a driver in this process and hands signals on to it."""
+"""Runs a driver in this process and forwards signals to it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def drive(driver: Driver) -> None:
     """Run a driver to its end. Raises what the driver raises.
 
     The driver runs on a thread of its own: PySpark then leaves the signal handlers alone, and a
-    signal is answered even while a call into the JVM blocks.
+    signal is handled even while a call into the JVM blocks.
     """
     failures: list[BaseException] = []
 

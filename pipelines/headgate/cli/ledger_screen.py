@@ -1,4 +1,4 @@
-"""What became of every event, for a person and for programs."""
+"""The ledger, as text and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Where noise and faults go: a file, so that a terminal shows only what Headgate says."""
+"""The log file. Output of libraries and the JVM goes there, so the terminal shows only
+Headgate's."""
 
 from __future__ import annotations
 
@@ -20,14 +21,14 @@ _hidden: frozenset[str] = frozenset()
 
 
 def hide(secrets: Iterable[str]) -> None:
-    """From now on, these are in nothing that :func:`shown` returns or :func:`record_crash` writes:
-    an error of Spark or a client may quote what it was given."""
+    """Remove these from all that :func:`shown` returns and :func:`record_crash` writes: an error of
+    Spark or of a client may quote its settings."""
     global _hidden
     _hidden = frozenset(secrets)
 
 
 def shown(text: str) -> str:
-    """A text as a person may see it: without secrets, its commands as they are typed here."""
+    """A text without secrets, with its commands as they are typed here."""
     return without(_hidden, rendered(text))
 
 
@@ -48,7 +49,7 @@ def divert(path: Path) -> None:
     os.close(log)
     logging.basicConfig(filename=path, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.captureWarnings(True)
-    logging.raiseExceptions = False  # on a full disk each lost line would tell the terminal so
+    logging.raiseExceptions = False  # else each line lost on a full disk prints an error
     _current = path
 
 

@@ -1,4 +1,4 @@
-"""Faults of the machine, told from faults of Headgate: a full disk, a folder without rights."""
+"""Recognises faults of the machine, such as a full disk or a folder without permissions."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ class MachineError(HeadgateError, code=exit_codes.MACHINE):
 
 
 def machine_fault(error: BaseException) -> MachineError | None:
-    """What the machine refused somewhere below ``error``; None where it refused nothing.
+    """The fault of the machine that caused ``error``; None if there is none.
 
-    The JVM's and delta-rs' errors have no number: their words are the operating system's.
+    Errors of the JVM and delta-rs have no number: they are recognised by the text of the operating
+    system.
     """
     for each in chain(error):
         known = _BY_NUMBER.get(getattr(each, "errno", None) or 0)
@@ -45,7 +46,7 @@ def machine_fault(error: BaseException) -> MachineError | None:
 
 
 def _where(error: BaseException, reason: str) -> str:
-    """The file that was refused, or the line of the message that names it."""
+    """The file of the error, or the line of the message that names it."""
     named = getattr(error, "filename", None)
     line = next((line.strip() for line in str(error).splitlines() if reason in line), "")
     return f": {named or line}" if named or line != reason else ""

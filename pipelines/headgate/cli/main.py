@@ -38,8 +38,8 @@ app.callback()(lambda: None)
 def main() -> NoReturn:
     """Run the command line and end the process.
 
-    Threads of native libraries and the JVM's gateway may abort or complain while an interpreter
-    shuts down; nothing of ours needs that, so the streams are flushed and the process ends here.
+    Threads of native libraries and of the JVM's gateway may abort or print errors while an
+    interpreter shuts down. Headgate needs no shutdown: it flushes the streams and ends the process.
     """
     _open_streams()
     code = answer(sys.argv[1:])
@@ -50,7 +50,7 @@ def main() -> NoReturn:
 
 
 def _open_streams() -> None:
-    """A closed stream is a place to lose words in, and no name of a file stops an answer."""
+    """Replace closed streams by /dev/null, and escape characters that a stream cannot encode."""
     sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")
     sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")
     for stream in (sys.stdout, sys.stderr):
@@ -59,7 +59,7 @@ def _open_streams() -> None:
 
 
 def answer(arguments: Sequence[str]) -> int:
-    """The exit code of a command line; whatever goes wrong is said on stderr."""
+    """Run a command line and return its exit code. Errors are printed to stderr."""
     set_place(Place(program()))
     try:
         app(list(arguments), prog_name="headgate")
@@ -84,7 +84,7 @@ def answer(arguments: Sequence[str]) -> int:
 
 def _refuse(arguments: Sequence[str], message: str, remedy: str, code: int) -> int:
     message, remedy = shown(message), shown(remedy)
-    with suppress(OSError):  # whoever was to read it has gone
+    with suppress(OSError):  # the reader has closed the stream
         print(f"{message}\n{remedy}", file=sys.stderr)
         if "--json" in arguments:
             print_json({"error": {"message": message, "remedy": remedy, "exit_code": code}})

@@ -28,7 +28,7 @@ def local_folder(root: str, remedy: str) -> Path:
 
 
 def _asked_root(root: str) -> str:
-    """As an absolute address; texts are about it from now on."""
+    """As an absolute address; commands in texts use it from now on."""
     root = absolute(root)
     set_subject(root=root, known=_is_known(root))
     return root
@@ -81,5 +81,5 @@ def command_at(verb: str, pipeline: str, root: str, *arguments: str) -> str:
 
 
 def _is_known(root: str) -> bool:
-    """To the shell that this was typed in."""
+    """Whether ``root`` is the default root in the user's shell."""
     return root == absolute(os.environ.get("HEADGATE_ROOT", DEFAULT_ROOT))

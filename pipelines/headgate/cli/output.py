@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     Shown = str | Table | Callable[[], object]
 
 SCHEMA = 1
-"""Of every JSON answer; it rises when a key changes its meaning or goes."""
+"""The version of all JSON answers. It grows when a key changes its meaning or is removed."""
 
 _UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
 WIDE = 10_000  # columns of a table that is written to a file or a pipe: no line is broken
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console on today's stdout or stderr; never guesses colours, nor makes pictures of text."""
+    """A console on the current stdout or stderr, without syntax highlighting and emoji codes."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout

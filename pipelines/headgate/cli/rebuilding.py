@@ -1,4 +1,4 @@
-"""What is said of tables that are being rebuilt beside the living ones."""
+"""The progress of rebuilds, for `status` and `upgrade`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def rebuilding(layout: Layout, declared: Pipeline) -> list[dict[str, Any]]:
-    """``table``, the batch ``n`` that its rebuild has absorbed, and the batch ``upto`` that bronze
-    is at: of each silver and gold table that is being rebuilt; none where nothing is."""
+    """For each silver and gold table that is being rebuilt: ``table``, the last batch ``n`` that
+    the rebuild has absorbed, and the last batch ``upto`` of bronze."""
     from headgate.savepoints.rebuilds import continued
     from headgate.tables.table import Table
 
@@ -26,7 +26,7 @@ def rebuilding(layout: Layout, declared: Pipeline) -> list[dict[str, Any]]:
         rebuild = continued(layout, declared, held.generation)
         steps = list(rebuild.steps(layout, declared.name)) if rebuild else []
     except (HeadgateError, FileNotFoundError):
-        return []  # it is damaged, or ends just now: the next start tells
+        return []  # damaged, or ending right now: the next start reports it
     # Where bronze itself is rebuilt, its batches are numbered anew.
     upto = next((step.n for step in steps if step.table == bronze.name), held.n)
     return [

@@ -1,4 +1,4 @@
-"""Takes a stopped pipeline back to a savepoint."""
+"""Restores a savepoint of a stopped pipeline."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def restore_in_place(
     reread: bool = False,
     starts: bool = False,
 ) -> Intent:
-    """Under a lease over all layers; ``starts`` says that this process starts a driver next.
-    Raises LeaseHeldError while the pipeline runs, SavepointError where it cannot go back.
+    """Restore under a lease on all layers. ``starts``: this process starts a driver next. Raises
+    LeaseHeldError while the pipeline runs, SavepointError if the savepoint cannot be restored.
     """
     from headgate.jobs.lease import Lease
     from headgate.savepoints.clone import require_whole
@@ -45,7 +45,7 @@ def restore_in_place(
 
 
 def print_passed_over(declared: Pipeline, layout: Layout, savepoint: Savepoint) -> tuple[str, ...]:
-    """The tables that a restore does without, told."""
+    """Print and return the tables of a savepoint that a restore leaves out."""
     from headgate.savepoints.verify import passed_over
 
     gone = passed_over(layout, declared, savepoint)
@@ -55,8 +55,8 @@ def print_passed_over(declared: Pipeline, layout: Layout, savepoint: Savepoint) 
 
 
 def require_source_for(declared: Pipeline, layout: Layout, savepoint: Savepoint) -> None:
-    """Raises SavepointError if the source no longer holds everything behind a savepoint, with the
-    way back that is left."""
+    """Raises SavepointError if the source no longer holds everything after a savepoint. The remedy
+    names the restore that is still possible."""
     from headgate.cli.driving import jars_for
     from headgate.jobs.rereading import require_source
     from headgate.savepoints.errors import SavepointError
@@ -75,8 +75,8 @@ def require_source_for(declared: Pipeline, layout: Layout, savepoint: Savepoint)
 
 
 def reread_only(declared: Pipeline, layout: Layout, taken: Iterable[Savepoint]) -> frozenset[str]:
-    """The ids of those that can be restored with bronze only: that was taken back to before them.
-    Raises LogGapError where bronze's log is damaged."""
+    """The ids of savepoints that need ``--reread``, because bronze was reset to a batch before
+    them. Raises LogGapError where bronze's log is damaged."""
     from headgate.savepoints.pasts import BronzePast
     from headgate.tables.table import Table
 

@@ -1,5 +1,5 @@
-"""Rows as a person reads them. Values come from events: they are shown, never obeyed, so neither
-markup nor escape sequences in them reach the terminal."""
+"""Rows as text. Values come from events, so markup and escape sequences in them are never
+interpreted."""
 
 from __future__ import annotations
 

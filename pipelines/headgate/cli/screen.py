@@ -1,4 +1,4 @@
-"""What a verb is doing while one waits: a live block on a terminal, lines elsewhere; on stderr."""
+"""Shows the progress of a verb on stderr: a live block on a terminal, else lines."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _POLL_EVERY = 1.0  # seconds
 
 @contextmanager
 def screen(out: Console, *, live: bool = True, name: str = "") -> Iterator[Screen]:
-    """Not ``live`` where jobs share a terminal; ``name`` then tells their stages apart."""
+    """``live`` is False if jobs share a terminal; ``name`` then labels the stages of each."""
     shown = Screen(out, live=live and out.is_terminal, name=name)
     if shown.live:
         from rich.live import Live
 
-        # An answer on stdout may go to a file: Live would draw it on the terminal.
+        # If stdout is a file, Live would draw the answer on the terminal.
         to_terminal = sys.stdout.isatty()
         with Live(
             get_renderable=shown.text, console=out, transient=True, redirect_stdout=to_terminal
@@ -52,15 +52,16 @@ def screen(out: Console, *, live: bool = True, name: str = "") -> Iterator[Scree
 
 @contextmanager
 def waiting(stage: str) -> Iterator[Say]:
-    """Shows ``stage`` at once, and what is said after it, until the block ends."""
+    """Shows ``stage``, and each later stage, until the block ends."""
     with screen(console(stderr=True)) as shown:
         shown.say(stage)
         yield shown.say
 
 
 class Screen:
-    """Stages (``say``) and the progress of a driver (``take``), from any thread. As lines: each
-    stage until there is progress; from then on, progress, and a stage only if it lasts."""
+    """Shows stages (``say``) and the progress of a driver (``take``); both may be called from any
+    thread. Line output has each stage until the first batch, then each batch, and a stage only if
+    it takes long."""
 
     def __init__(
         self, out: Console, *, live: bool, name: str = "", clock: Callable[[], float] | None = None
@@ -72,11 +73,11 @@ class Screen:
         self._lock = threading.Lock()
         self._stage = ""
         self._began = self._printed = self._clock()
-        # The driver's object changes in place, also while no batch ends.
+        # The driver changes the object in place, also between batches.
         self._progress: Progress | None = None
 
     def say(self, stage: str) -> None:
-        """What is done from now on; nothing worth telling where ``stage`` is empty."""
+        """Set the current stage; an empty ``stage`` shows nothing."""
         with self._lock:
             if stage == self._stage:
                 return
@@ -86,14 +87,14 @@ class Screen:
                 self._print(stage)
 
     def take(self, progress: Progress) -> None:
-        """A batch has ended, or trouble has come or gone."""
+        """Set the progress of the driver, after a batch or a change of its trouble."""
         with self._lock:
             self._stage, self._progress = "", progress
             if not self.live and progress.state == "running":
                 self._out.print(line(progress, datetime.now(UTC)), soft_wrap=True)
 
     def remind(self) -> None:
-        """Tell again a stage that lasts."""
+        """Print the current stage again if it takes long."""
         with self._lock:
             now = self._clock()
             if self._stage and now - self._printed >= AGAIN:

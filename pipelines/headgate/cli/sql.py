@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
 
 READING = ("SELECT", "EXPLAIN", "PRAGMA", "MULTI")
-"""Statements that answer; MULTI is what DuckDB makes of a PIVOT. SHOW and DESCRIBE are SELECTs."""
+"""Statements that return rows. DuckDB reports a PIVOT as MULTI, SHOW and DESCRIBE as SELECT."""
 
 LAYERS = ("bronze", "silver", "gold", "late", "quarantine", "_headgate")
 _NO_TABLES = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -40,12 +40,12 @@ class QueryError(HeadgateError, code=exit_codes.USAGE):
 
 
 class DamagedTableError(HeadgateError, code=exit_codes.LOG_GAP):
-    """A table that is asked cannot be read."""
+    """A table of the query cannot be read."""
 
 
 @dataclass(frozen=True)
 class Queried:
-    """A pipeline whose tables are asked; ``word`` is what it was called."""
+    """A pipeline whose tables a query reads; ``word`` is the name that the user typed."""
 
     word: str
     pipeline: Pipeline
@@ -58,7 +58,7 @@ class Queried:
 
 @dataclass(frozen=True)
 class Named:
-    """A table as queries call it: ``schema.name``, and ``bare`` alone where that is unique."""
+    """The names of a table in queries: ``schema.name``, and ``bare`` where that is unique."""
 
     schema: str
     name: str
@@ -77,8 +77,8 @@ def tables(pipeline: Pipeline) -> Iterator[Named]:
 
 
 def pipelines_in(sql: str) -> list[str]:
-    """The pipelines that full names of tables begin with, each once. Of ``x.files`` the first part
-    may also be another name for a table: then it is no pipeline's."""
+    """The pipelines in full names of tables, each once. In ``x.files``, ``x`` may also be an alias
+    of a table; it counts only if a declaration has that name."""
     found = dict.fromkeys(
         (match[1].lower(), len(re.findall(r"\.", match[0])) > 1)
         for match in _FULL_NAME.finditer(_NO_TABLES.sub(" ", sql))
@@ -92,7 +92,7 @@ def pipelines_in(sql: str) -> list[str]:
 
 
 def select(pipeline: Pipeline, layout: Layout, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """What :func:`answer` gives, of one pipeline."""
+    """As :func:`answer`, for one pipeline."""
     queried = Queried(pipeline.name, pipeline, layout)
     return answer([queried], sql, short=queried)
 
@@ -100,15 +100,15 @@ def select(pipeline: Pipeline, layout: Layout, sql: str) -> tuple[list[str], lis
 def answer(
     queried: Sequence[Queried], sql: str, *, short: Queried | None
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Columns and rows of a query, which reads tables of these pipelines and nothing else; of
-    ``short``, also by names without the pipeline's.
+    """Columns and rows of a query over the tables of these pipelines. Tables of ``short`` may also
+    be named without the pipeline.
 
-    Raises QueryError with what is wrong and the tables that there are.
+    Raises QueryError with the problem and the names of the tables.
     """
     leave_pandas_out()
     import duckdb
 
-    # Else a name that is no table could be a variable of this program.
+    # Else DuckDB reads an unknown table name from a Python variable of that name.
     connection = duckdb.connect(config={"python_enable_replacements": False})
     try:
         _check_reads_only(connection, sql)
@@ -129,7 +129,7 @@ def answer(
 
 
 def _check_reads_only(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Raises QueryError unless ``sql`` is one statement that answers something."""
+    """Raises QueryError unless ``sql`` is one statement that returns rows."""
     statements = connection.extract_statements(sql)
     if len(statements) != 1:
         number = "several statements" if statements else "no statement"
@@ -157,7 +157,7 @@ def _tables_are(queried: Sequence[Queried], short: Queried | None) -> str:
 def _open_tables(
     connection: duckdb.DuckDBPyConnection, queried: Queried, sql: str, *, short: bool
 ) -> None:
-    """Views of the tables that the query mentions: opening a log takes time, so no others."""
+    """Create views of the tables that the query mentions; opening a log takes time."""
     words = set(re.findall(r"\w+", sql.lower()))
     every = bool(words & {"show", "information_schema", "duckdb_views"})
     name = queried.pipeline.name

@@ -1,4 +1,4 @@
-"""Every verb by name. What a verb needs is imported when that one is typed, and no other's."""
+"""Every verb by name. The module of a verb is imported when the verb is used."""
 
 from __future__ import annotations
 
@@ -13,26 +13,29 @@ VERBS = {
     "start": ("lifecycle.background:start", "Start a pipeline in the background."),
     "stop": ("lifecycle.background:stop", "Stop a pipeline after its current batch."),
     "restart": ("lifecycle.background:restart", "Stop a pipeline and start it again."),
-    "upgrade": ("lifecycle.upgrade:upgrade", "Put a changed declaration to work, with a way back."),
-    "pause": ("lifecycle.pausing:pause", "Take in nothing new until `resume`."),
-    "resume": ("lifecycle.pausing:resume", "Go on where `pause` stopped it."),
-    "status": ("inspect.status:status", "Say how a pipeline's jobs are."),
+    "upgrade": (
+        "lifecycle.upgrade:upgrade",
+        "Deploy a changed declaration, and roll back if it fails.",
+    ),
+    "pause": ("lifecycle.pausing:pause", "Read nothing new until `resume`."),
+    "resume": ("lifecycle.pausing:resume", "Continue after `pause`."),
+    "status": ("inspect.status:status", "Show the state of a pipeline's jobs."),
     "logs": ("inspect.logs:logs", "Show the log of a pipeline that `headgate start` has started."),
     "repair": ("maintain.repair:repair", "Find what is damaged and repair it."),
     "list": (
         "inspect.listing:list_pipelines",
-        "List the pipelines that a name can find here, and how they are.",
+        "List the pipelines that can be found by name here, with their states.",
     ),
-    "plan": ("inspect.plan:plan", "Check a declaration; say what would run and what changes."),
+    "plan": ("inspect.plan:plan", "Check a declaration; show what would run and what changes."),
     "ledger": ("inspect.ledger:ledger", "Account for every event."),
-    "query": ("inspect.query:query", "Ask the tables with SQL."),
+    "query": ("inspect.query:query", "Query the tables with SQL."),
     "compact": ("maintain.maintenance:compact", "Merge the small files of a pipeline's tables."),
-    "vacuum": ("maintain.maintenance:vacuum", "Remove what nobody needs: files and log entries."),
+    "vacuum": ("maintain.maintenance:vacuum", "Delete files and log entries that nothing needs."),
     "demo": ("demo.verb:demo", "Watch a stream of bids, with all their faults, become gold."),
     "up": ("setup.up:up", "Run Airflow on this machine, until Ctrl-C."),
     "down": ("setup.up:down", "End the Airflow that `up` started."),
-    "doctor": ("setup.doctor:doctor", "Say what this machine lacks, and what mends it."),
-    "init": ("setup.init:init", "Make a project: declarations, sample data, tests."),
+    "doctor": ("setup.doctor:doctor", "Check this machine, and name a remedy for each problem."),
+    "init": ("setup.init:init", "Create a project: declarations, sample data, tests."),
     "savepoint": (
         "maintain.savepoint:app",
         "Savepoints of a pipeline: take one, go back to one.",
@@ -40,11 +43,11 @@ VERBS = {
     "files": ("maintain.files:app", "The landing files of a pipeline."),
     "kafka": ("kafka.verbs:app", "A Kafka broker to develop with, and its topics."),
 }
-"""Where each is, and the first sentence of its help, in the order of the help."""
+"""The function of each verb and the first sentence of its help, in the order of the help."""
 
 
 class Verbs(TyperGroup):
-    """A group that knows its verbs by name and first sentence until one of them is resolved."""
+    """A group that holds names and first sentences, and imports a verb when it is resolved."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)

@@ -15,8 +15,8 @@ class _NoPandas(MetaPathFinder):
 
 
 def leave_pandas_out() -> None:
-    """Import pyarrow without pandas. With its first value it would import pandas, to recognise its
-    objects: that was half of the time of a query, which has none. Who imports pandas later gets it.
+    """Import pyarrow without pandas. pyarrow imports pandas with its first value, to recognise
+    pandas objects; this took half of the time of a query. Later imports of pandas work.
     """
     if "pandas" in sys.modules:
         return

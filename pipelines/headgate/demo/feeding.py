@@ -1,4 +1,4 @@
-"""A producer beside the running pipeline: it delivers slices of bids to where that reads."""
+"""A producer beside the running pipeline: it delivers slices of bids to the source."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from headgate.demo.landing import Deliver
 
 SPAN = timedelta(minutes=10)
 """How much event time the demo's bids cover, however many they are. They end now."""
-FIRST = 2_000  # events: few, so that gold has its first row early
-BATCHES = 8  # of about equal size after that, so that gold is seen to fill
+FIRST = 2_000  # events: few, so that gold gets its first row early
+BATCHES = 8  # of about equal size after that, so that gold fills visibly
 _GRAIN = 500
 
 
 class Feeder(threading.Thread):
-    """Stays one slice ahead of the pipeline, which says by :meth:`absorbed` where it is. Where a
-    slice cannot be delivered, ``failure`` is why, and ``on_failure`` is called."""
+    """Stays one slice ahead of the pipeline, which reports its progress to :meth:`absorbed`. If a
+    slice cannot be delivered, ``failure`` has the reason, and ``on_failure`` is called."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Feeder(threading.Thread):
     def _feed(self) -> None:
         sizes: list[int] = []
         for number, part in enumerate(self._slices):
-            # The first, small slice alone: gold has its first row before the rest is looked at.
+            # The first slice is small and alone, so that gold gets its first row early.
             needed = sum(sizes[: max(1, number - 1)])
             with self._moved:
                 self._moved.wait_for(lambda read=needed: self._read >= read)  # type: ignore[misc]
@@ -54,7 +54,7 @@ class Feeder(threading.Thread):
             sizes.append(len(part.lines))
 
     def absorbed(self, read: int) -> bool:
-        """The pipeline has read so many events in all; True if these are all there will be."""
+        """Report how many events the pipeline has read in all; True if these are all events."""
         with self._moved:
             self._read = read
             self._moved.notify_all()

@@ -1,4 +1,4 @@
-"""Puts slices of records into a landing folder the way a producer must: whole, by rename."""
+"""Writes slices of records to a landing folder as a producer must: atomically, by rename."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write_slice(
 ) -> Path:
     """Write ``lines`` as one file named after ``sequence``, so that names sort in its order.
 
-    The file is written under a dot-prefixed name, which no reader takes, and renamed into place;
+    The file is written under a dot-prefixed name, which readers ignore, and renamed into place;
     ``modified`` becomes its modification time before it is seen. Raises FileExistsError rather
     than replace a file that may have been read.
     """

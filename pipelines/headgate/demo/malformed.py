@@ -1,4 +1,4 @@
-"""What broken producers send: each function spoils one good bid line in one way.
+"""Malformed records: each function damages a valid bid line in one way.
 
 A line is as `generator.py` writes it: ``event_id`` first, ``event_time`` last, no spaces.
 """
@@ -50,7 +50,7 @@ def invalid_utf8(line: bytes) -> bytes:
     return line.replace(b'"channel":"', b'"channel":"caf\xe9 ')
 
 
-# In this order for ever: the order decides the bytes that a seed gives.
+# Keep this order: it decides the bytes that a seed gives.
 KINDS: Mapping[str, Callable[[bytes], bytes]] = {
     kind.__name__: kind
     for kind in (

@@ -8,15 +8,15 @@ from headgate.errors import HeadgateError
 
 _FILES = "files: {path: landing/bids, format: json, order: name}"
 _SERVERS = "kafka: {servers: 127.0.0.1:9092,"
-# The demo's producer renames whole files into place, so nothing has to settle.
+# The demo's producer renames complete files into place, so no settle time is needed.
 _DEMO_FILES = "files: {path: landing/bids, format: json, order: name, settle: 0 seconds}"
 
 
 def make(folder: Path, example: Path, servers: str | None = None) -> Path:
-    """Write the example as ``pipelines/`` under ``folder`` has it, and return its path: with
-    ``servers`` that of a topic, which those have.
+    """Write the example to ``pipelines/`` under ``folder``, and return its path. With ``servers``,
+    the example reads a topic of that broker.
 
-    Raises HeadgateError where a demo has been before: its tables hold other events.
+    Raises HeadgateError if the folder holds a demo already: its tables hold other events.
     """
     require_new(folder)
     file = folder / "pipelines" / example.name
@@ -37,7 +37,7 @@ def make(folder: Path, example: Path, servers: str | None = None) -> Path:
 
 
 def require_new(folder: Path) -> None:
-    """Raises HeadgateError where a demo has been before."""
+    """Raises HeadgateError if the folder holds a demo already."""
     if (folder / "pipelines").exists():
         raise HeadgateError(
             f"{folder} holds a demo already", remedy=f"choose another folder, or: rm -r {folder}"

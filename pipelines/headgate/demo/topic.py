@@ -1,4 +1,5 @@
-"""Sends slices of records to a topic, each under its auction: bids of one are in order."""
+"""Sends slices of records to a topic, keyed by auction, so that bids of an auction stay in
+order."""
 
 from __future__ import annotations
 
@@ -23,6 +24,6 @@ def into_topic(servers: str) -> Deliver:
 
 
 def key_of(line: bytes) -> bytes | None:
-    """The auction of a bid, however broken the rest of it is; None where it has none."""
+    """The auction of a bid, also of a malformed one; None if it has none."""
     found = _AUCTION.search(line)
     return found[1] if found else None

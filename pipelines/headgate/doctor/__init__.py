@@ -1,4 +1,4 @@
-"""Looks for what this machine lacks to run a pipeline, and names the command that mends it."""
+"""Checks whether this machine can run a pipeline, and names a remedy for each problem."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Finding", "examine"]
 
 
 def examine(root: Path) -> tuple[Finding, ...]:
-    """Every check, the passed ones included, in the order in which they are best mended.
+    """All checks, including passed ones, in the order in which to fix them.
 
     ``root`` is the folder that will hold the tables; it need not exist. Starts no JVM but
     ``java -version``, imports no Spark, changes nothing; takes about a second.

@@ -1,4 +1,4 @@
-"""Checks of the Python side: interpreter, packages, and variables that lead Spark astray."""
+"""Checks of Python: interpreter, packages, and variables that mislead Spark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from headgate.doctor.finding import Finding, failed, passed
 
-# Their versions were proved together; another one of any of them is another product.
+# Only these versions were tested together.
 _PINNED = ("pyspark", "delta-spark", "deltalake")
 
 _PYTHONS = ((3, 11), (3, 12))
@@ -62,7 +62,7 @@ def pinned_version(name: str, requirements: list[str]) -> str:
 
 
 def pyspark_python() -> Finding:
-    """A worker of another Python than the driver's fails at the first Python function."""
+    """A worker with another Python version than the driver fails at the first Python function."""
     needed = "unset, or this Python's version"
     chosen = os.environ.get("PYSPARK_PYTHON")
     if not chosen:
@@ -90,7 +90,7 @@ def _version_of(executable: str) -> str | None:
 
 
 def spark_home() -> Finding:
-    """PySpark trusts SPARK_HOME blindly, and would start another Spark than the pinned one."""
+    """PySpark uses SPARK_HOME unchecked, and could start another Spark than the pinned one."""
     needed = "unset, or the installed PySpark"
     chosen = os.environ.get("SPARK_HOME")
     if not chosen:

@@ -1,4 +1,4 @@
-"""What one check found, in words."""
+"""The result of one check."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Finding:
-    """``remedy`` is what to type or change, and empty where ``ok``."""
+    """``remedy`` is what to type or change; empty if ``ok``."""
 
     name: str
     ok: bool

@@ -1,4 +1,4 @@
-"""Checks of the folder that will hold the tables. What they write they remove again."""
+"""Checks of the folder for the tables. They remove what they write."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def writing(root: Path) -> Finding:
 
 
 def renaming(root: Path) -> Finding:
-    """A commit to a local Delta log must be refused when its name is taken (a hard link is), and
-    a document must be replaced whole (by a rename)."""
+    """A commit to a local Delta log must fail if its name exists (by a hard link), and a document
+    must be replaced atomically (by a rename)."""
     needed = "renames within the folder, and hard links"
     place = _existing(root)
     try:

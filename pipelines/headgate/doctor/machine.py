@@ -36,7 +36,7 @@ def java(platform: str = sys.platform) -> Finding:
         )
     if found is None:
         return failed("Java", "none on PATH", _JAVA_NEEDED, _install_java(platform))
-    described = f"{found.version or 'a java that does not tell its version'} ({found.executable})"
+    described = f"{found.version or 'a java of unknown version'} ({found.executable})"
     if found.major not in javas.SUPPORTED:
         return failed(
             "Java",
@@ -69,7 +69,7 @@ def pinned_jars() -> Finding:
 
 
 def broker_jars() -> Finding:
-    """Their absence is no fault: only `headgate kafka up` needs them, and fetches them itself."""
+    """Missing jars are no fault: only `headgate kafka up` needs them, and it fetches them."""
     try:
         jars = locked(LockSet.KAFKA)
         wrong = cache.problems(cache.cache_folder(), jars)

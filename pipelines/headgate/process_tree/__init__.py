@@ -1,4 +1,4 @@
-"""Child processes that end with their owner, however it dies, with all that they started.
+"""Process trees that end with their owner, even if it is killed.
 
-A guard, a process of its own, runs them in a folder, one guard at a time for each folder.
+A guard process runs the children of a tree in a folder. A folder has one guard at a time.
 """

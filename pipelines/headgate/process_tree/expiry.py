@@ -1,4 +1,4 @@
-"""Folders of logs that nobody else tidies."""
+"""Removes old log files."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _JUST_MADE = 600.0  # seconds
 
 
 def expire(folder: Path, kept: float, now: float) -> None:
-    """Remove what nobody has written to for ``kept`` seconds, and folders that are empty then.
-    ``now`` is in seconds since 1970."""
+    """Remove files that were not written for ``kept`` seconds, then empty folders. ``now`` is in
+    seconds since 1970."""
     for place, folders, files in os.walk(folder, topdown=False):
         for path in (Path(place, name) for name in files):
             with suppress(OSError):
@@ -19,6 +19,6 @@ def expire(folder: Path, kept: float, now: float) -> None:
                     path.unlink()
         for path in (Path(place, name) for name in folders):
             with suppress(OSError):  # not empty
-                # Whoever writes makes the folder first, then the log in it.
+                # A writer creates the folder first, then the log in it.
                 if path.lstat().st_mtime < now - _JUST_MADE:
                     path.rmdir()

@@ -1,11 +1,11 @@
-"""Runs the children of an order, and ends them and all that they started when its owner ends.
+"""Runs the children of an order, and ends them and their descendants when the owner ends.
 
 ``python -m headgate.process_tree.guard``. The first line of its stdin is its order; the other end
-of stdin is the owner's: when that is closed, by whatever death, an owned guard ends everybody.
-SIGTERM and SIGINT do, too.
+of stdin belongs to the owner: when it is closed, even by a kill, an owned guard ends the tree.
+SIGTERM and SIGINT end the tree, too.
 
-The lock of the folder is held by the guard alone; while it is held, a document tells who runs. What
-a guard that was killed has left is ended first.
+The guard holds the lock of the folder; meanwhile a document names the processes of the tree. A new
+guard first ends what a killed guard has left.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from headgate.process_tree.rotation import keep_bounded
 
 IN_USE = 75
 NOT_PREPARED = 76
-"""Exit codes of a guard whose folder is another's, and of one whose ``prepare`` failed."""
+"""Exit codes of a guard if another guard holds its folder, and if ``prepare`` failed."""
 LOG = "guard.log"
 PREPARE = "prepare"
 
@@ -66,13 +66,13 @@ class Guard:
         self.ending.set()
 
     def watch(self) -> None:
-        """Until the owner is gone."""
+        """Wait until the owner has closed stdin, then end the tree."""
         while os.read(0, 4096):
             pass
         self.end()
 
     def take_over(self) -> None:
-        """The folder as its new guard. What was left there is ours until it has ended."""
+        """Take over the folder: end what a killed guard has left, then write the order's files."""
         if (left := presence.read(self.folder)) is not None:
             self.since, self.sessions = left.since, [*left.sessions]
         presence.announce(self.folder, self.presence)
@@ -85,7 +85,8 @@ class Guard:
                 log.replace(log.with_name(f"{log.stem}-before.log"))
 
     def serve(self) -> int:
-        """0 where the end was asked for, else the exit code of the child with which all end."""
+        """Run the tree. Returns 0 after a request to end, else the exit code of the child that
+        ended the tree."""
         try:
             self.take_over()
             for name, child in self.order.children.items():
@@ -148,7 +149,7 @@ class Guard:
         return self.presence.members(self.folder)
 
     def _end_all(self) -> None:
-        """First the sessions of children, which would start others again, then those others."""
+        """End the sessions of children first, because they restart others; then the others."""
 
         def in_sessions(process: psutil.Process) -> bool:
             with suppress(ProcessLookupError):

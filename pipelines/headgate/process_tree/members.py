@@ -1,4 +1,4 @@
-"""The members of a process tree: the children, and all that they started."""
+"""The members of a process tree: the children and their descendants."""
 
 from __future__ import annotations
 
@@ -11,25 +11,23 @@ from pathlib import Path
 import psutil
 
 MARK = "HEADGATE_PROCESS_TREE"
-"""In the environment of every child: the tree's folder."""
+"""The environment variable of every child with the folder of the tree."""
 POLL_EVERY = 0.1  # seconds
 
 
 def started(process: psutil.Process) -> float:
     """When a process began, in seconds since its machine did, to a second.
 
-    Its time of day is no name for it: the system adds the start of the machine to it, in whole
-    seconds and as the clock has it now, so that a corrected clock makes another process of it.
-    Raises psutil.NoSuchProcess.
+    A time of day cannot identify a process: the system computes it from the boot time by the
+    current clock, so it changes when the clock is corrected. Raises psutil.NoSuchProcess.
     """
     return process.create_time() - psutil.boot_time()
 
 
 def members(folder: Path, sessions: Collection[int], since: float) -> list[psutil.Process]:
-    """All but this process. A member has a session that a child leads (processes such as Airflow's
-    workers overwrite their environment with their title) or, where it leads one of its own, the
-    tree's mark in its environment. ``since``, in seconds since the machine's start, is when the
-    oldest began."""
+    """The members, without this process. A member is in the session of a child (workers of Airflow
+    overwrite their environment with their title), or has the tree's mark in its environment.
+    ``since`` is the start of the oldest member, in seconds since the machine's start."""
     return [process for process in _younger(since) if _belongs(process, str(folder), sessions)]
 
 
@@ -38,8 +36,8 @@ def end(
     grace: float,
     among: Callable[[psutil.Process], bool] = lambda _: True,
 ) -> None:
-    """Ask those who lead a session to end, with what they started, give all ``grace`` seconds, then
-    kill them. What they start meanwhile is treated like them. Blocks until none is left."""
+    """Terminate the leaders of sessions, wait ``grace`` seconds, then kill all that is left, also
+    processes that were started meanwhile. Blocks until none is left."""
     asked: set[int] = set()
     deadline = time.monotonic() + grace
     while left := [process for process in tree() if among(process)]:
@@ -53,8 +51,8 @@ def end(
 
 
 def _leads(process: psutil.Process) -> bool:
-    """Whether nobody else of its session is there to end it. A JVM is its driver's to end, after
-    the batch."""
+    """Whether it leads its session, or the leader is gone. A JVM, for example, is ended by its
+    driver after the batch."""
     with suppress(ProcessLookupError):
         leader = os.getsid(process.pid)
         return leader == process.pid or not psutil.pid_exists(leader)
@@ -63,7 +61,7 @@ def _leads(process: psutil.Process) -> bool:
 
 def _younger(since: float) -> Iterator[psutil.Process]:
     me = psutil.Process()
-    # Not process_iter: it keeps processes, and their start by the clock of then.
+    # Not process_iter: it caches processes with start times of an earlier clock.
     for pid in psutil.pids():
         with suppress(psutil.Error):
             process = psutil.Process(pid)

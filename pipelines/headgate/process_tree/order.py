@@ -1,4 +1,4 @@
-"""What a guard is to run: its owner writes it, as one line of JSON, to the guard's stdin."""
+"""The order of a guard: its owner writes it as one line of JSON to the guard's stdin."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Child:
-    """``prepared`` says that it waits for the order's ``prepare``; ``ended`` what happens when it
-    ends: it is started again, it is left, or all end."""
+    """``prepared``: it starts after the order's ``prepare``. ``ended`` is what happens when it
+    ends: it is started again, it is left ended, or the whole tree ends."""
 
     command: Sequence[str]
     prepared: bool = True
@@ -22,12 +22,12 @@ class Child:
 @dataclass(frozen=True)
 class Order:
     """``folder`` is locked while the tree runs; ``logs`` is the folder in it for what each child
-    prints. ``files`` are written to it first, readable by this user alone. ``tell`` is for those
-    who ask who runs there. A tree that is ``owned`` ends with the process that started it.
+    prints. ``files`` are written to it first, readable by this user only. ``tell`` is published
+    in the document of the running tree. An ``owned`` tree ends with the process that started it.
 
     Members have ``graces`` seconds to end: first the sessions that children lead, then others.
-    ``expires`` has folders whose files are removed when nobody has written to them for so many
-    seconds.
+    ``expires`` has folders, and the seconds after which files that are no longer written are
+    removed.
     """
 
     folder: str

@@ -1,4 +1,4 @@
-"""Starts a tree and holds on to it."""
+"""Starts and ends a process tree."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _SLACK = 30.0  # seconds over the graces of all
 
 @dataclass
 class ProcessTree:
-    """A tree that was started here."""
+    """A tree that this process has started."""
 
     order: Order
     _guard: subprocess.Popen[bytes]
 
     @property
     def pid(self) -> int:
-        """Of its guard."""
+        """The pid of the guard."""
         return self._guard.pid
 
     @property
     def code(self) -> int | None:
-        """The guard's exit code; None while it runs, 0 where its end was asked for."""
+        """The guard's exit code; None while it runs, 0 after a request to end."""
         return self._guard.poll()
 
     def end(self) -> None:
-        """Blocks until all have ended; nothing happens where they have."""
+        """End the tree, and block until all have ended. Does nothing if they have."""
         self._guard.terminate()
         self._guard.wait(sum(self.order.graces) + _SLACK)
         if self._guard.stdin is not None:
@@ -63,7 +63,7 @@ def start(
     tree = ProcessTree(order, launched)
     try:
         assert launched.stdin is not None
-        with suppress(BrokenPipeError):  # why it has ended is seen below
+        with suppress(BrokenPipeError):  # the exit code is checked below
             launched.stdin.write(order.line())
             launched.stdin.flush()
         deadline = time.monotonic() + patience

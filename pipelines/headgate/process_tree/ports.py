@@ -7,18 +7,18 @@ import socket
 
 HOST = "127.0.0.1"
 
-# Below those that systems lend to clients: a client that keeps calling a server which is down could
-# be lent the server's own port, and would then hold it.
+# Below the ephemeral ports: a client that retries a server which is down could get the server's own
+# port as its ephemeral port.
 _CHOICE = range(20_000, 32_000)
 
 
 def free_port() -> int:
-    """A port that nobody listens on now. Another process may still be faster."""
+    """A port without a listener. Another process may still take it first."""
     return next(port for port in random.sample(_CHOICE, k=len(_CHOICE)) if refusal(port) is None)
 
 
 def refusal(port: int) -> str | None:
-    """Why nobody can listen on ``port`` now; None where one can."""
+    """Why a server cannot listen on ``port`` now; None if it can."""
     with socket.socket() as probe:
         # Connections that have just ended are no obstacle, a listener is.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

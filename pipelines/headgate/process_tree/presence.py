@@ -1,4 +1,4 @@
-"""Whether a tree runs in a folder, and ending it, for those who did not start it."""
+"""Finds and ends the tree of a folder, also from another process than its owner."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ from headgate.process_tree.members import POLL_EVERY, started
 _LOCK = "lock"
 _DOCUMENT = "running.json"
 _SLACK = 15.0  # seconds over what a guard needs at most
-_ANNOUNCES_WITHIN = 5.0  # seconds between taking the lock and telling of oneself
+_ANNOUNCES_WITHIN = 5.0  # seconds from taking the lock to writing the document
 
 
 class ProcessTreeError(HeadgateError, code=exit_codes.NOT_ALIVE):
-    """A tree does not start or end, or nobody knows whose it is."""
+    """A tree does not start or end, or its guard is unknown."""
 
 
 @dataclass(frozen=True)
 class Presence:
-    """A tree that runs: ``children`` are pids by name, ``sessions`` those of all that were started
-    so far. ``began`` is when the guard did, ``since`` when the oldest member did, in seconds since
-    the machine's start; ``within`` how many seconds it takes to end at most."""
+    """A running tree. ``children`` are pids by name, ``sessions`` the pids of all children so far.
+    ``began`` is the start of the guard, ``since`` that of the oldest member, in seconds since the
+    machine's start. ``within`` is the longest time in seconds that an end takes. ``told`` is
+    ``tell`` of the order."""
 
     guard: int
     began: float
@@ -50,24 +51,24 @@ class Presence:
 
 
 def running(folder: Path) -> Presence | None:
-    """The tree that runs in ``folder``; None where none does. Raises ProcessTreeError where
-    somebody holds the lock and does not tell who it is."""
+    """The tree that runs in ``folder``; None if there is none. Raises ProcessTreeError if the lock
+    is held and no document names the guard."""
     deadline = time.monotonic() + _ANNOUNCES_WITHIN
     while is_locked(folder):
         if (found := read(folder)) is not None:
             return found
         if time.monotonic() > deadline:
             raise ProcessTreeError(
-                f"{folder} is locked by a process that does not tell who it is",
-                f"see who it is: fuser -v {shlex.quote(str(folder / _LOCK))}",
+                f"{folder} is locked by an unknown process",
+                f"find it: fuser -v {shlex.quote(str(folder / _LOCK))}",
             )
         time.sleep(POLL_EVERY)
     return None
 
 
 def end(folder: Path) -> Presence | None:
-    """End what runs in ``folder``, or was left by a guard that was killed, and wait for it; None
-    where nothing did. Raises ProcessTreeError if it does not end."""
+    """End the tree in ``folder``, or what a killed guard has left, and wait; None if there was
+    nothing. Raises ProcessTreeError if it does not end."""
     found = running(folder)
     if found is None:
         if read(folder) is None:
@@ -76,21 +77,21 @@ def end(folder: Path) -> Presence | None:
             return clear(folder)
     with suppress(psutil.NoSuchProcess):
         guard = psutil.Process(found.guard)
-        if abs(started(guard) - found.began) <= 1.0:  # else another one has its pid by now
+        if abs(started(guard) - found.began) <= 1.0:  # else another process has its pid now
             guard.terminate()
     deadline = time.monotonic() + found.within + _SLACK
     while is_locked(folder):
         if time.monotonic() > deadline:
             raise ProcessTreeError(
                 f"process {found.guard}, the guard of {folder}, does not end",
-                f"kill it, and end what it leaves in the same way: kill -9 {found.guard}",
+                f"kill it, then type this command again to end what is left: kill -9 {found.guard}",
             )
         time.sleep(POLL_EVERY)
     return found
 
 
 def clear(folder: Path) -> Presence | None:
-    """End what was left by a guard that was killed; only for whoever holds the lock."""
+    """End what a killed guard has left. The caller must hold the lock."""
     left = read(folder)
     if left is not None:
         members.end(lambda: left.members(folder), left.within)
@@ -99,7 +100,7 @@ def clear(folder: Path) -> Presence | None:
 
 
 def lock(folder: Path) -> FileLock:
-    """Raises Timeout where another process holds it for longer than a look takes."""
+    """Acquiring it raises Timeout if another process holds it for more than a second."""
     return FileLock(folder / _LOCK, timeout=1.0, mode=0o600)
 
 
@@ -130,7 +131,7 @@ def announce(folder: Path, presence: Presence) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Whole or not at all, and for this user's eyes: what is written may hold passwords."""
+    """Write a file atomically, readable by this user only: it may hold passwords."""
     draft = path.with_name(f"{path.name}.tmp")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)

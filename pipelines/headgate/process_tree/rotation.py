@@ -1,4 +1,4 @@
-"""Logs that stay bounded. Small, because it lives in processes that do little else."""
+"""Rotates logs. It imports little, because small processes use it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 
 KEPT = 10 * 1024 * 1024
-"""A log above this many bytes begins anew; what it held is kept as .1"""
+"""A longer log, in bytes, is truncated after a copy to .1"""
 
 
 def rotate(path: Path) -> None:
-    """Let a log that is too long begin anew, also while others write: they append to one and the
-    same file, so it is emptied and not replaced. A line that comes in between may be lost. Where
-    nothing can be kept, as on a full disk, it stays long: that is the smaller trouble."""
+    """Copy and truncate a log that is too long. Other processes append to the same file, so it is
+    not replaced; a line written in between may be lost. If the copy fails, as on a full disk, the
+    log stays long."""
     with suppress(OSError):
         if path.exists() and path.stat().st_size > KEPT:
             shutil.copyfile(path, path.with_name(f"{path.name}.1"))
@@ -25,7 +25,7 @@ def rotate(path: Path) -> None:
 
 
 def keep_bounded(paths: Sequence[Path], every: float = 60.0) -> None:
-    """Rotate logs from now on, on a thread that ends with the process: drivers run for weeks."""
+    """Rotate logs regularly on a daemon thread: drivers run for weeks."""
 
     def work() -> None:
         while True:

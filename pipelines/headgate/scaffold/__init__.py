@@ -1,4 +1,4 @@
-"""Makes a new project: declarations, tests and sample data that run as they are."""
+"""Creates a project with declarations, tests and sample data."""
 
 from __future__ import annotations
 

@@ -8,11 +8,11 @@ from headgate.commands import shell_command
 from headgate.declaration.reference.schema import json_text
 from headgate.errors import HeadgateError
 
-# Editors complete and check declarations by it: the first line of each says so.
+# Editors use it to complete and check declarations; the first line of each names it.
 _SCHEMA = Path("pipelines", "headgate.schema.json")
 _TEMPLATE = Path(__file__).resolve().parents[1] / "templates" / "shop"
 
-# Named otherwise in the template: there, git would obey the one and ignore the other.
+# These have other names in the template, where git would apply one and ignore the other.
 _PLACES = {"gitignore": Path(".gitignore"), "orders": Path("landing", "orders")}
 
 

@@ -1,2 +1,1 @@
-"""An Airflow of one's own, on this machine: ``headgate up``. It runs Airflow and imports none of
-it."""
+"""``headgate up``: runs a local Airflow as processes and imports none of it."""

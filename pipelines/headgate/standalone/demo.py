@@ -1,4 +1,4 @@
-"""The demo's project: its DAGs, its declaration, and bids that keep coming.
+"""The demo's project: its DAGs, its declaration, and a producer of bids.
 
 ``python -m headgate.standalone.demo FOLDER`` is the producer.
 """
@@ -28,12 +28,12 @@ RATE = 50  # bids a second
 EVERY = 5.0  # seconds: one file each
 SOURCE = "bids"
 KEPT = timedelta(hours=6)
-"""For so long landing files are kept after they were read: 170 MB of them."""
+"""How long landing files are kept after they were read: 170 MB of them."""
 _TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "shop" / "dags"
 
 
 def made(folder: Path, example: Path) -> None:
-    """The project in ``folder``, as it was left where it has been made before."""
+    """Create the project in ``folder``; an existing one is kept."""
     if not (folder / "pipelines").exists():
         project.make(folder, example)
     (folder / "dags").mkdir(exist_ok=True)
@@ -42,9 +42,8 @@ def made(folder: Path, example: Path) -> None:
 
 
 def children(folder: Path) -> dict[str, Child]:
-    """The producer, and what starts the stream while Airflow still starts, which then adopts it.
-    The latter only in a new project: later, somebody may have asked for the stream to be
-    stopped."""
+    """The producer and, in a new project, a start of the stream; Airflow adopts it once it runs. In
+    an existing project the stream is not started: it may have been stopped on request."""
     root = folder / "lake"
     feeding = Child((sys.executable, "-m", __spec__.name, str(folder)), prepared=False)
     if probe(Layout.of(str(root), PIPELINE), datetime.now(UTC)):
@@ -55,8 +54,8 @@ def children(folder: Path) -> dict[str, Child]:
 
 
 def feed(folder: Path) -> None:
-    """Bids as they come, a file every few seconds, until this process is ended. Each run has ids
-    of its own."""
+    """Write bids, a file every few seconds, until this process is ended. Each run has its own
+    ids."""
     landing = project.landing(folder)
     layout = Layout.of(str(folder / "lake"), PIPELINE)
     began = tidied = time.time()
@@ -77,7 +76,7 @@ def feed(folder: Path) -> None:
 
 
 def tidy(landing: Path, layout: Layout, now: datetime) -> None:
-    """Remove the landing files that nobody will read again: a stream may run for weeks."""
+    """Remove old landing files that were read: a stream may run for weeks."""
     bronze = Table(layout.storage, BRONZE.path(SOURCE), pipeline=PIPELINE)
     log = FilesLog.of(layout.storage, PIPELINE, SOURCE)
     if bronze.exists and log.table.exists:
@@ -88,8 +87,8 @@ def tidy(landing: Path, layout: Layout, now: datetime) -> None:
 
 
 def outlived(files: Sequence[LoggedFile], read: int, now: datetime) -> list[str]:
-    """The paths of those that bronze has read, being at sequence ``read``, and that are older than
-    ``KEPT``. The last one stays: the next is numbered after it."""
+    """The paths of files that bronze has read (up to sequence ``read``) and that are older than
+    ``KEPT``. The last file stays, because the next is numbered after it."""
     return [f.path for f in files[:-1] if f.sequence <= read and f.modified < now - KEPT]
 
 

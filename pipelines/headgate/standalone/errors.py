@@ -1,4 +1,4 @@
-"""What keeps an Airflow of one's own from running."""
+"""Errors of the local Airflow."""
 
 from __future__ import annotations
 

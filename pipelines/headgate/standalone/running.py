@@ -1,4 +1,4 @@
-"""Starts an Airflow of one's own and holds on to it."""
+"""Starts and ends a local Airflow."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _HEALTHY = ("metadatabase", "scheduler", "triggerer", "dag_processor")
 
 @dataclass
 class Standalone:
-    """An Airflow that was started here. It ends with this process, unless it was started
-    ``detached``. ``password`` is None where one was made before."""
+    """An Airflow that this process has started. It ends with this process, unless it was started
+    ``detached``. ``password`` is None if an earlier start created it."""
 
     settings: Settings
     password: str | None
@@ -48,11 +48,11 @@ def start(
     detached: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> Standalone:
-    """Start Airflow's components, and ``more`` beside them, and return when all answer. ``say``
-    gets what is waited for.
+    """Start Airflow's components and the children ``more``, and return when all components answer.
+    ``say`` receives the components that are not ready.
 
-    Raises NoAirflowError, RunsAlreadyError, or StandaloneError with the last words of what did
-    not come up; then nothing is left running.
+    Raises NoAirflowError, RunsAlreadyError, or StandaloneError with the last line of the failed
+    component's log; then nothing is left running.
     """
     require_airflow()
     home = settings.home
@@ -75,7 +75,7 @@ def start(
         tree = owner.start(order, is_up, lambda code: _failure(settings, code), UP_WITHIN)
     except BaseException:
         if password is not None:
-            # Nobody has seen it.
+            # It was never shown.
             settings.passwords.unlink()
         raise
     return Standalone(settings, password, tree)
@@ -90,8 +90,8 @@ def require_airflow() -> None:
 
 
 def _new_password(file: Path) -> str | None:
-    """Written for this user's eyes only; None where the file is there already: whoever has seen
-    its password keeps it."""
+    """Create the password, readable by this user only; None if the file exists: its password
+    stays valid."""
     password = secrets.token_urlsafe(12)
     try:
         opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -144,7 +144,7 @@ def _failure(settings: Settings, code: int | None) -> HeadgateError:
 
 
 def _last(log: Path, secret: str | None) -> str:
-    """The last line of a log that says what happened, without the address of the database."""
+    """The last error line of a log, or its last line, without the address of the database."""
     with suppress(OSError):
         lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
         relevant = [line for line in lines if "rror" in line] or [line for line in lines if line]

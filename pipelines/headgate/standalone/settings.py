@@ -1,4 +1,4 @@
-"""How the Airflow of ``headgate up`` is set: its home, and the environment of its components."""
+"""The settings of the Airflow of ``headgate up``, and the environment of its components."""
 
 from __future__ import annotations
 
@@ -40,9 +40,8 @@ class Ports:
 
 @dataclass(frozen=True)
 class Settings:
-    """``work`` is the folder that relative paths of declarations start from; ``root`` has the
-    tables, None for ``lake`` beside the declarations; ``switched_on`` says that DAGs which are new
-    need nobody to switch them on."""
+    """``work`` is the base of relative paths in declarations. ``root`` has the tables; None means
+    ``lake`` beside the declarations. ``switched_on``: new DAGs start switched on."""
 
     home: Path
     dags: Path
@@ -62,7 +61,8 @@ class Settings:
 
 
 def environment(settings: Settings, outer: Mapping[str, str]) -> dict[str, str]:
-    """Of every component: ``outer``, without what it says of another Airflow, and ours."""
+    """The environment of every component: ``outer`` without variables of Airflow, and the
+    settings."""
     kept = {name: value for name, value in outer.items() if not _is_ours(name)}
     root = {} if settings.root is None else {_ROOT: settings.root}
     airflow = {f"AIRFLOW__{name}": str(value) for name, value in _airflow(settings).items()}
@@ -78,9 +78,9 @@ def _airflow(settings: Settings) -> dict[str, object]:
         "CORE__DAGS_FOLDER": settings.dags,
         "CORE__LOAD_EXAMPLES": False,
         "CORE__DAGS_ARE_PAUSED_AT_CREATION": not settings.switched_on,
-        # A fork per slot at the start; of ours, few tasks run at a time.
+        # Each slot is a fork at the start, and few tasks run at a time.
         "CORE__PARALLELISM": 4,
-        # Else tasks look for the server at port 8080.
+        # Else tasks use the server at port 8080.
         "CORE__EXECUTION_API_SERVER_URL": f"{settings.address}/execution/",
         "CORE__SIMPLE_AUTH_MANAGER_USERS": f"{ADMIN}:admin",
         "CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": settings.passwords,
@@ -90,7 +90,7 @@ def _airflow(settings: Settings) -> dict[str, object]:
         "API__WORKERS": 1,
         "DAG_PROCESSOR__REFRESH_INTERVAL": 15,
         "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": 15,
-        # A machine at its limits is no mistake in a file, and there is no other one to wait for.
+        # A busy machine may need longer than the default.
         "CORE__DAGBAG_IMPORT_TIMEOUT": 120,
         "DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": 180,
         "LOGGING__TRIGGER_LOG_SERVER_PORT": settings.ports.trigger_logs,
@@ -102,7 +102,7 @@ def _airflow(settings: Settings) -> dict[str, object]:
 
 
 def dialect(database: str) -> str:
-    """The address of a PostgreSQL as SQLAlchemy wants it."""
+    """The address of a PostgreSQL in SQLAlchemy's format."""
     scheme, separator, rest = database.partition("://")
     named = "postgresql+psycopg2" if scheme in ("postgres", "postgresql") else scheme
     return f"{named}{separator}{rest}"

@@ -1,1 +1,1 @@
-"""Looks after jobs as processes: launches them, reads their documents, stops them."""
+"""Supervises jobs: launches their processes, reads their documents, stops them."""

@@ -1,8 +1,8 @@
-"""Who supervises a stream now. Each new supervisor replaces the last one.
+"""The claim of a supervisor on a stream. Each new supervisor replaces the claim of the last one.
 
-One that is told to stop its stream asks first whether the claim is still its own: where a task is
-cleared, the next attempt may have adopted the stream already. And one that comes finds the claim
-of the last: if that was ended by hand before it could stop the stream, the new one does so.
+A supervisor stops its stream only while it holds the claim: after a task is cleared, the next
+attempt may have adopted the stream already. A new supervisor reads the last claim: if that
+supervisor was ended by hand before it could stop the stream, the new one stops it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _DOCUMENT = Layout.document("supervisor")
 
 @dataclass(frozen=True)
 class Claim:
-    """``token`` is unlike any other claim's, ``by`` names the supervisor (a task of a DAG run);
-    ``is_over`` says that it gave the stream up in good order. ``reported`` is the time of the last
-    failure that a supervisor has reported: it is a person's now, and no news to the next one."""
+    """``token`` is unique, ``by`` names the supervisor (a task of a DAG run). ``is_over``: the
+    supervisor has released the stream. ``reported`` is the time of the last failure that a
+    supervisor has reported; the next supervisor does not report it again."""
 
     token: str
     by: tuple[str, ...]
@@ -38,7 +38,7 @@ def claim(layout: Layout, wanted: Claim) -> None:
 
 
 def claimed(layout: Layout) -> Claim | None:
-    """The newest claim; None if nobody ever supervised the stream."""
+    """The newest claim; None if the stream never had a supervisor."""
     document = read_document(layout.storage, _DOCUMENT)
     if document is None:
         return None
@@ -59,15 +59,16 @@ def is_claimed_by(layout: Layout, token: str) -> bool:
 
 
 def give_up(layout: Layout, token: str, reported: datetime | None = None) -> None:
-    """Of one's own claim; a newer one stays. ``reported`` is the failure that it ends with."""
+    """Release the claim of ``token``; a newer claim stays. ``reported`` is the time of the failure
+    that ended the supervisor."""
     held = claimed(layout)
     if held is not None and held.token == token:
         claim(layout, replace(held, is_over=True, reported=reported or held.reported))
 
 
 def is_orphaned(held: Claim | None, by: tuple[str, ...], stop_asked: datetime | None) -> bool:
-    """Whether the claim that ``by`` finds is of another supervisor that neither gave the stream up
-    nor stopped it. If that one is over, it was ended before it could."""
+    """Whether the claim belongs to a supervisor other than ``by`` that neither released nor stopped
+    the stream. If its task is over, it was ended before it could do so."""
     return (
         held is not None
         and held.by != by

@@ -1,7 +1,7 @@
-"""Where else pipelines are: under other roots, or run from other declarations of the same name.
+"""Finds pipelines under other roots, or run from other declarations of the same name.
 
-The processes of this user say which drivers run on this machine, and where. A pipeline that does
-not run is found only under the roots that are asked about; nobody keeps a list of them.
+Running drivers are found by the processes of this user. A stopped pipeline is found only under the
+given roots; there is no list of all roots.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DEFAULT_ROOT = "lake"
 
 @dataclass(frozen=True)
 class RunningDriver:
-    """``declared`` is how its command line names the pipeline, as a path where it is one."""
+    """``declared`` is the name or path of the pipeline on its command line."""
 
     pid: int
     declared: Path
@@ -34,7 +34,7 @@ class RunningDriver:
 
     @property
     def file(self) -> Path | None:
-        """The declaration; None where it was named by a name that no file here has."""
+        """The declaration; None if no file has the name on the command line."""
         folder, name = self.declared.parent, f"{self.declared.name}.yml"
         places = (self.declared, folder / "pipelines" / name, folder / name)
         return next((place.resolve() for place in places if place.is_file()), None)
@@ -42,8 +42,8 @@ class RunningDriver:
 
 @dataclass(frozen=True)
 class Sighting:
-    """A pipeline under a root. ``file`` is what it is run from, and ``pid`` by whom, where one of
-    this user's processes on this machine runs it."""
+    """A pipeline under a root. ``file`` and ``pid`` are its declaration and process, if a process
+    of this user on this machine runs it."""
 
     pipeline: str
     root: Path
@@ -57,7 +57,7 @@ class Sighting:
 
 
 def running_drivers() -> Iterator[RunningDriver]:
-    """This user's, on this machine. Takes some milliseconds for a few hundred processes."""
+    """Drivers of this user on this machine. Takes some milliseconds for a few hundred processes."""
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             if process.uids().real != os.getuid():
@@ -104,7 +104,7 @@ def sightings(
             try:
                 jobs = probe(Layout.of(str(root), name), now)
             except HeadgateError:
-                continue  # damaged, or of another version: that is for its own status to say
+                continue  # damaged, or of another version: `status` of that pipeline reports it
             pids = [job.owner.pid for job in jobs if job.is_alive]
             driver = next((by_pid[pid] for pid in pids if pid in by_pid), None)
             file = None if driver is None else driver.file
@@ -113,7 +113,7 @@ def sightings(
 
 
 def _pipelines(root: Path) -> Iterator[str]:
-    """Those that have run under a folder."""
+    """The pipelines that have run under a folder."""
     with suppress(OSError):
         for control in sorted(root.glob(f"*/{CONTROL}")):
             if any((control.parent / lease_path(layer)).is_file() for layer in LAYERS):

@@ -1,4 +1,4 @@
-"""How the last run of a pipeline ended: a finished ``--once`` is no failure."""
+"""How the last run of a pipeline ended."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from headgate.storage.failure import Failure
 from headgate.supervision.job_state import JobState
 
 Ended = Literal["finished", "stopped", "failed"]
-"""How the last run ended: it has absorbed all there was, somebody ended it, or it failed."""
+"""``finished``: the run absorbed all input (``--once``); ``stopped``: it was stopped;
+``failed``."""
 
 
 def how_ended(
     jobs: Sequence[JobState], stop_asked: datetime | None, failure: Failure | None
 ) -> Ended | None:
-    """How the last run of ``jobs`` ended. A stop that was asked for after a failure is the newer
-    word."""
+    """How the last run of ``jobs`` ended. A stop request after a failure overrides the failure."""
     if any(job.is_alive for job in jobs):
         return None
     if failure is not None and (stop_asked is None or stop_asked < failure.at):

@@ -15,8 +15,8 @@ from headgate.tables.table import Table
 
 
 def final_up_to(layout: Layout, declared: Pipeline, gold: str) -> datetime | None:
-    """The time up to which no result changes any more: all that end then or before are final, or
-    had no event. None where nothing is final yet.
+    """The time up to which results are final: every result that ends then or earlier is final, or
+    had no event. None if nothing is final yet.
 
     That is what the operator says of the watermark that the table has absorbed: of windows, that
     watermark less the allowed lateness (docs/semantics-of-time.md); or where an operation has

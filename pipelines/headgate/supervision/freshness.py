@@ -1,4 +1,4 @@
-"""How fresh a pipeline's tables are: moments that its commits say, so a restart changes none."""
+"""The freshness of a pipeline's tables, read from their commits; a restart does not change it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from headgate.tables.state import State, time_of
 @dataclass(frozen=True)
 class Freshness:
     """``gold`` is when each gold table last changed: folded a row or made one final. ``clock`` is
-    the watermark, ``arrived`` when bronze last read a record. A moment is that at which its batch
-    began. None: there was none, or nobody knows.
+    the watermark, ``arrived`` when bronze last read a record. These are start times of batches.
+    None: there was no such batch, or it is not known.
     """
 
     gold: Mapping[str, datetime | None]
@@ -27,7 +27,7 @@ class Freshness:
 
     @property
     def changed(self) -> datetime | None:
-        """When gold last changed, whichever table it was."""
+        """When any gold table last changed."""
         return max((at for at in self.gold.values() if at is not None), default=None)
 
     def document(self, now: datetime) -> dict[str, Any]:

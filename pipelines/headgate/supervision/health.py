@@ -1,4 +1,4 @@
-"""Whether a stream is well, by one question at a time: what alarms are made of."""
+"""Health checks of a stream."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from headgate.tables.table import Table
 
 @dataclass(frozen=True)
 class HealthContext:
-    """A pipeline, and what was seen of its jobs at a moment."""
+    """A pipeline and the state of its jobs at a moment."""
 
     declared: Pipeline
     layout: Layout
@@ -35,14 +35,14 @@ class HealthContext:
 
     @property
     def is_meant_to_run(self) -> bool:
-        """It has run, did not finish (``run --once``), and nobody asked it to stop or to pause."""
+        """The pipeline has run, has not finished (``run --once``), and is not stopped or paused."""
         if self._condition in ("absent", "resting", "paused"):
             return False
         return how_ended(self.jobs, stop_asked(self.layout), self.failure) != "finished"
 
     @property
     def is_running(self) -> bool:
-        """Its tables are open, and it takes in what there is."""
+        """Its tables are open, and it absorbs input."""
         return self._condition == "running"
 
     @property
@@ -58,7 +58,7 @@ class HealthContext:
         return condition(self.jobs, stop_asked(self.layout), self.failure)
 
     def recently(self, path: str, within: timedelta) -> Counts:
-        """What the commits of a table counted within a time; nothing where there is no table."""
+        """The sum of the counts in a table's commits within a time; empty if there is no table."""
         table = Table(self.layout.storage, path, pipeline=self.declared.name)
         total: Counts = {}
         if table.exists:
@@ -69,22 +69,22 @@ class HealthContext:
 
 
 def violations(check: Check, context: HealthContext, limits: Limits) -> tuple[str, ...]:
-    """What is wrong, in words; none where it is well, or at rest. Raises HeadgateError where that
-    cannot be told."""
+    """The violations of one check as text; none if the stream is healthy or stopped. Raises
+    HeadgateError if the check cannot be made."""
     return tuple(_CHECKS[check](context, limits))
 
 
 def results(
     checks: Sequence[Check], context: HealthContext, limits: Limits
 ) -> Mapping[Check, tuple[str, ...]]:
-    """The violations by check. A check that cannot be made is one, and keeps no other from being
-    made."""
+    """The violations by check. A check that cannot be made counts as a violation; the others are
+    still made."""
     found: dict[Check, tuple[str, ...]] = {}
     for check in checks:
         try:
             found[check] = violations(check, context, limits)
         except (HeadgateError, OSError) as error:
-            found[check] = (f"cannot be told: {error}",)
+            found[check] = (f"cannot be checked: {error}",)
     return found
 
 
@@ -97,7 +97,7 @@ def _freshness(context: HealthContext, limits: Limits) -> Iterator[str]:
     for job in context.jobs:
         age = context.now - (job.updated or job.since)
         if age > limits.freshness:
-            yield f"{job.job}: not level with what there is for {_span(age)}"
+            yield f"{job.job}: not up to date with its input for {_span(age)}"
 
 
 def _backlog(context: HealthContext, limits: Limits) -> Iterator[str]:
@@ -112,8 +112,8 @@ def _backlog(context: HealthContext, limits: Limits) -> Iterator[str]:
 
 
 def _input(context: HealthContext, limits: Limits) -> Iterator[str]:
-    """What is unread is input, and the source keeps what comes while no driver runs: so silence is
-    told apart from a rest, a pause and a crash."""
+    """Unread records count as input. The check applies only while a driver runs, so a stop, a pause
+    or a crash is not reported as missing input."""
     expected = context.declared.source.expect_input_every
     reader = next((job for job in context.jobs if "bronze" in job.layers), None)
     if expected is None or reader is None or not context.is_running:

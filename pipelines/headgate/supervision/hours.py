@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 HOUR = timedelta(hours=1)
 FORMAT = "%Y-%m-%dT%H:%M:%S"
-"""Of a key: the start of the hour, in UTC. Airflow's partition mappers read it as it is."""
+"""The format of a key: the start of the hour in UTC, as Airflow's partition mappers expect it."""
 _MOST = 24 * 366
-"""Keys at a time: a clock that jumps by years, as of one event in a new topic, is no flood."""
+"""The most keys at a time: a watermark may jump by years, as with one event in a new topic."""
 
 
 def key(start: datetime) -> str:
@@ -28,8 +28,8 @@ def whole(time: datetime) -> datetime:
 
 
 def between(last: datetime | None, until: datetime) -> Sequence[str]:
-    """The keys of the hours from ``last`` to ``until``, both ends of hours. Of the hours before
-    the first that was ever told of, only the last: nobody waits for a year of them."""
+    """The keys of the hours from ``last`` to ``until``, which are both ends of hours. Without
+    ``last``, only the key of the last hour: nobody waits for older ones."""
     if last is None:
         last = until - HOUR
     count = min((until - last) // HOUR, _MOST)

@@ -1,4 +1,4 @@
-"""How the jobs of a pipeline are, judged from their documents alone."""
+"""The states of a pipeline's jobs, read from their documents."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from headgate.storage.ownership import (
 )
 
 State = Literal["running", "paused", "stopped", "stale", "dead"]
-"""``paused``: as running, but bronze absorbs nothing new until it is told to; ``stale``: alive as
-far as one can tell, but its lease was not renewed in time; ``dead``: its process is gone without
-having let go. Either of these may be started again: tables go on exactly."""
+"""``paused``: running, but bronze absorbs nothing new until `resume`; ``stale``: probably alive,
+but its lease was not renewed in time; ``dead``: its process ended without releasing its lease. A
+stale or dead job may be started again: its tables continue exactly."""
 
 
 @dataclass(frozen=True)
 class JobState:
-    """One job: ``fused``, or the layer that it runs. What it reports of itself (``n`` and all
-    after it) is None before its tables are open; but ``updated``, when gold was last level with
-    what there was, lasts from one that dies to the next. ``finished`` says that a stopped one had
-    absorbed all there was (``--once``); ``changed`` is when gold last changed. ``restarts`` counts
-    the drivers that came after one that failed or was killed. ``operation`` is what the owner does
-    where it is no driver, such as a restore."""
+    """One job: ``fused``, or the layer that it runs. Its report (``n`` and all fields after it) is
+    None before its tables are open. ``updated`` is when gold was last up to date with the input; a
+    job keeps it from a predecessor that died. ``finished``: a stopped job had absorbed all input
+    (``--once``). ``changed`` is when gold last changed. ``restarts`` counts the drivers that
+    replaced a failed or killed one. ``operation`` names what an owner that is no driver does, such
+    as a restore."""
 
     job: str
     layers: tuple[str, ...]
@@ -64,12 +64,12 @@ class JobState:
 
     @property
     def is_open(self) -> bool:
-        """Its tables are open and fenced: only its source can still refuse the start."""
+        """Its tables are open and fenced; only the source can still make the start fail."""
         return self.n is not None
 
     @property
     def has_reached_source(self) -> bool:
-        """It has heard from its source, and can plan its first batch."""
+        """Its source has answered, so it can plan its first batch."""
         return self.is_open and self.backlog is not None
 
     def as_dict(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
     status = read_document(layout.storage, Layout.document(f"status-{job}")) or {}
     died = status.get("state") == "running"
     reported: dict[str, Any] = {"updated": _time(status["updated"]) if died else None}
-    # Of a stopped job, what it said last still holds, even if only `files skip` came after it.
+    # The last status of a stopped job stays valid, even if `files skip` ran after it.
     if status and (lease["released"] or status["epoch"] == lease["epoch"]):
         reported |= {k: status[k] for k in ("n", "rows", "seconds", "totals")}
         reported["updated"] = _time(status["updated"])
@@ -113,7 +113,7 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
         reported["backlog"] = None if backlog is None else Backlog.from_document(backlog)
         reported["trouble"] = status["trouble"]
         reported["watermark"] = _time(status["watermark"])
-        # Not in what a Headgate of before wrote, and a stopped job's document may be old.
+        # Older versions did not write these, and the document of a stopped job may be old.
         reported["paused"] = _time(status.get("paused"))
         reported["cores"] = status.get("cores")
         reported["changed"] = _time(status.get("changed"))

@@ -1,6 +1,6 @@
-"""Keeping a stream running: what is to be done, decided from what its jobs say.
+"""Decides what a supervisor does about a stream, from the states of its jobs.
 
-Health is progress, not a process: a driver whose batches and gold stand still is as good as dead.
+Health means progress: a driver without progress is replaced like a dead one.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from headgate.supervision.job_state import JobState, overall
 Condition = Literal[
     "absent", "starting", "running", "paused", "resting", "failed", "ended", "dead", "stuck"
 ]
-"""``absent``: it never ran; ``resting``: somebody asked it to stop, so it stays as it is until
-somebody starts it; ``failed``: it ended for a reason that only a person can remove, so it stays as
-it is, too; ``ended``: it stopped of its own accord; ``dead``: its process is gone or has gone
-silent; ``stuck``: it lives, and nothing moves."""
+"""``absent``: it never ran; ``resting``: it was stopped on request and stays stopped until it is
+started; ``failed``: it ended for a reason that only a person can remove, and stays stopped, too;
+``ended``: it stopped without a request; ``dead``: its process is gone or silent; ``stuck``: its
+process runs without progress."""
 
 DOWN: tuple[Condition, ...] = ("absent", "ended", "dead", "stuck")
-"""What a supervisor has to do something about: start a driver."""
+"""The conditions in which a supervisor starts a driver."""
 
 NEEDS_A_PERSON = frozenset({2, 3, 5})
-"""Exit codes of what a restart cannot mend: the declaration or the command line is wrong, the
-source changed or cannot be read, a table or a document is damaged."""
+"""Exit codes of failures that a restart cannot repair: the declaration or the command line is
+wrong, the source changed or cannot be read, a table or a document is damaged."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ def observe(
     stuck_after: timedelta,
     failure: Failure | None = None,
 ) -> Observation:
-    """``stop_asked`` is when somebody last asked the pipeline to stop, ``failure`` is why its last
-    start failed."""
+    """Observe the stream at ``now``, after the observation ``before``. ``stop_asked`` is the time
+    of the last stop request, ``failure`` is why the last start failed."""
     fingerprint = "; ".join(f"{j.job} {j.epoch} {j.n} {j.updated}" for j in jobs)
     last_progress = (
         now if before is None or before.fingerprint != fingerprint else before.last_progress
@@ -86,7 +86,7 @@ def _condition(
         return "dead"
     if state == "paused":
         return "paused"
-    # An operation reports no progress, and nobody may end it for that.
+    # An operation reports no progress and must not be ended for that.
     if any(job.operation for job in jobs):
         return "starting"
     if stands_still:
@@ -98,9 +98,8 @@ Step = Literal["watch", "start", "report"]
 
 
 def step(found: Condition, failure: Failure | None, reported: datetime | None) -> Step:
-    """What a supervisor does: start a driver in the place of one that is down, report a failure
-    that needs a person, once, and else go on watching. ``reported`` is when the failure happened
-    that was reported last."""
+    """What a supervisor does: start a driver if the stream is down; report a failure that needs a
+    person, once; else watch. ``reported`` is the time of the failure that was reported last."""
     if found == "failed" and failure is not None:
         return "watch" if failure.at == reported else "report"
     return "start" if found in DOWN else "watch"
@@ -117,8 +116,8 @@ def _needs_a_person(
 
 @dataclass(frozen=True)
 class RestartPolicy:
-    """So many crashes are borne with within a time, each after a longer pause than the one before:
-    ``first``, doubled up to ``longest``."""
+    """At most ``crashes`` restarts within a time. The pause before a restart is ``first``, then
+    doubles up to ``longest``."""
 
     crashes: int = 5
     within: timedelta = timedelta(hours=1)

@@ -1,4 +1,4 @@
-"""Where the driver of a stream lives: behind a small protocol, so that it may be elsewhere."""
+"""Launchers start and end drivers; a driver may run on another machine."""
 
 from __future__ import annotations
 
@@ -35,35 +35,34 @@ class Stream:
 
     @property
     def place(self) -> Place:
-        """How commands about it are typed, in whatever shell of this machine."""
+        """How commands for it are typed in any shell of this machine."""
         return anywhere(self.file, self.root)
 
 
 class Launcher(Protocol):
-    """Starts and ends drivers, and tells how they are. Whether a second driver may start is never
-    decided here: the lease does that."""
+    """Starts, probes and ends drivers. The lease, not the launcher, prevents a second driver."""
 
     def launch(self, stream: Stream, options: Sequence[str] = ()) -> str:
-        """Start a driver that outlives the caller, and return how it is called. Blocks until it
-        has reached its source; where that does not answer, the driver is left to go on trying.
-        Raises HeadgateError, with what the driver said, where it does not start.
+        """Start a driver that outlives the caller, and return its name. Blocks until the driver has
+        reached its source; if the source does not answer, the driver keeps trying. Raises
+        HeadgateError, with the output of the driver, if it does not start.
         """
         ...
 
     def probe(self, stream: Stream, now: datetime) -> tuple[JobState, ...]:
-        """The jobs that last ran. Raises HeadgateError where nobody can tell."""
+        """The jobs that last ran. Raises HeadgateError if their state is unknown."""
         ...
 
     def stop(self, stream: Stream) -> None:
-        """Let it end after its batch, and wait for that. Raises HeadgateError if it does not."""
+        """Stop the driver after its batch, and wait. Raises HeadgateError if it does not end."""
         ...
 
     def kill(self, stream: Stream) -> None:
-        """End it at once. Raises HeadgateError where that is not possible from here."""
+        """Kill the driver. Raises HeadgateError if that is not possible from here."""
         ...
 
     def logs(self, stream: Stream, lines: int, of: LogOf = "driver") -> list[str]:
-        """The last lines that the driver has said, or Spark in it."""
+        """The last lines of the driver's log, or of Spark's."""
         ...
 
 

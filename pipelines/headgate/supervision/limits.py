@@ -1,4 +1,4 @@
-"""What is asked about a stream's health and how bad an answer may be; DAG files may import it."""
+"""The health checks and their limits. DAG files may import this module."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ CHECKS: tuple[Check, ...] = get_args(Check)
 
 @dataclass(frozen=True)
 class Limits:
-    """``freshness`` is how long ago gold may have been level with the source, ``backlog`` how long
-    the oldest unread record of a topic may have been there, ``files`` how many may wait in a
-    landing folder. ``late`` and ``quarantined`` are shares of what came within ``recent``. How
-    often input is expected, and how recent events, differs by source: declarations say so."""
+    """``freshness``: how long gold may lag behind the source. ``backlog``: how old the oldest
+    unread record of a topic may be. ``files``: how many unread files a landing folder may have.
+    ``late`` and ``quarantined``: shares of the input within ``recent``. The expected interval of
+    input and age of events are set in the declaration of the source."""
 
     freshness: timedelta = timedelta(minutes=10)
     backlog: timedelta = timedelta(minutes=15)

@@ -33,7 +33,7 @@ HEADGATE = (sys.executable, "-m", "headgate.cli")
 """How a child is started: with this interpreter, whatever is on PATH."""
 
 STARTS_WITHIN = 180.0  # seconds until its tables are open, on a busy machine
-REACHES_WITHIN = 30.0  # seconds that a source which does not answer is waited for after that
+REACHES_WITHIN = 30.0  # seconds to wait after that for a source that does not answer
 STOPS_WITHIN = 300.0  # seconds: a batch is never cut short
 ASK_AGAIN = 5.0  # seconds: a job that is still starting looks only at requests made after that
 POLL_EVERY = 0.25  # seconds
@@ -45,7 +45,7 @@ class NotAliveError(HeadgateError, code=exit_codes.NOT_ALIVE):
 
 @dataclass(frozen=True)
 class Started:
-    """``waits_for`` is what still keeps it from reading, in words; None where nothing does."""
+    """``waits_for`` says why the driver cannot read yet; None if it can."""
 
     pid: int
     waits_for: str | None = None
@@ -60,11 +60,11 @@ def launch(
 ) -> Started:
     """Start ``headgate run`` detached from this terminal.
 
-    Blocks until it has reached its source and can plan its first batch. One whose tables are open
-    is left alone from then on: it is waited for no longer than ``REACHES_WITHIN`` where the source
-    does not answer, and ``STARTS_WITHIN`` where it is still busy. ``say`` gets the stages that it
-    tells. Raises NotAliveError, with what it said, if it ends before, and if its tables are not
-    open in time: then it is ended.
+    Blocks until the driver has reached its source and can plan its first batch. A driver with open
+    tables is left running: the wait ends after ``REACHES_WITHIN`` if its source does not answer,
+    and after ``STARTS_WITHIN`` if it is still busy. ``say`` receives its stages. Raises
+    NotAliveError, with its output, if it ends before that, or if its tables are not open in time;
+    it is then killed.
     """
     log = run_log(layout)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -96,37 +96,37 @@ def launch(
         read = _relay(log, read, say)
         time.sleep(POLL_EVERY)
     if _opened(layout, began):
-        return Started(process.pid, "it is still bringing its tables level")
-    # It may hold no lease yet, so nobody else would find it: it must not come up after all.
+        return Started(process.pid, "it is still bringing its tables up to date")
+    # It may hold no lease yet, so nothing else could find and stop it.
     _kill_tree(psutil.Process(process.pid))
     process.wait()
     raise NotAliveError(
         f"process {process.pid} had not opened its tables in {STARTS_WITHIN:.0f} s, and was ended",
-        remedy=f"see what it said: {pipeline_command('logs')}",
+        remedy=f"see its output: {pipeline_command('logs')}",
     )
 
 
 def _relay(log: Path, read: int, say: Callable[[str], None]) -> int:
-    """Say what stages ``log`` has whole lines of behind ``read``; returns where they end."""
+    """Pass the stages in whole lines of ``log`` after ``read`` to ``say``; returns their end."""
     with log.open("rb") as lines:
         lines.seek(read)
         whole, newline, _ = lines.read().rpartition(b"\n")
     for line in whole.decode(errors="replace").splitlines():
         if line.startswith(STAGE):
-            # Without how long it lasts: whoever shows it counts that as well.
+            # Without the duration, which `say` counts itself.
             say(re.sub(r": \d+ s$", "", line.removeprefix(STAGE)))
     return read + len(whole + newline)
 
 
 def _environment() -> dict[str, str]:
-    """Ours, without what a scheduler of tasks tells its workers: among it are passwords and tokens,
-    and a driver lives for weeks."""
+    """This process's environment without Airflow's variables: they hold passwords and tokens, and a
+    driver runs for weeks."""
     return {k: v for k, v in os.environ.items() if not k.lstrip("_").startswith("AIRFLOW")}
 
 
 def _opened(layout: Layout, began: datetime) -> tuple[JobState, ...]:
-    """The jobs that have begun since, once all layers' tables are open; before that, none."""
-    # Of a job that has ended again, probe tells what the one before it said last.
+    """The jobs since ``began``, once the tables of all layers are open; before that, none."""
+    # For a job that has ended again, probe returns the last status of its predecessor.
     ours = tuple(j for j in _alive(layout) if j.since >= began and j.is_open)
     return ours if {layer for job in ours for layer in job.layers} == set(LAYERS) else ()
 
@@ -134,8 +134,8 @@ def _opened(layout: Layout, began: datetime) -> tuple[JobState, ...]:
 def _ended(
     layout: Layout, log: Path, code: int, about: tuple[Path, str], began: datetime
 ) -> NotAliveError:
-    """Why the process ended, as it has recorded it. One that ended before it knew its pipeline has
-    not: what it said is recorded here."""
+    """Why the process ended, as it recorded. If it ended before it could record anything, its
+    output is recorded here."""
     failure = last_failure(layout)
     if failure is None or failure.at < began:
         logs = rendered(pipeline_command("logs"), anywhere(*about))
@@ -149,14 +149,14 @@ def _ended(
 
 
 def _last_output(log: Path) -> str:
-    """What was written since the last start."""
+    """The lines of the log since the last start."""
     output: list[str] = []
     for line in reversed(tail(log, 40)):
         if line.startswith("---"):
             break
         if not line.startswith(STAGE):
             output.insert(0, line)
-    return "\n".join(output) or "it ended without a word"
+    return "\n".join(output) or "it ended without output"
 
 
 def stop(
@@ -194,10 +194,10 @@ def pause(
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], None] = time.sleep,
 ) -> datetime:
-    """Let bronze absorb nothing new, and wait until the batch that its job runs has ended.
+    """Ask bronze to absorb nothing new, and wait until its current batch has ended.
 
-    Returns since when the pipeline is paused. Raises NotAliveError if the job does not heed it in
-    time; the request stands.
+    Returns the time of the pause. Raises NotAliveError if the job does not pause in time; the
+    request stays.
     """
     since = request_pause(layout, datetime.now(UTC))
     deadline = clock() + timeout
@@ -215,8 +215,8 @@ def pause(
 def kill(layout: Layout) -> tuple[JobState, ...]:
     """End the jobs at once, JVM and all; their tables stay as of their last commit.
 
-    A pid that belongs to another process by now is never touched. Raises NotAliveError for a
-    job of another machine.
+    A pid that now belongs to another process is left alone. Raises NotAliveError for a job on
+    another machine.
     """
     alive = _alive(layout)
     for job in alive:

@@ -1,4 +1,4 @@
-"""Where the logs of a pipeline are, and reading them as they grow."""
+"""The log files of a pipeline: paths, tail and follow."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def log_folder(layout: Layout) -> Path:
 
 
 def run_log(layout: Layout) -> Path:
-    """What ``headgate start`` would have shown on a terminal."""
+    """The log of a driver that ``headgate start`` has started."""
     return log_folder(layout) / "run.log"
 
 
 def spark_log(layout: Layout, job: str) -> Path:
-    """What Spark and its libraries say in ``job``: fused, or a layer."""
+    """The log of Spark and its libraries in ``job``: fused, or a layer."""
     return log_folder(layout) / f"spark-{job}.log"
 
 
 def newest_spark_log(layout: Layout) -> Path | None:
-    """Of a pipeline's jobs, the log last written to."""
+    """The Spark log that was written last."""
     logs = sorted(log_folder(layout).glob("spark-*.log"), key=lambda p: p.stat().st_mtime)
     return logs[-1] if logs else None
 
@@ -51,7 +51,7 @@ def follow(path: Path, wait: Callable[[float], None] = time.sleep) -> Iterator[s
         held = ""
         while True:
             if path.stat().st_size < log.tell():
-                log.seek(0)  # it began anew
+                log.seek(0)  # the log was rotated
             held += log.readline()
             if held.endswith("\n"):
                 yield held[:-1]

@@ -1,4 +1,4 @@
-"""Asks the running jobs of a pipeline for maintenance, and waits for their answers."""
+"""Requests maintenance from running jobs, and waits for their answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AGAIN: Mapping[What, str] = {
     "compact": pipeline_command("compact"),
     "vacuum": pipeline_command("vacuum"),
 }
-SILENT_FOR = 600.0  # seconds without a word: a job goes on to its next file or table much sooner
+SILENT_FOR = 600.0  # seconds without an answer: a job reports each file or table much sooner
 
 
 def maintain(
@@ -31,10 +31,10 @@ def maintain(
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], None] = time.sleep,
 ) -> Mapping[str, Answer]:
-    """Ask some running jobs, and return what each has answered in the end.
+    """Request maintenance from running jobs, and return the last answer of each.
 
-    Raises NotAliveError if one ends meanwhile or says nothing for ``timeout`` seconds,
-    HeadgateError if somebody else asks for something.
+    Raises NotAliveError if a job ends or does not answer for ``timeout`` seconds, HeadgateError if
+    another request replaces this one.
     """
     waiting = {job.job: job for job in jobs}
     answers: dict[str, Answer] = {}
@@ -53,7 +53,8 @@ def maintain(
         _require_alive(layout, waiting, what)
         if (newest := asked(layout)) is not None and newest.id != request.id:
             raise HeadgateError(
-                f"somebody else has asked for {newest.what} meanwhile", remedy="wait, then again"
+                f"another process has requested {newest.what} meanwhile",
+                remedy="wait, then try again",
             )
         if clock() - heard > timeout:
             raise _silent(next(iter(waiting.values())), timeout)
@@ -69,15 +70,14 @@ def _require_alive(layout: Layout, waiting: Mapping[str, JobState], what: What) 
     for job in waiting.values():
         if (job.job, job.epoch) not in alive:
             raise NotAliveError(
-                f"the {job.job} job ended before it was through with {what}; its tables are as "
-                "whole as before",
+                f"the {job.job} job ended during {what}; its tables are intact",
                 remedy=f"again: {_AGAIN[what]}",
             )
 
 
 def _silent(job: JobState, timeout: float) -> NotAliveError:
     return NotAliveError(
-        f"process {job.owner.pid} on {job.owner.host} has said nothing for {timeout:.0f} s; it "
+        f"process {job.owner.pid} on {job.owner.host} has not answered for {timeout:.0f} s; it "
         "may be in the middle of a batch",
         remedy=f"{pipeline_command('status')}, {pipeline_command('logs')}",
     )

@@ -1,4 +1,4 @@
-"""All that a person asks of a stream, as plain values: how it lives, and what its tables hold."""
+"""The status of a stream and of its tables, as plain values."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from headgate.supervision.keeping import Condition
 
 @dataclass(frozen=True)
 class StreamStatus:
-    """What its documents say. ``since`` is when the condition began: of one that is down or at
-    rest, when it was last heard of. ``restarts`` counts the drivers that came after one that failed
-    or was killed; ``operation`` is what its owner does where that is no driver, such as a restore.
-    ``n`` is bronze's batch; ``rows`` and ``seconds`` are the last batch's; ``clock`` is the event
-    clock, ``level`` when gold was last level with what there was. ``paused``: since when nothing
-    new is to be absorbed. ``ended`` is None while it is alive, where it never ran, and where its
-    process died without a word; ``failure`` is there where ``ended`` is ``failed``."""
+    """The status of a stream, read from its documents. ``since`` is when the condition began; for a
+    stream that does not run, when its lease was last renewed. ``restarts`` counts the drivers that
+    replaced a failed or killed one. ``operation`` names what an owner that is no driver does, such
+    as a restore. ``n`` is bronze's batch; ``rows`` and ``seconds`` are those of the last batch.
+    ``clock`` is the watermark, ``level`` is when gold was last up to date with the input.
+    ``paused`` is the time of a pause request. ``ended`` is None while the stream runs, if it never
+    ran, and if its process was killed; ``failure`` is set if ``ended`` is ``failed``."""
 
     condition: Condition
     since: datetime | None
@@ -48,7 +48,7 @@ class StreamStatus:
 
 @dataclass(frozen=True)
 class GoldReport:
-    """``final`` is the time up to which no window changes any more, ``lag`` in batches."""
+    """``final`` is the time up to which windows are final; ``lag`` is in batches."""
 
     table: str
     final: datetime | None
@@ -60,8 +60,8 @@ class GoldReport:
 
 @dataclass(frozen=True)
 class Account:
-    """What became of every event, since the tables began. ``late`` is counted in ``pairs`` of a
-    row and a window; ``differences`` are the laws of the ledger that do not hold."""
+    """The ledger since the tables began. ``late`` is counted in ``pairs`` of a row and a window;
+    ``differences`` are the equations of the ledger that do not hold."""
 
     n: int
     generation: int
@@ -86,7 +86,7 @@ class SavepointReport:
 
 @dataclass(frozen=True)
 class SavepointsReport:
-    """``newest`` has the newest first, no more than a list can show; ``damaged`` are not in it."""
+    """``newest`` has the newest first, and at most 50; it leaves out the ``damaged``."""
 
     number: int
     damaged: int
@@ -103,8 +103,8 @@ class BatchReport:
 
 @dataclass(frozen=True)
 class TablesReport:
-    """What its tables say; a part that could not be read is None, and told of in ``problems`` under
-    its name. ``history`` has the oldest batch first."""
+    """The status of the tables. A part that could not be read is None, and ``problems`` has the
+    reason under its name. ``history`` has the oldest batch first."""
 
     account: Account | None = None
     savepoints: SavepointsReport | None = None

@@ -1,4 +1,4 @@
-"""Reads what is to be told of a stream. Nothing here starts a JVM or reads a data file."""
+"""Reads the status of a stream. Nothing here starts a JVM or reads a data file."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from headgate.tables.table import Table
 BATCHES = 60
 SAVEPOINTS = 50
 STUCK_AFTER = timedelta(minutes=15)
-"""As long as a supervisor waits by default."""
+"""The default of supervisors."""
 
 _T = TypeVar("_T")
 
 
 def stream_status(layout: Layout, jobs: Sequence[JobState], now: datetime) -> StreamStatus:
-    """How the stream of ``jobs`` is. Raises HeadgateError where a document is damaged."""
-    # Nobody has to have looked before: a job says itself when it last last_progress.
+    """The status of the stream of ``jobs``. Raises HeadgateError if a document is damaged."""
+    # No earlier observation is needed: each job reports its last progress.
     last_progress = max((max(job.since, job.updated or job.since) for job in jobs), default=now)
     asked, paused = stop_asked(layout), paused_since(layout)
     bronze = next((job for job in jobs if "bronze" in job.layers), None)
@@ -90,10 +90,10 @@ def _since(
 def tables_of_stream(
     layout: Layout, declared: Pipeline, place: Place | None = None
 ) -> TablesReport:
-    """What can be read of its tables: one that is damaged keeps nothing else from being told.
+    """The status of the tables; a damaged table does not hide the others.
 
     Costs about as much as ``headgate status --checkpoint``: some milliseconds a table. ``place`` is
-    where commands in what is told are typed.
+    where commands in the problems are typed.
     """
     bronze = Table(layout.storage, BRONZE.path(declared.source.name), pipeline=declared.name)
     if not bronze.exists:

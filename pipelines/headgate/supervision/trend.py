@@ -1,4 +1,4 @@
-"""How a backlog moves: a plain decision over samples of it."""
+"""The trend of a backlog, computed from samples."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from headgate.storage.lag import Sample
 from headgate.supervision.words import span
 
 FEWEST = 4
-"""Samples; with fewer there is nothing to say."""
+"""The least number of samples for a trend."""
 SHORTEST = timedelta(seconds=15)
-"""From the first sample to the last."""
+"""The least time from the first sample to the last."""
 LEVEL = timedelta(seconds=10)
 """A backlog that is absorbed within this time is not mentioned."""
 STEADY = 0.03
@@ -23,8 +23,8 @@ STEADY = 0.03
 
 @dataclass(frozen=True)
 class Trend:
-    """``growth`` is that of the backlog, in records a second, negative where it shrinks; ``level``
-    when it is gone at this rate."""
+    """``growth`` of the backlog is in records a second, negative if it shrinks. ``level`` is the
+    time until it is absorbed at this rate."""
 
     trend: Literal["falling behind", "standing still", "catching up"]
     backlog: int
@@ -44,8 +44,8 @@ class Trend:
 
 
 def trend_of(samples: Sequence[Sample]) -> Trend | None:
-    """How the backlog of a job moves; None if it is level, or if there are too few samples."""
-    # Those since the backlog was last gone: before that, the job was not busy.
+    """The trend of a job's backlog; None without a backlog or with too few samples."""
+    # Use the samples since the backlog was last zero.
     level_at = max((i for i, sample in enumerate(samples) if not sample.backlog), default=-1)
     busy = samples[level_at + 1 :]
     if len(busy) < FEWEST or busy[-1].at - busy[0].at < SHORTEST:

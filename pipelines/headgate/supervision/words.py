@@ -1,4 +1,4 @@
-"""How a job is, in words: what a terminal, a log and a task log say of it."""
+"""The progress of a job as a line of text, for terminals and logs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from headgate.storage.backlog import Backlog
 
 GAP = "  "
 STAGE = "… "
-"""Begins a line about what a job is doing before it has batches to report."""
+"""The prefix of lines about the stages of a start."""
 
 
 class Reported(Protocol):
-    """What a driver reports of itself, and what its status document says to others."""
+    """The progress that a driver reports, also in its status document."""
 
     @property
     def job(self) -> str: ...
@@ -44,8 +44,8 @@ def line(job: Reported, now: datetime) -> str:
 
 
 def words(job: Reported, now: datetime) -> tuple[str, ...]:
-    """Batch, speed, backlog, watermark, late, quarantined, when gold last changed, and whatever
-    keeps it from going on."""
+    """Batch, speed, backlog, watermark, late, quarantined, when gold last changed, a pause, and the
+    trouble that stops progress."""
     speed = (job.rows or 0) / job.seconds if job.seconds else 0.0
     clock = f"{job.watermark:%F %T}" if job.watermark else "-"
     changed = f"changed {span(now - job.changed)} ago" if job.changed else "-"

@@ -41,7 +41,7 @@ def test_a_marked_task_ends_the_stream_until_it_is_started_again(site: Site, sta
     site.airflow.wait(lambda: not site.drivers(), "the driver runs on")
     site.airflow.wait(lambda: len(site.airflow.runs(STREAM)) > runs, "no run came after it")
     site.airflow.wait(
-        lambda: "rests: somebody asked it to stop" in site.airflow.said(STREAM, SUPERVISE),
+        lambda: "is stopped on request" in site.airflow.said(STREAM, SUPERVISE),
         "nobody says that it rests",
     )
     assert site.drivers() == []

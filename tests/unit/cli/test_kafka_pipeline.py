@@ -91,7 +91,10 @@ NOON, LATER = "2026-11-23T12:00:00.000000+00:00", "2026-11-23T12:00:00.250000+00
     [
         ({"a": (LATER, False), "b": (NOON, False)}, "waits for b, at 2026-11-23 12:00:00Z"),
         ({"a": (LATER, False), "b": (NOON, True)}, "waits for a, at 2026-11-23 12:00:00Z"),
-        ({"a": (NOON, False), "b": (None, False)}, "waits for b: no record of it has told a time"),
+        (
+            {"a": (NOON, False), "b": (None, False)},
+            "waits for b: it has no record with a valid time",
+        ),
         ({"a": (NOON, True), "b": (None, True)}, "all of them are idle"),
     ],
 )

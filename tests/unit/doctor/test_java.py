@@ -78,4 +78,4 @@ def test_a_stub_that_prints_no_version(path: Path) -> None:
     fake(path, "The operation couldn't be completed.".replace("'", ""), exit_code=1)
     found = java()
     assert not found.ok
-    assert "does not tell its version" in found.found
+    assert "of unknown version" in found.found

@@ -61,7 +61,7 @@ def test_a_check_that_cannot_be_made_keeps_no_other_from_being_made(lake: Lake) 
     ).write_text("{")
     found = results(CHECKS, seen(lake, JOB), LIMITS)
     assert tuple(found) == CHECKS
-    assert "cannot be told" in found["ledger"][0]
+    assert "cannot be checked" in found["ledger"][0]
     assert found["backlog"] == ()
 
 
@@ -72,7 +72,7 @@ def test_a_pipeline_that_never_ran_is_well(lake: Lake) -> None:
 def test_gold_that_is_old(lake: Lake) -> None:
     old = replace(JOB, updated=NOON - timedelta(minutes=11))
     assert violations("freshness", seen(lake, old), LIMITS) == (
-        "fused: not level with what there is for 0:11:00",
+        "fused: not up to date with its input for 0:11:00",
     )
 
 

@@ -95,5 +95,5 @@ def test_tables_that_take_long_to_come_level_end_nothing(
 ) -> None:
     monkeypatch.setattr(local, "STARTS_WITHIN", 5.0)
     started = launches(driver(layout, None))
-    assert "bringing its tables level" in str(started.waits_for)
+    assert "bringing its tables up to date" in str(started.waits_for)
     assert psutil.pid_exists(started.pid)

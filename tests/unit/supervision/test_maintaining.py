@@ -107,7 +107,7 @@ def test_a_job_that_ends_meanwhile(layout: Layout, how: str) -> None:
         else:
             running(layout, "gold", epoch=9)
 
-    with pytest.raises(NotAliveError, match="the gold job ended before") as error:
+    with pytest.raises(NotAliveError, match="the gold job ended during") as error:
         run(layout, Clock(happens))
     assert "headgate compact PIPELINE" in error.value.remedy
 
@@ -115,7 +115,7 @@ def test_a_job_that_ends_meanwhile(layout: Layout, how: str) -> None:
 def test_a_job_that_says_nothing(layout: Layout) -> None:
     running(layout, "gold")
     clock = Clock()
-    with pytest.raises(NotAliveError, match="has said nothing for 20 s"):
+    with pytest.raises(NotAliveError, match="has not answered for 20 s"):
         run(layout, clock)
     assert 20 < clock.time < 22
 
@@ -126,7 +126,7 @@ def test_somebody_else_asks_for_something(layout: Layout) -> None:
     def happens(_: float) -> None:
         ask(layout, new_request("vacuum", timedelta(), datetime.now(UTC)))
 
-    with pytest.raises(HeadgateError, match="somebody else has asked for vacuum meanwhile"):
+    with pytest.raises(HeadgateError, match="another process has requested vacuum meanwhile"):
         run(layout, Clock(happens))
 
 

@@ -25,7 +25,7 @@ from headgate.supervision.limits import Limits
 
 _LASTS = timedelta(hours=24)
 _RETRIES: dict[str, Any] = {"retries": 10, "retry_delay": timedelta(seconds=10)}
-"""Of workers that die."""
+"""For workers that die."""
 
 
 def build_dags(
@@ -37,10 +37,10 @@ def build_dags(
 ) -> dict[str, DAG]:
     """The DAGs of every declaration in a folder, by their ids.
 
-    A relative ``folder`` is looked for beside the calling file, then above it. ``root`` has the
-    tables: ``$HEADGATE_ROOT``, else ``lake`` beside the folder. ``limits`` are what
-    ``headgate__health`` asks for. Of a declaration only names are read: a mistake in it ends no
-    DAG; ``require_declarations`` reports it, and a start of the stream is refused with it.
+    A relative ``folder`` is searched beside the calling file, then above it. ``root`` has the
+    tables; by default ``$HEADGATE_ROOT``, else ``lake`` beside the folder. ``limits`` are those of
+    ``headgate__health``. Only names are read from a declaration, so a mistake in it breaks no DAG:
+    ``require_declarations`` reports it, and the stream refuses to start.
     """
     found = declared_in(place(folder), root)
     streams = [each.stream for each in found]
@@ -76,7 +76,7 @@ def _stream(stream: Stream, launcher: str) -> DAG:
         start_date=SINCE,
         catchup=False,
         max_active_runs=1,
-        # The next run begins at once: without this a stream that cannot start would fill the list.
+        # The next run begins at once, so a stream that cannot start would fail without end.
         max_consecutive_failed_dag_runs=3,
         default_args=_RETRIES,
         tags=["headgate", stream.name],
@@ -100,7 +100,7 @@ def _control(stream: Stream, launcher: str) -> DAG:
         f"{stream.name}__control",
         schedule=None,
         start_date=SINCE,
-        # It does nothing of its own accord, and a form that only waits answers nobody.
+        # It has no schedule, and its form does nothing while the DAG is paused.
         is_paused_upon_creation=False,
         catchup=False,
         max_active_runs=1,

@@ -1,4 +1,4 @@
-"""What all DAGs of streams have in common."""
+"""Shared by all DAGs of streams."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Keywords(TypedDict):
-    """What operators of a stream are made with: plain text, for a mapped task's sake."""
+    """The arguments of stream operators: plain text, because tasks may be mapped."""
 
     file: str
     name: str
@@ -20,7 +20,7 @@ class Keywords(TypedDict):
 
 
 class Tables(TypedDict):
-    """What operators of a pipeline's tables are made with."""
+    """The arguments of operators on a pipeline's tables."""
 
     file: str
     name: str

@@ -23,7 +23,7 @@ _NAMED = "{{ task.name }}"
 
 
 def _paused() -> bool | None:
-    """On in the Airflow of ``headgate up``; elsewhere as Airflow's own configuration says."""
+    """On in the Airflow of ``headgate up``; elsewhere as configured in Airflow."""
     return False if MARK in os.environ else None
 
 
@@ -35,8 +35,8 @@ def health(streams: Sequence[Stream], launcher: str, limits: Limits) -> DAG:
         start_date=SINCE,
         catchup=False,
         max_active_runs=1,
-        # Of tasks that Airflow could not run, as while its API server starts: what is not well
-        # fails for good, and no alarm is about Airflow itself.
+        # For tasks that Airflow cannot run, as while its API server starts. A failed check is not
+        # retried.
         default_args={"retries": 2, "retry_delay": timedelta(seconds=30)},
         is_paused_upon_creation=_paused(),
         tags=["headgate"],
@@ -70,7 +70,7 @@ def maintenance(streams: Sequence[Stream], launcher: str) -> DAG:
         compact = VerbOperator.partial(
             task_id="compact", verb=["compact"], map_index_template=_NAMED
         ).expand_kwargs(of_tables)
-        # A driver does one of the two at a time; what fails for one pipeline holds up no other.
+        # A driver does one of the two at a time; a failure for one pipeline delays no other.
         vacuum = VerbOperator.partial(
             task_id="vacuum",
             verb=["vacuum"],

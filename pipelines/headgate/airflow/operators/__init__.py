@@ -1,1 +1,1 @@
-"""Tasks about a stream, or about a pipeline's tables."""
+"""Operators for a stream, or for a pipeline's tables."""

@@ -1,4 +1,4 @@
-"""What a person asks of a stream, from Airflow's trigger form."""
+"""Actions on a stream, from Airflow's trigger form."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _LIST = ["headgate", "savepoint", "list"]
 
 
 class ControlOperator(StreamTask):
-    """Does one ``action`` on a stream; ``savepoint`` is the id, or ``latest``, of the one to start
-    from, and empty for every other action. Returns what was done, in words. Fails, before anything
-    is done, where the two do not go together or there is no such savepoint.
+    """Performs one ``action`` on a stream. ``savepoint`` is the id of the savepoint to start from,
+    or ``latest``; it is empty for every other action. Returns what was done. Fails before any
+    change if the two do not match or there is no such savepoint.
 
-    A stop holds until somebody starts the stream again: whoever supervises it leaves it at rest.
+    A stopped stream stays stopped until it is started again: its supervisor does not start it.
     """
 
     template_fields: Sequence[str] = (*StreamTask.template_fields, "action", "savepoint")
@@ -75,7 +75,7 @@ class ControlOperator(StreamTask):
         return result
 
     def _options(self, stream: Stream) -> tuple[str, ...]:
-        """Raises SavepointError where there is no such savepoint: the stream runs on then."""
+        """Raises SavepointError if there is no such savepoint; the stream is not touched."""
         if self.action == RESTORE:
             from headgate.savepoints.store import find
 
@@ -84,7 +84,7 @@ class ControlOperator(StreamTask):
 
 
 def refusal(action: str, savepoint: str) -> str | None:
-    """Why an action cannot be done with this savepoint, or without one; None if it can."""
+    """Why an action cannot be done with or without this savepoint; None if it can."""
     if action not in ACTIONS:
         reason = f"{action!r} is not an action" if action else "no action was chosen"
         return f"{reason}; choose one of: {', '.join(ACTIONS)}"

@@ -1,4 +1,4 @@
-"""Tells Airflow which hours of gold are final, while the stream goes on."""
+"""Emits asset events for the final hours of gold, while the stream continues."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
 
 _FINAL_UP_TO = "final_up_to"  # in an event's extra
-_EVENTS_READ = 20  # events, of which some may have been made by hand
+_EVENTS_READ = 20  # the newest; some events may have been created by hand
 
 
 class AwaitFinalHours(TablesTask):
-    """Waits, in the triggerer, until one of the ``tables`` has an hour that is final and that its
-    asset has no event for. Returns how far each is final that has: an ISO time by table."""
+    """Waits in the triggerer until one of the ``tables`` has a final hour without an asset event.
+    Returns, for each such table, the ISO time up to which it is final."""
 
     def __init__(
         self,
@@ -57,9 +57,9 @@ class AwaitFinalHours(TablesTask):
 
 
 class EmitFinalHours(TablesTask):
-    """An event of the asset of ``table`` for every hour that ``waiting`` (a task's id) found final
-    and nobody was told of yet; skipped where there is none. What was told is read from the asset's
-    own events, so that nothing is told twice, and nothing is left out, whatever dies."""
+    """Emits an asset event of ``table`` for every hour that the task ``waiting`` found final and
+    that has none yet; skipped if there is none. Earlier events are read from the asset itself, so
+    each hour is emitted once, also after crashes."""
 
     def __init__(self, *, table: str, waiting: str, **kwargs: Any) -> None:
         self.table = table
@@ -85,7 +85,7 @@ class EmitFinalHours(TablesTask):
 
 
 def last_emitted(context: Context, asset: Asset) -> datetime | None:
-    """Up to when the hours of an asset have events; None where none has."""
+    """The time up to which the hours of an asset have events; None if it has no event."""
     events = context["inlet_events"][asset].ascending(False).limit(_EVENTS_READ)
     emitted = [(one.extra or {}).get(_FINAL_UP_TO) for one in events]
     return max((datetime.fromisoformat(str(time)) for time in emitted if time), default=None)

@@ -1,4 +1,4 @@
-"""Whether a stream is well, as an ordinary task: alerts that people have fire."""
+"""Health checks of a stream as a task, so that existing alerts fire."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 RESULTS = "health"
-"""The key under which the results are kept (XCom), also where the task fails: what is wrong, in
-words, by the name of the check."""
+"""The XCom key of the results, also if the task fails: the violations by the name of the check."""
 
 
 class HealthCheck(StreamTask):
-    """Makes all the ``checks`` in one process. Fails, for good, with what is wrong by the name of
-    the check; each has a line in the log, and an entry in the XCom ``health``. A stream that
-    somebody asked to stop or to pause is well."""
+    """Makes all the ``checks`` in one process. Fails without retry if there are violations; each
+    check has a line in the log and an entry in the XCom ``health``. A stream that was stopped or
+    paused on request is healthy."""
 
     def __init__(
         self, *, checks: Sequence[Check] = CHECKS, limits: Limits | None = None, **kwargs: Any

@@ -1,4 +1,4 @@
-"""Fails where a pipeline's ledger does not balance."""
+"""Fails if a pipeline's ledger does not balance."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 class LedgerCheck(TablesTask):
-    """Returns the ledger of the pipeline that ``file`` declares; fails, for good, with every
-    difference where events are missing. ``by_id`` compares every event by its id: it reads the
+    """Returns the ledger of the pipeline that ``file`` declares. Fails without retry, with every
+    difference, if events are missing. ``by_id`` compares every event by its id and reads the
     tables."""
 
     def __init__(self, *, by_id: bool = False, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""Looks, before a stream is started, for what the machine lacks."""
+"""Checks the machine before a stream is started."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 
 class Preflight(StreamTask):
-    """What ``headgate doctor`` finds. Where the stream runs already it only tells. What is wrong
-    with declaration, source or tables the driver says itself, and ``supervise`` reports."""
+    """Runs the checks of ``headgate doctor``. If the stream runs already, problems are only logged.
+    Problems of declaration, source or tables are found by the driver and reported by
+    ``supervise``."""
 
     def execute(self, context: Context) -> None:
         from headgate.doctor import examine
@@ -33,4 +34,4 @@ class Preflight(StreamTask):
         jobs = self._launcher.probe(stream, datetime.now(UTC))
         if found and not any(job.is_alive for job in jobs):
             raise AirflowException("\n".join(found))
-        self.log.info("%s: %s", self.name, "nothing is in its way" if not found else "it runs")
+        self.log.info("%s: %s", self.name, "no problems found" if not found else "it runs")

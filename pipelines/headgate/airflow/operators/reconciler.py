@@ -1,4 +1,4 @@
-"""Finds streams that nobody looks after, and ends those that were to end."""
+"""Finds unsupervised streams, and stops those whose task was ended."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class Reconciler(StreamTask):
-    """A stream whose task was marked or deleted while no triggerer was there, and whose DAG has had
-    no run since, is asked to end. Returns in words what it found."""
+    """Stops a stream whose task was marked or deleted while no triggerer ran, and whose DAG had no
+    run since. Returns the result as text."""
 
     def execute(self, context: Context) -> str:
         result = f"{self.name}: {self._reconcile(self._stream.layout)}"
@@ -30,11 +30,11 @@ class Reconciler(StreamTask):
             return "no driver runs"
         held = claimed(layout)
         if held is None or held.is_over:
-            return f"it runs, and nobody looks after it: switch {self.name}__stream on"
+            return f"it runs without supervision: switch {self.name}__stream on"
         state = state_of(*held.by)
         if state not in OVER:
-            return f"it runs; the run {held.by[1]} looks after it"
+            return f"it runs; the run {held.by[1]} supervises it"
         if not is_orphaned(held, (), stop_asked(layout)):
-            return f"it runs since somebody started it; the run {held.by[1]} is {state}"
+            return f"it was started again since; the run {held.by[1]} is {state}"
         request_stop(layout)
-        return f"the run {held.by[1]} is {state}, so it is asked to end"
+        return f"the run {held.by[1]} is {state}, so it is asked to stop"

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class SavepointOperator(TablesTask):
-    """Returns the id of a savepoint of the pipeline that ``file`` declares, of its tables under
-    ``root``. Nothing waits for it.
+    """Takes a savepoint of the tables under ``root`` of the pipeline that ``file`` declares, and
+    returns its id. The stream does not wait for it.
 
-    With ``keep``, older ones of the same ``note`` are forgotten: those that are neither among so
-    many newest nor younger than ``keep_for``, and never the last that can be restored.
+    With ``keep``, savepoints of the same ``note`` are deleted if they are neither among the
+    ``keep`` newest nor younger than ``keep_for``; the last one that can be restored stays.
     """
 
     template_fields: Sequence[str] = ("note",)

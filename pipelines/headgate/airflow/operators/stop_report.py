@@ -1,4 +1,4 @@
-"""What a run leaves behind when it no longer looks after its stream."""
+"""Logs the state of a stream at the end of a run."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 class StopReport(StreamTask):
-    """Tells in the task log how the stream is, where every event went, and what it could be
-    restored from. Fails where the task ``of`` failed: a run is as its last task is."""
+    """Logs the condition of the stream, its ledger and its savepoints. Fails if the task ``of``
+    failed, because the last task decides the state of a run."""
 
     def __init__(self, *, of: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -1,4 +1,4 @@
-"""Keeps one stream running, for as long as its DAG is on."""
+"""Keeps one stream running while its DAG is on."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from headgate.supervision.launcher import Launcher
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-_LEASE_HELD = 6  # the exit code of a driver that finds another one at work
+_LEASE_HELD = 6  # the exit code of a driver that finds another one running
 
 
 @dataclass(frozen=True)
 class _Watch:
-    """What goes from one start to the next: whose claim it is, when this run ends, and when
-    drivers went down."""
+    """State that is passed from one start to the next: the token of the claim, the end of this run,
+    and the times of crashes."""
 
     token: str
     until: datetime
@@ -41,13 +41,12 @@ class _Watch:
 class StreamOperator(StreamTask):
     """Adopts the stream's driver, or starts one, and watches it from the triggerer.
 
-    Exactly one driver runs whatever happens to tasks: the lease decides that, not Airflow. One that
-    dies, ends by itself or makes no progress for ``stuck_after`` is replaced, each time after a
-    longer pause; ``budget`` says how many of these are borne with before the task fails, with what
-    the driver said last. One that ends for a reason that only a person can remove is not replaced:
-    the task fails at once, with the reason and the command to type, and the next run waits until
-    somebody starts the stream. The task ends after ``rotate_after``; the next run adopts the
-    driver.
+    The lease, not Airflow, ensures that exactly one driver runs. A driver that dies, ends by itself
+    or makes no progress for ``stuck_after`` is replaced, each time after a longer pause. ``budget``
+    limits these restarts; beyond it the task fails with the end of the driver's log. A driver that
+    ends for a reason that only a person can remove is not replaced: the task fails at once, with
+    the reason and the command to type, and the next run waits until the stream is started. The
+    task ends after ``rotate_after``; the next run adopts the driver.
     """
 
     def __init__(
@@ -57,8 +56,8 @@ class StreamOperator(StreamTask):
         stuck_after: timedelta = timedelta(minutes=15),
         rotate_after: timedelta = timedelta(hours=24),
         budget: RestartPolicy | None = None,
-        # Of attempts: workers die, and Airflow may take a task for failed that is not (a late event
-        # of its executor, apache/airflow#71580). What the driver does is the budget's.
+        # For workers that die, and for tasks that Airflow wrongly takes for failed (a late event of
+        # its executor, apache/airflow#71580). ``budget`` limits restarts of the driver.
         retries: int = 10,
         retry_delay: timedelta = timedelta(seconds=10),
         **kwargs: Any,
@@ -76,19 +75,19 @@ class StreamOperator(StreamTask):
         before = claimed(layout)
         if before is not None and is_orphaned(before, by, stop_asked(layout)):
             state = state_of(*before.by)
-            # A run that is deleted may also be one of another database, which knew this stream.
+            # A deleted run may also be a run of another Airflow database.
             if state in OVER and state != GONE:
-                # By hand, while no triggerer was there to stop the stream.
+                # The task was ended by hand while no triggerer ran.
                 self.log.info("the run %s is %s: its stream is stopped", before.by[1], state)
                 request_stop(layout)
         reported = None if before is None else before.reported
         watch = _Watch(uuid.uuid4().hex, now + self.rotate_after)
         claim(layout, Claim(watch.token, by, now, reported=reported))
-        # Not by way of the triggerer: the task would be back within a second or two, and that is
-        # what a busy scheduler takes for a failure (PlainTrigger.SETTLES).
+        # Not in the triggerer: the task would resume within a second or two, which a busy scheduler
+        # takes for a failure (PlainTrigger.SETTLES).
         launcher, failure = self._launcher, last_failure(layout)
         found = condition(launcher.probe(self._stream, now), stop_asked(layout), failure)
-        # A failure that no supervisor saw is no reason not to try.
+        # A failure that no supervisor has reported does not prevent a start.
         if step(found, failure, reported) != "watch":
             watch = self._start(launcher, watch, found, launcher.logs(self._stream, LOG_LINES))
         self._watch(watch, reported)
@@ -96,12 +95,12 @@ class StreamOperator(StreamTask):
     def resume(
         self, context: Context, event: dict[str, Any], token: str, until: str, crashes: list[str]
     ) -> None:
-        """Called on a worker with what the trigger has seen."""
+        """Called on a worker with the event of the trigger."""
         times = tuple(map(datetime.fromisoformat, crashes))
         watch = _Watch(token, datetime.fromisoformat(until), times)
         if event["event"] == "rotated":
             give_up(self._stream.layout, token)
-            self.log.info("%s runs on; the next run looks after it", self.name)
+            self.log.info("%s continues; the next run supervises it", self.name)
             return
         if event["event"] == "failed" and (failure := last_failure(self._stream.layout)):
             self._report(token, failure)
@@ -117,13 +116,12 @@ class StreamOperator(StreamTask):
     def _start(
         self, launcher: Launcher, watch: _Watch, found: Condition, log: Sequence[str]
     ) -> _Watch:
-        """A driver in the place of one that is down; what that costs of the budget is in the
-        result."""
+        """Start a driver in place of one that is down. The result has the crash, if it counts."""
         if found not in ("absent", "failed"):
             self.log.warning("%s: its driver is %s", self.name, found)
             watch = self._counted(watch, log)
         if found in ("dead", "stuck"):
-            # What is left of it is fenced anyway: it must not go on eating memory.
+            # It is fenced anyway; killing it frees its memory.
             with suppress(HeadgateError):
                 launcher.kill(self._stream)
         try:
@@ -140,8 +138,8 @@ class StreamOperator(StreamTask):
         return watch
 
     def _report(self, token: str, failure: Failure) -> NoReturn:
-        """Ends with what a person has to do. The next run waits until somebody starts the stream.
-        Raises AirflowFailException: another attempt would end in the same way."""
+        """Fail with what a person has to do. The next run waits until the stream is started. Raises
+        AirflowFailException: another attempt would fail in the same way."""
         give_up(self._stream.layout, token, reported=failure.at)
         message = f"{self.name} failed with exit code {failure.code}: {failure.reason}"
         raise AirflowFailException(
@@ -149,17 +147,17 @@ class StreamOperator(StreamTask):
         )
 
     def _counted(self, watch: _Watch, log: Sequence[str]) -> _Watch:
-        """With one crash more; raises AirflowFailException when it is one too many."""
+        """Add a crash. Raises AirflowFailException if the budget is spent."""
         now = datetime.now(UTC)
         crashes = (*self.budget.recent(watch.crashes, now), now)
         text = "\n".join(log)
         if self.budget.is_spent(crashes, now):
             give_up(self._stream.layout, watch.token)
             raise AirflowFailException(
-                f"{self.name} went down {len(crashes)} times within {self.budget.within}; the last "
-                f"time it said:\n{text}"
+                f"{self.name} went down {len(crashes)} times within {self.budget.within}; its "
+                f"last output:\n{text}"
             )
-        self.log.warning("it said:\n%s", text)
+        self.log.warning("its output:\n%s", text)
         return replace(watch, crashes=crashes)
 
     def _watch(self, watch: _Watch, reported: datetime | None) -> None:

@@ -1,4 +1,4 @@
-"""What tasks that are about one pipeline have in common."""
+"""The base of operators for one stream."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headgate.supervision.launcher import LOCAL, Launcher, Stream, launcher_of
 
 
 class StreamTask(BaseOperator):
-    """A task about the stream of the pipeline ``name``.
+    """A task for the stream of the pipeline ``name``.
 
     :param file: the declaration.
     :param name: the name that the declaration gives the pipeline.
@@ -21,8 +21,8 @@ class StreamTask(BaseOperator):
     :param launcher: where drivers live, as ``module:class`` (supervision/launcher.py).
     """
 
-    # Or Airflow's database does not say which stream a task is about, and its pages know no other
-    # source.
+    # Airflow stores only template fields in its database, where the page finds the stream of a
+    # task.
     template_fields: Sequence[str] = ("file", "name", "root", "launcher")
 
     def __init__(
@@ -35,7 +35,7 @@ class StreamTask(BaseOperator):
         self.launcher = launcher
 
     def pre_execute(self, context: Any) -> None:
-        """Commands in what this task's process says are about its stream."""
+        """Render commands in the messages of this process for the stream."""
         set_place(self._stream.place)
 
     @property

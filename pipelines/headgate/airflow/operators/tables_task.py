@@ -1,4 +1,4 @@
-"""What tasks that are about a pipeline's tables have in common."""
+"""The base of operators on a pipeline's tables."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class TablesTask(BaseOperator):
-    """A task about the tables under ``root`` of the pipeline that ``file`` declares. ``name`` is
-    what a mapped task is called by."""
+    """A task on the tables under ``root`` of the pipeline that ``file`` declares. ``name`` labels a
+    mapped task."""
 
     def __init__(self, *, file: str, root: str, name: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -27,7 +27,7 @@ class TablesTask(BaseOperator):
         self.name = name
 
     def pre_execute(self, context: Any) -> None:
-        """Commands in what this task's process says are about its pipeline."""
+        """Render commands in the messages of this process for the pipeline."""
         set_place(Stream(Path(self.file), self.name, self.root).place)
 
     def _opened(self) -> tuple[Pipeline, Layout]:

@@ -1,4 +1,4 @@
-"""A verb of Headgate's command line, as a task: in a process of its own, its words in the log."""
+"""Runs a verb of the command line in a process of its own; its output goes to the task log."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class VerbOperator(TablesTask):
-    """``headgate VERB FILE --root ROOT``, with what follows ``verb`` behind it. Fails with what it
-    said where its exit code is not 0 (docs/operations.md)."""
+    """Runs ``headgate VERB FILE --root ROOT``, followed by further words of ``verb``. Fails with
+    its stderr if its exit code is not 0 (docs/operations.md)."""
 
     def __init__(self, *, verb: Sequence[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -1,1 +1,1 @@
-"""A page in Airflow's web interface: how streams are, and buttons that ask something of them."""
+"""A page in Airflow's web interface: the status of streams, and buttons that control them."""

@@ -1,4 +1,4 @@
-"""What a user may see and do, as Airflow's auth manager has it."""
+"""The permissions of a user, from Airflow's auth manager."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from headgate.airflow.page.declared_streams import DeclaredStream
 
 @dataclass(frozen=True)
 class Access:
-    """``dag_id`` is the DAG that acts; ``why_not`` says why its buttons are of no use to this user,
-    None where they are. ``actions`` are those that it knows, ``may_read_log`` the driver's."""
+    """``dag_id`` is the control DAG. ``why_not`` says why this user cannot use its buttons; None if
+    they can. ``actions`` are those of the DAG; ``may_read_log`` is about the driver's log."""
 
     dag_id: str
     why_not: str | None

@@ -1,4 +1,4 @@
-"""Where Airflow's pages and ours are, also behind a proxy that gives Airflow a path of its own."""
+"""The addresses of Airflow's pages and of this page, also behind a proxy with a path prefix."""
 
 from __future__ import annotations
 

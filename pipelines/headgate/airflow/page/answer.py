@@ -1,4 +1,4 @@
-"""One stream, as the page is told of it."""
+"""The document of one stream for the page."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from headgate.supervision.report import status_document, tables_document
 def answer(
     stream: DeclaredStream, report: StreamReport, access: Access, now: datetime
 ) -> dict[str, Any]:
-    """``status`` is None where it could not be read, which ``error`` tells of; ``age`` is how many
-    seconds ago what is told was read."""
+    """``status`` is None if it could not be read; ``error`` has the reason. ``age`` is the age of
+    the report in seconds."""
     status, tables = report.status, report.tables
     return {
         "name": stream.subject.name,
@@ -38,7 +38,7 @@ def answer(
 
 
 def _logs(stream: DeclaredStream, report: StreamReport) -> list[str]:
-    """Paths on the machine of the driver, where it is the shipped launcher that starts it."""
+    """Paths on the driver's machine; only for the shipped launcher."""
     if stream.subject.launcher != LOCAL or report.status is None or not report.status.jobs:
         return []
     layout = stream.subject.stream.layout

@@ -1,5 +1,5 @@
-"""The page's routes. All of them want a login, and they only read: what a button asks for goes to
-Airflow's public API, with the session of whoever pressed it."""
+"""The page's routes. All need a login, and all only read: buttons use Airflow's public API with the
+session of the user."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _LINES = 50
 _LINES_OF_SPARK = 1_000
 _HEADERS = {
-    # Files and tables say what is shown: none of it may become a script.
+    # The page shows text from files and tables: none of it may become a script.
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'self'",
@@ -39,7 +39,7 @@ _HEADERS = {
 def page_app(reports: Reports | None = None) -> FastAPI:
     """``reports`` are kept for as long as the app lives."""
     kept = reports or Reports()
-    # No routes of documentation: they would be open to everybody.
+    # No documentation routes: they would need no login.
     app = FastAPI(
         title="Headgate",
         openapi_url=None,
@@ -99,14 +99,14 @@ MapIndex = Annotated[int, "of a mapped task, as Airflow counts them"]
 def _log(
     dag_id: str, task_id: str, session: SessionDep, map_index: MapIndex = -1
 ) -> dict[str, list[str]]:
-    """What the driver said last."""
+    """The end of the driver's log."""
     return {"lines": _lines((dag_id, task_id, map_index), session, "driver", _LINES)}
 
 
 def _spark_log(
     dag_id: str, task_id: str, session: SessionDep, map_index: MapIndex = -1
 ) -> PlainTextResponse:
-    """What Spark and its libraries said last."""
+    """The end of Spark's log."""
     lines = _lines((dag_id, task_id, map_index), session, "spark", _LINES_OF_SPARK)
     return PlainTextResponse("\n".join([*lines, ""]), headers=_HEADERS)
 

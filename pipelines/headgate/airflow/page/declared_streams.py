@@ -1,4 +1,4 @@
-"""Which streams there are, as Airflow's database has them: the API server reads no DAG file."""
+"""The streams in Airflow's database: the API server reads no DAG file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CONTROL = ("headgate.airflow.operators.control_operator", "ControlOperator")
 
 @dataclass(frozen=True)
 class Control:
-    """The DAG that asks something of a stream: what it is about, and the actions that it knows."""
+    """The control DAG of a stream: the stream (name and root), and the actions."""
 
     dag_id: str
     is_paused: bool
@@ -31,8 +31,8 @@ class Control:
 
 @dataclass(frozen=True)
 class DeclaredStream:
-    """A task that keeps a stream running. ``map_index`` is -1 where it is not mapped. ``control``
-    is None where no DAG is about this stream."""
+    """A task that keeps a stream running. ``map_index`` is -1 if it is not mapped. ``control``
+    is None if the stream has no control DAG."""
 
     subject: Subject
     dag_id: str
@@ -49,7 +49,7 @@ class _Dag:
 
 
 def declared_streams(session: Session, dag_ids: Collection[str]) -> tuple[DeclaredStream, ...]:
-    """Those of some DAGs, by their names."""
+    """The streams of some DAGs, sorted by name."""
     dags = _tagged(session)
     controls = {control.dag_id: control for control in _controls(dags)}
     found = []
@@ -96,8 +96,8 @@ def _tasks(dag: _Dag, of: tuple[str, str]) -> Iterator[Mapping[str, Any]]:
 
 
 def _subjects(task: Mapping[str, Any]) -> Iterator[tuple[int, Subject]]:
-    """One, or one for each that the DAG file maps the task over; what a run will find out, such as
-    another task's list, nobody knows before."""
+    """One, or one for each mapped task. Streams that are only known at run time, such as another
+    task's list, are left out."""
     if not task.get("_is_mapped"):
         yield from _subject(-1, task)
         return
@@ -130,7 +130,7 @@ def _actions(dag: _Dag) -> tuple[str, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """What a serialized DAG says, without the marks of its types."""
+    """A value of a serialized DAG, without type tags."""
     if isinstance(value, Mapping):
         return _plain(value["__var"]) if "__var" in value else {k: _plain(value[k]) for k in value}
     return [_plain(each) for each in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""What a task that keeps a stream running leads to, while it waits, too."""
+"""Links of a task that keeps a stream running, also while it is deferred."""
 
 from __future__ import annotations
 

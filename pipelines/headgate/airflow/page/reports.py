@@ -1,5 +1,5 @@
-"""What was last read of each stream, read anew when it has grown old: however many people look, a
-stream is read once at a time, and one whose tables do not answer holds up no other."""
+"""A cache of stream reports. A stream is read once at a time, whatever the number of viewers, and a
+stream whose tables do not answer delays no other."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
-FRESH = 3.0  # seconds that what was read is as good as new
-SPARING = 20  # tables are read no more often than this many times as long as that takes
-WAITS = 4.0  # seconds, then what is known already is told
+FRESH = 3.0  # seconds until a report is read again
+SPARING = 20  # the interval between reads of tables, as a multiple of their duration
+WAITS = 4.0  # seconds, then the last report is used
 READERS = 4  # streams at once
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is asked about: plain text, as the DAG says it."""
+    """The stream of a report: plain text from the DAG."""
 
     file: str
     name: str
@@ -45,8 +45,8 @@ class Subject:
 
 @dataclass(frozen=True)
 class StreamReport:
-    """``error`` is why ``status`` or ``tables`` is missing. ``tables`` may be older than the rest:
-    reading them costs more, ``cost`` seconds the last time."""
+    """``error`` is why ``status`` or ``tables`` is missing. ``tables`` may be older than the rest,
+    because reading them took ``cost`` seconds the last time."""
 
     status: StreamStatus | None = None
     tables: TablesReport | None = None
@@ -67,7 +67,7 @@ Read = Callable[[Subject, StreamReport], StreamReport]
 
 
 def read(subject: Subject, before: StreamReport) -> StreamReport:
-    """What is to be told of a stream now. Never raises: what is wrong is in it."""
+    """The report of a stream now. Never raises: ``error`` has what is wrong."""
     now = datetime.now(UTC)
     status, status_error = _guarded(subject, lambda: _status(subject.stream, subject.launcher, now))
     report = replace(before, status=status, error=status_error, at=now)
@@ -78,7 +78,7 @@ def read(subject: Subject, before: StreamReport) -> StreamReport:
     ended = time.monotonic()
     errors = [why for why in (status_error, tables_error) if why]
     error = "\n".join(dict.fromkeys(errors)) or None
-    # Where it failed, the next look tries again.
+    # After a failure the next read tries again.
     cost = 0.0 if tables_error else ended - began
     return replace(report, tables=tables, error=error, tables_at=ended, cost=cost)
 
@@ -99,7 +99,7 @@ def _guarded(subject: Subject, part: Callable[[], _T]) -> tuple[_T | None, str |
     except OSError as error:
         return None, str(error)
     except Exception as error:
-        log.exception("cannot tell how %s is", subject.name)
+        log.exception("cannot read the status of %s", subject.name)
         return None, f"{type(error).__name__}: {error}"
 
 
@@ -112,8 +112,8 @@ class Reports:
         self._pool = ThreadPoolExecutor(READERS, thread_name_prefix="headgate-page")
 
     def of(self, subjects: Sequence[Subject]) -> list[StreamReport]:
-        """What is known of each, none older than a few seconds where its tables answer in time.
-        Blocks, for ``waits`` seconds at most."""
+        """The reports of some streams, at most a few seconds old if the tables answer in time.
+        Blocks for ``waits`` seconds at most."""
         with self._lock:
             kept = [self._asked(subject) for subject in subjects]
             reading = [each.reading for each in kept if each.reading is not None]

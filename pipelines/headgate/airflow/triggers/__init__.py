@@ -1,1 +1,1 @@
-"""What waits in the triggerer, so that no worker is held."""
+"""Triggers: waits that hold no worker."""

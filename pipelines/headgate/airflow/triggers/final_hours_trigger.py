@@ -1,4 +1,4 @@
-"""Waiting, in the triggerer, for an hour of gold that is final."""
+"""Waits in the triggerer for a final hour of gold."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from headgate.supervision import hours
 
 
 class FinalHoursTrigger(PlainTrigger):
-    """Fires once, with the end of the last whole hour that is final, in ISO 8601, of every table
-    that has one beyond what was ``emitted``; looks every ``interval`` seconds."""
+    """Fires once a table has a final hour after its ``emitted`` time. The event has, for each such
+    table, the end of its last final hour in ISO 8601. Checks every ``interval`` seconds."""
 
     def __init__(
         self, *, file: str, root: str, emitted: Mapping[str, str | None], interval: float
@@ -36,11 +36,11 @@ class FinalHoursTrigger(PlainTrigger):
                     yield event(dict(found))
                     return
             except (HeadgateError, OSError) as error:
-                self.log.warning("cannot tell how far gold is final: %s", error)
+                self.log.warning("cannot read how far gold is final: %s", error)
             await asyncio.sleep(self._interval)
 
     def news(self) -> Mapping[str, str]:
-        """Raises HeadgateError where a table is no longer declared, or its log is damaged."""
+        """Newly final hours. Raises HeadgateError if a table is not declared or its log damaged."""
         from headgate.declaration.load import load
         from headgate.supervision.finality import final_up_to
 

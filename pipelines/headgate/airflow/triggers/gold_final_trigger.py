@@ -1,4 +1,4 @@
-"""Waiting, in the triggerer, until a gold table is final up to a time."""
+"""Waits in the triggerer until a gold table is final up to a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headgate.storage.layout import Layout
 
 
 class GoldFinalTrigger(PlainTrigger):
-    """Fires ``{"final_up_to": time}`` once; looks every ``interval`` seconds. Raises HeadgateError
+    """Fires ``{"final_up_to": time}`` once; checks every ``interval`` seconds. Raises HeadgateError
     for an ``up_to`` that is no time with a zone."""
 
     def __init__(self, *, file: str, root: str, table: str, up_to: str, interval: float) -> None:
@@ -31,7 +31,7 @@ class GoldFinalTrigger(PlainTrigger):
                     yield event({"final_up_to": self._up_to.isoformat()})
                     return
             except (HeadgateError, OSError) as error:
-                self.log.warning("cannot tell how far %s is: %s", self._table, error)
+                self.log.warning("cannot read how far %s is final: %s", self._table, error)
             await asyncio.sleep(self._interval)
 
     def is_final(self) -> bool:

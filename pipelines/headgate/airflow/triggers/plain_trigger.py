@@ -1,4 +1,4 @@
-"""Triggers that are made of plain values."""
+"""The base of triggers with plain values as arguments."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 
 class PlainTrigger(BaseTrigger):
-    """Made again elsewhere from the keywords that it was made with."""
+    """Serialized by its keyword arguments."""
 
     SETTLES: ClassVar[float] = 10.0
-    """Seconds from a deferral to the first event. The scheduler hears only after a while that the
-    process which deferred has ended; if the task runs again by then, it takes that end for the end
-    of the new process, calls the task failed and has it killed (apache/airflow#71580)."""
+    """Seconds from a deferral to the first event. The scheduler learns late that the deferring
+    process has ended. If the task runs again by then, the scheduler takes that end for the end of
+    the new process, marks the task failed and kills it (apache/airflow#71580)."""
 
     def __init__(self, **kept: Any) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -23,7 +23,7 @@ class PlainTrigger(BaseTrigger):
         self._made = time.monotonic()
 
     async def settled(self) -> None:
-        """Returns when an event may be sent."""
+        """Wait until an event may be sent."""
         await asyncio.sleep(max(0.0, self._made + self.SETTLES - time.monotonic()))
 
     def serialize(self) -> tuple[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Watching a stream from the triggerer: no worker is held while it runs."""
+"""Watches a stream in the triggerer, so that no worker is held."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from headgate.supervision.launcher import Stream, launcher_of
 from headgate.supervision.words import line
 
 START_AGAIN = f"Start it again: the DAG %s__control, or: {pipeline_command('start')}"
-LOG_LINES = 20  # lines of the driver's log that a crash is reported with
+LOG_LINES = 20  # lines of the driver's log in the report of a crash
 _QUIET = timedelta(minutes=1)
 
 
 class StreamTrigger(PlainTrigger):
-    """Fires once: ``{"event": "down", "condition", "epochs", "log"}`` where a driver has to be
-    started (``epochs`` are those of the jobs that were seen), ``{"event": "failed"}`` where a
-    person has to do something first, ``{"event": "rotated"}`` when its time is over and the next
-    run is to adopt the stream. A failure of the time ``reported`` is no news.
+    """Fires once: ``{"event": "down", "condition", "epochs", "log"}`` if a driver has to be
+    started (``epochs`` are those of the observed jobs), ``{"event": "failed"}`` if a person has to
+    act first, ``{"event": "rotated"}`` at ``until``, when the next run adopts the stream. The
+    failure at the time ``reported`` is not reported again.
 
-    ``wait`` seconds are let pass before the first look, so that crashes do not follow each other
-    at once. All times in seconds, ``until`` in ISO 8601.
+    The first observation is after ``wait`` seconds, so that crashes do not follow each other at
+    once. All times are in seconds, ``until`` in ISO 8601.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class StreamTrigger(PlainTrigger):
             try:
                 jobs, found, failure = await asyncio.to_thread(self._observe, now, seen)
             except (HeadgateError, OSError) as error:
-                # A full disk, a damaged document: nothing is known until that passes.
+                # Such as a full disk or a damaged document: try again.
                 reason = (
                     error.text(self._stream.place) if isinstance(error, HeadgateError) else error
                 )
-                self.log.warning("cannot tell how %s is: %s", self._stream.name, reason)
+                self.log.warning("cannot read the state of %s: %s", self._stream.name, reason)
             else:
                 if (next_ := step(found.condition, failure, self._reported)) != "watch":
                     await self.settled()
@@ -101,24 +101,24 @@ class StreamTrigger(PlainTrigger):
             await asyncio.sleep(self._interval)
 
     async def on_kill(self) -> None:
-        """Marked as failed or as success, cleared, or deleted. A cleared task is about to adopt the
-        stream again, and what another task has adopted is no longer ours to stop."""
+        """Called when the task is marked, cleared or deleted. A cleared task adopts the stream
+        again, and a stream that another task has adopted is not stopped."""
         name = self._stream.name
         try:
             state = await asyncio.to_thread(self._state)
             ours = await asyncio.to_thread(is_claimed_by, self._stream.layout, self._token)
         except Exception as error:
-            self.log.warning("%s runs on: why this task ends cannot be told: %s", name, error)
+            self.log.warning("%s continues: the state of this task cannot be read: %s", name, error)
             return
         if ours and state in OVER:
-            self.log.info("%s is asked to end after its batch: this task is %s", name, state)
+            self.log.info("%s is asked to stop after its batch: this task is %s", name, state)
             await asyncio.to_thread(request_stop, self._stream.layout)
             await asyncio.to_thread(give_up, self._stream.layout, self._token)
         else:
-            self.log.info("%s runs on: a task is to look after it again", name)
+            self.log.info("%s continues: a task will supervise it again", name)
 
     def _state(self) -> str:
-        """Of this task, as Airflow has it: whoever ended this attempt has set it already."""
+        """The state of this task in Airflow; it was set before this attempt was ended."""
         task = self.task_instance
         assert task is not None
         return state_of(task.dag_id, task.run_id, task.task_id)
@@ -148,7 +148,7 @@ class StreamTrigger(PlainTrigger):
     def _log_news(
         self, seen: Observation, jobs: tuple[JobState, ...], now: datetime, failure: Failure | None
     ) -> None:
-        """A line for a new batch or another condition, and where nothing happens one a minute."""
+        """Log each new batch and each change of condition, else one line a minute."""
         news = seen.condition, [job.n for job in jobs]
         if news == self._news and now - self._logged < _QUIET:
             return
@@ -158,7 +158,7 @@ class StreamTrigger(PlainTrigger):
             reason = f"{failure.reason}\n{failure.remedy}"
             self.log.warning("%s waits for a person: %s\n%s", name, reason, again)
         if seen.condition == "resting":
-            self.log.info("%s rests: somebody asked it to stop. %s", name, again)
+            self.log.info("%s is stopped on request. %s", name, again)
         for job in jobs:
             if job.is_alive and job.is_open:
                 self.log.info(line(job, now))

@@ -1,1 +1,1 @@
-"""``headgate demo``: its broker, its screen, and how it ends."""
+"""``headgate demo``: verb, screen and results."""

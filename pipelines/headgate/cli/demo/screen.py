@@ -1,4 +1,4 @@
-"""The demo while it runs: gold as it fills, on a terminal; a line per batch elsewhere."""
+"""Shows the running demo: gold on a terminal, else a line per batch."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def demo_screen(
 
 
 class _Filling:
-    """Gold is read on a thread of its own: looking must not hold up a batch."""
+    """Shows gold. It is read on its own thread, so that reading does not delay a batch."""
 
     def __init__(self, declared: Pipeline, layout: Layout, events: int) -> None:
         self._declared = declared

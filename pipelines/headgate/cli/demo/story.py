@@ -1,4 +1,4 @@
-"""How the demo ends: where every event went, and what to type next."""
+"""Shows the results of the demo: the ledger, example rows, and the next commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``headgate demo``: events flow through bronze, silver and gold while one watches."""
+"""``headgate demo``: runs sample events through bronze, silver and gold."""
 
 from __future__ import annotations
 

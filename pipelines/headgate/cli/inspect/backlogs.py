@@ -1,4 +1,4 @@
-"""What ``headgate status`` says of a backlog: its partitions, and how it moves."""
+"""The backlog in ``headgate status``: partitions and trend."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOWN = 10
 
 
 def furthest(partitions: Mapping[str, PartitionBacklog]) -> list[tuple[str, PartitionBacklog]]:
-    """The partitions, those furthest behind first; among equals in the order given."""
+    """The partitions, those with the largest backlog first; the sort is stable."""
     return sorted(partitions.items(), key=lambda item: (-item[1].records, -item[1].seconds))
 
 
@@ -36,19 +36,19 @@ def partitions_table(partitions: Mapping[str, PartitionBacklog]) -> Table:
 
 
 def waiting_for(backlog: Backlog) -> str | None:
-    """What the watermark of a log with several partitions waits for, in words."""
+    """A sentence about the partition that holds the watermark back; None for one partition."""
     if len(backlog.partitions) < 2:
         return None
     if backlog.holding is None:
         return "no partition holds the watermark: all of them are idle"
     clock = backlog.partitions[backlog.holding].clock
     if clock is None:
-        return f"the watermark waits for {backlog.holding}: no record of it has told a time yet"
+        return f"the watermark waits for {backlog.holding}: it has no record with a valid time yet"
     return f"the watermark waits for {backlog.holding}, at {datetime.fromisoformat(clock):%F %T}Z"
 
 
 def trend_for(job: JobState) -> Trend | None:
-    """How a running job's backlog moves, if it has samples of one."""
+    """The trend of a running job's backlog; None without enough samples."""
     from headgate.supervision.trend import trend_of
 
     return trend_of(job.samples) if job.state == "running" else None

@@ -1,4 +1,4 @@
-"""What ``headgate status --checkpoint`` shows."""
+"""The output of ``headgate status --checkpoint``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What `status` and `list` say of a pipeline that is under another root, or is run from another
-declaration of the same name."""
+"""Pipelines under another root, or run from another declaration of the same name, in `status` and
+`list`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def find_sightings(files: Iterable[Path], root: str) -> tuple[Sighting, ...]:
-    """Pipelines of this machine: those that this user runs, and those under the roots that one
-    would think of: ``root``, the environment's, and `lake` here and beside each declaration."""
+    """Pipelines of this machine: those that this user runs, and those under the likely roots
+    (``root``, the environment's, and `lake` here and beside each declaration)."""
     from headgate.declaration.sections.source import project_folder
     from headgate.supervision.elsewhere import running_drivers, sightings
 
@@ -33,8 +33,8 @@ def find_sightings(files: Iterable[Path], root: str) -> tuple[Sighting, ...]:
 def others(
     seen: Iterable[Sighting], name: str, file: Path, root: str, *, has_run: bool
 ) -> Iterator[Sighting]:
-    """Those that share a name with the pipeline of ``file`` under ``root``, and are not it. One at
-    rest under another root is told of only where there is none here."""
+    """Pipelines with the name of the pipeline of ``file`` under ``root`` that are not it. A stopped
+    one under another root counts only if there is none under ``root``."""
     for each in seen:
         if each.pipeline != name:
             continue
@@ -51,7 +51,7 @@ def as_dict(seen: Sighting) -> dict[str, Any]:
 
 
 def in_words(seen: Mapping[str, Any], root: str) -> str:
-    """Of what :func:`as_dict` says."""
+    """The result of :func:`as_dict` as text."""
     if seen["root"] == str(Path(root).resolve()):
         return f"process {seen['pid']} runs another declaration of this name"
     return f"{seen['state']} under {seen['root']}" + (

@@ -1,4 +1,4 @@
-"""How ``headgate status`` tells how fresh a pipeline's tables are."""
+"""The freshness of a pipeline's tables in ``headgate status``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def describe_freshness(
     layout: Layout, declared: Pipeline, now: datetime
 ) -> tuple[str, dict[str, Any] | None]:
-    """In words, and as plain values. A damaged table keeps nobody from seeing the jobs."""
+    """As text and as plain values. A damaged table gives a message, so the jobs are still shown."""
     from headgate.supervision.freshness import freshness
 
     try:
@@ -27,7 +27,7 @@ def describe_freshness(
 
 
 def _in_words(fresh: Freshness, now: datetime) -> str:
-    """When gold changed, each table of several; the watermark's distance; the last record."""
+    """When gold changed (per table if there are several), the watermark's lag, the last record."""
     from headgate.supervision.words import span
 
     def ago(at: datetime | None) -> str:

@@ -1,4 +1,4 @@
-"""``headgate ledger``: what became of every event."""
+"""``headgate ledger``: accounts for every event."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ledger(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Account for every event. Exit code 1 and the missing ids when it does not balance."""
+    """Account for every event. Exit code 1 and the missing ids if it does not balance."""
     leave_pandas_out()
     from headgate.ledger import balance
 
@@ -54,7 +54,7 @@ def ledger(
 
 
 def show_proof(proof: Proof, out: Console) -> None:
-    """What the tables themselves say; of whatever is wrong, the first positions and ids."""
+    """The result of the proof, with the first positions and ids of each problem."""
     for finding in proof.findings:
         out.print(f"[red]{finding.table}: {finding.problem}: {finding.count:,}[/]")
         for place in finding.examples:

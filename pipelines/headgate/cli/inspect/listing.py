@@ -1,4 +1,4 @@
-"""``headgate list``: the pipelines of this place, and how they are."""
+"""``headgate list``: the pipelines that can be found here, with their states."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
-    """List the pipelines that a name can find here, and how they are.
+    """List the pipelines that can be found by name here, with their states.
 
-    And others that this user runs on this machine.
+    Also lists other pipelines that this user runs on this machine.
     """
     files: dict[str, Path] = {}
     for file in declaration.declarations():
@@ -73,7 +73,7 @@ def _entry(file: Path, root: str, around: Sequence[Sighting]) -> dict[str, Any]:
 
 
 def _in_words(entry: Mapping[str, object]) -> str:
-    """A pipeline's state, and since when it is paused."""
+    """The state of a pipeline, and since when it is paused."""
     state, since = str(entry["state"]), entry.get("paused")
     if entry.get("ended") in ("finished", "failed"):
         state = str(entry["ended"])

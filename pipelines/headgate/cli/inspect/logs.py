@@ -1,4 +1,4 @@
-"""``headgate logs``: what a pipeline in the background says."""
+"""``headgate logs``: the log of a pipeline in the background."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``headgate plan``: check a declaration, say what it would run, and what changes by it."""
+"""``headgate plan``: checks a declaration; shows what would run and what changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class NotKeptError(HeadgateError):
-    """There is no one declaration that all tables were made from, or it is not kept."""
+    """The tables were made from several declarations, or the text is not kept."""
 
 
 def plan(
@@ -34,11 +34,11 @@ def plan(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Check a declaration; say what would run and what changes.
+    """Check a declaration; show what would run and what changes.
 
     Tables, schemas, windows, state.
 
-    Where tables are there already, say what becomes of each.
+    For existing tables, shows what a start does with each.
     """
     from headgate.declaration.plan import describe
     from headgate.declaration.plan import plan as planned
@@ -56,7 +56,8 @@ def plan(
 
 
 def _print_deployed(layout: Layout, declared: Pipeline, found: Deployment, *, json: bool) -> None:
-    """As it was written, comments and placeholders too. Raises NotKeptError, SavepointError."""
+    """Print the text unchanged, with comments and placeholders. Raises NotKeptError,
+    SavepointError."""
     from headgate.savepoints.declarations import kept
 
     if not found.declaration:

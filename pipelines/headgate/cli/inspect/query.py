@@ -34,9 +34,9 @@ def query(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Ask the tables with SQL. They are bronze.SOURCE, silver.T, gold.T, late.T, quarantine, files
-    of one PIPELINE; of several, PIPELINE.gold.T and so on, and no PIPELINE need stand before the
-    SQL. It is DuckDB's, and only reads."""
+    """Query the tables with SQL. With one PIPELINE, tables are bronze.SOURCE, silver.T, gold.T,
+    late.T, quarantine and files. With several, they are PIPELINE.gold.T and so on, and PIPELINE
+    before the SQL may be left out. The SQL is DuckDB's, and only reads."""
     given = [_called(word, root) for word in pipelines]
     if not given and re.fullmatch(r"[\w./-]+", sql):
         raise QueryError(

@@ -1,4 +1,4 @@
-"""``headgate status``: how the jobs of a pipeline are."""
+"""``headgate status``: the state of a pipeline's jobs."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def status(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Say how a pipeline's jobs are.
+    """Show the state of a pipeline's jobs.
 
-    Exit code 7 when one died or failed: start it again. Exit code 2, 3 or 5 when it failed with
-    that, which needs a person first.
+    Exit code 7 if a job died or failed: start it again. Exit code 2, 3 or 5 if a job failed with
+    that code, which needs a person first.
     """
     from headgate.savepoints.checkpoints import checkpoints
     from headgate.supervision.job_state import overall, probe
@@ -107,7 +107,7 @@ def status(
 
 
 def last_reset(layout: Layout, declared: Pipeline) -> Intent | None:
-    """The last time that tables were taken back or emptied; None if that never was."""
+    """The last reset of the tables; None if there was none."""
     from headgate.savepoints.resets import Resets
     from headgate.tables.table import Table
 
@@ -127,7 +127,7 @@ def how_it_ended(layout: Layout, jobs: tuple[JobState, ...]) -> tuple[Ended | No
 def _show_failure(failure: Failure) -> None:
     message = f"it failed at {failure.at:%F %T}Z, exit code {failure.code}: {failure.reason}"
     console().print(message, style="red", markup=False, soft_wrap=True)
-    # What is wrong comes first: started again, it may end for the same reason.
+    # The reason comes before `start`: a restart may fail for the same reason.
     typer.echo(f"{failure.remedy}\n{command('start')}")
 
 
@@ -165,7 +165,7 @@ def _as_dict(job: JobState) -> dict[str, object]:
 
 
 def _remark(declared: Pipeline, jobs: tuple[JobState, ...], paused: datetime | None) -> None:
-    """What a table of jobs has no room for."""
+    """Print what has no column in the table of jobs."""
     for job in jobs:
         if job.backlog is not None and job.backlog.partitions:
             console().print(partitions_table(job.backlog.partitions))
@@ -177,7 +177,7 @@ def _remark(declared: Pipeline, jobs: tuple[JobState, ...], paused: datetime | N
         if (trend := trend_for(job)) is not None:
             console().print(str(trend), markup=False, soft_wrap=True)
     if any(job.state in ("dead", "stale") for job in jobs):
-        # What it said comes first: started again, it may end for the same reason.
+        # The log comes before `start`: a restart may fail for the same reason.
         typer.echo(f"{command('logs')}\n{command('start')}")
     if paused is not None:
         ending = any(job.state == "running" and "bronze" in job.layers for job in jobs)

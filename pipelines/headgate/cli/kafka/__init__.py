@@ -1,1 +1,1 @@
-"""``headgate kafka``: a broker to develop with, and a look into topics."""
+"""``headgate kafka``: a broker for development, and a view of topics."""

@@ -1,4 +1,4 @@
-"""``headgate kafka up | down``: a broker to develop with."""
+"""``headgate kafka up | down``: a broker for development."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ PORT = 9092
 
 
 class NoBrokerError(HeadgateError):
-    """No broker of ours runs."""
+    """No broker of `kafka up` runs."""
 
 
 class BrokerRunsError(HeadgateError, code=exit_codes.LEASE_HELD):
-    """A broker runs already, and not as asked for."""
+    """A broker runs already, with other settings."""
 
 
 def up(
@@ -57,7 +57,7 @@ def up(
 
 
 def _prepare() -> None:
-    """Java and the jars, which are fetched the first time."""
+    """Check Java, and fetch the jars the first time."""
     from headgate.cli.driving import require_java
     from headgate.jars import LockSet, cache_folder, fetch, locked
     from headgate.jars.cache import problems
@@ -89,7 +89,7 @@ def _run(folder: Path, port: int, foreground: bool, root: str, json: bool) -> No
 
 
 def _await(servers: str) -> None:
-    """One that has only just been started by somebody else answers soon."""
+    """Wait for a broker that another process has just started."""
     from headgate.broker.client import metadata
     from headgate.broker.running import UP_WITHIN
 

@@ -1,5 +1,5 @@
-"""``headgate kafka up | down | topics | produce | consume``: a broker to develop with, and a look
-into any broker's topics."""
+"""``headgate kafka up | down | topics | produce | consume``: a broker for development, and
+a view of the topics of any broker."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Servers = Annotated[
 ]
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)]
 
-# JSON leaves these control characters as they are, and a terminal would obey them.
+# JSON does not escape these control characters, and a terminal would interpret them.
 _OBEYED = re.compile("[\x7f-\x9f]")
 
 

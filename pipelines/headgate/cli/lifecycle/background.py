@@ -1,4 +1,4 @@
-"""``headgate start | stop | restart``: a pipeline that runs without a terminal."""
+"""``headgate start | stop | restart``: a pipeline in the background."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def restart(
 
 
 def _require_startable(declared: Pipeline, layout: Layout, accept_gap: bool) -> None:
-    """Raises what the driver would raise, as far as that shows without a JVM."""
+    """Raises what the driver would raise, as far as this can be checked without a JVM."""
     from headgate.cli.driving import require_machine
     from headgate.cli.lifecycle.run import check_gap
 
@@ -129,8 +129,8 @@ def _require_startable(declared: Pipeline, layout: Layout, accept_gap: bool) -> 
 def _start(
     declared: Pipeline, root: str, say: Say, *, take_over: bool = False, accept_gap: bool = False
 ) -> int:
-    """The pid of a driver that has reached its source. Raises SourceSilentError where that does not
-    answer: then the driver is stopped again."""
+    """Start a driver and return its pid when it has reached its source. Raises SourceSilentError if
+    the source does not answer; the driver is then stopped."""
     from headgate.supervision.local import launch
 
     layout = Layout.of(root, declared.name)

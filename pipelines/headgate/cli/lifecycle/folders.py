@@ -1,4 +1,4 @@
-"""Looks, before Spark starts, at where a run reads from and where its tables lie."""
+"""Checks the sources and the root of a run before Spark starts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RootError(HeadgateError, code=exit_codes.MACHINE):
 
 
 def check_sources(pipeline: Pipeline) -> tuple[str, ...]:
-    """Remarks about input that is still to come. Raises SourceError where none can come."""
+    """Remarks about missing input. Raises SourceError if a source cannot deliver any."""
     from headgate.sources.connector import connector_of
 
     remarks = (
@@ -32,7 +32,7 @@ def check_sources(pipeline: Pipeline) -> tuple[str, ...]:
 
 
 def require_input(pipeline: Pipeline) -> None:
-    """Raises SourceError where a source has no place to be read from yet."""
+    """Raises SourceError if the folder or topic of a source does not exist yet."""
     from headgate.sources.connector import connector_of
 
     for source in pipeline.sources.values():
@@ -44,8 +44,8 @@ def make_root(layout: Layout) -> None:
     if is_uri(layout.storage.root):
         return
     folder = Path(layout.storage.root) / CONTROL / "logs"
-    look = shell_command("doctor", "--root", str(Path(layout.storage.root).parent))
-    remedy = f"{look}, or choose another --root"
+    doctor = shell_command("doctor", "--root", str(Path(layout.storage.root).parent))
+    remedy = f"{doctor}, or choose another --root"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""``headgate pause | resume``: a pipeline that keeps its place and takes in nothing new."""
+"""``headgate pause | resume``: a running pipeline reads nothing new until `resume`."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class NeverRanError(HeadgateError):
 
 
 def pause(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
-    """Take in nothing new until `resume`. Returns when the batch that runs has ended.
+    """Read nothing new until `resume`. Returns when the current batch has ended.
 
-    One that does not run, or has died, stays paused when it is started; this says so.
+    A pipeline that does not run is paused when it is started; a message says so.
     """
     from headgate.supervision import local
     from headgate.supervision.job_state import overall, probe
@@ -42,9 +42,11 @@ def pause(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False)
         since = local.pause(layout)
     state = overall(probe(layout, datetime.now(UTC)))
     if state in ("dead", "stopped") and not json:
-        is_so = "DEAD: its process is gone without having let go" if state == "dead" else state
+        is_so = "DEAD: its process ended without releasing its lease" if state == "dead" else state
         print(f"{declared.name}: does not run ({is_so})", file=sys.stderr)
-        print("once it is started it takes in nothing new: the pause is kept", file=sys.stderr)
+        print(
+            "it takes in nothing new once it is started: the pause stays in force", file=sys.stderr
+        )
         print(command("start"), file=sys.stderr)
     respond(
         json,
@@ -55,7 +57,7 @@ def pause(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False)
 
 
 def resume(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
-    """Go on where `pause` stopped it."""
+    """Continue after `pause`."""
     from headgate.supervision.job_state import probe
 
     declared = declaration.load(pipeline)
@@ -70,7 +72,7 @@ def resume(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
 
 
 def check_pause(declared: Pipeline, layout: Layout, *, once: bool = False) -> None:
-    """Say so where a pipeline that is about to run is paused. Raises PausedError for ``once``."""
+    """Print a warning if the pipeline is paused. Raises PausedError for ``once``."""
     if (since := paused_since(layout)) is None:
         return
     message = f"{declared.name} is PAUSED since {_time(since)}: it takes in nothing new until:"
@@ -81,7 +83,7 @@ def check_pause(declared: Pipeline, layout: Layout, *, once: bool = False) -> No
 
 
 def _known(declared: Pipeline, root: str) -> Layout:
-    """Raises NeverRanError where there is no such pipeline to pause: a root may be mistyped."""
+    """Raises NeverRanError if the pipeline never ran under ``root``, which may be mistyped."""
     from headgate.supervision.job_state import probe
 
     layout = Layout.of(root, declared.name)

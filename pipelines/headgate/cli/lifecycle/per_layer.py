@@ -1,4 +1,4 @@
-"""``jobs: per_layer``: three processes, one per layer, that live and end together."""
+"""``jobs: per_layer``: three processes, one per layer; if one fails, all are stopped."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run_layers(
     accept_gap: bool,
     declared_as: str | None = None,
 ) -> None:
-    """Run the three jobs; with ``once`` one after the other, each over all that is above it.
+    """Run the three jobs. With ``once`` they run one after the other, each over all of its input.
 
     The first failure stops the others. Raises LayerFailedError with the exit code of that job.
     """
@@ -69,7 +69,7 @@ def run_layers(
 
 def together(commands: Mapping[str, Sequence[str]]) -> bool:
     """Run processes until all have ended; False if a signal asked for the end."""
-    # Sessions of their own: a Ctrl-C of the terminal would reach them beside the one we forward.
+    # Each has its own session, so that Ctrl-C reaches it only once, through us.
     running = {n: subprocess.Popen(c, start_new_session=True) for n, c in commands.items()}
     asked: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Leaves behind why a run failed, for those who look later: a supervisor, a page, `status`."""
+"""Records why a run failed, for supervisors, the page and `status`."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from headgate.storage.failure import Failure, forget_failure, last_failure, reco
 from headgate.storage.layout import Layout
 
 _OF_ANOTHER = (exit_codes.TAKEN_OVER, exit_codes.LEASE_HELD, exit_codes.PAUSED)
-"""Exit codes of a run that did nothing, because the pipeline is another's or is to rest."""
+"""Exit codes of a run that did nothing, because another process owns the pipeline or it is
+paused."""
 
 
 class AlreadyRecordedError(HeadgateError):
-    """A failure of another process, which has recorded it."""
+    """A failure of another process, which has recorded it itself."""
 
 
 @contextmanager
 def failure_recorded(pipeline: Pipeline, root: str, *, forgets: bool) -> Iterator[None]:
-    """Records what is raised, and raises it. A failure from before is forgotten first where the run
-    ``forgets``: one layer of several does not."""
+    """Record an error of the block and raise it again. With ``forgets`` the failure of an earlier
+    run is removed first; the job of a single layer keeps it."""
     layout, before = Layout.of(root, pipeline.name), None
     if forgets:
-        with suppress(OSError, HeadgateError):  # damaged: its place is taken anyway
+        with suppress(OSError, HeadgateError):  # a damaged record is replaced anyway
             before = last_failure(layout)
         forget_failure(layout)
     try:
@@ -38,13 +39,13 @@ def failure_recorded(pipeline: Pipeline, root: str, *, forgets: bool) -> Iterato
         failure = failure_of(error, pipeline, root, datetime.now(UTC))
         recorded = before if failure.code in _OF_ANOTHER else failure
         if recorded is not None and not isinstance(error, AlreadyRecordedError):
-            with suppress(OSError, HeadgateError):  # nothing hides the error itself
+            with suppress(OSError, HeadgateError):  # a failed record must not hide the error
                 record_failure(layout, recorded)
         raise
 
 
 def failure_of(error: Exception, pipeline: Pipeline, root: str, at: datetime) -> Failure:
-    """Without secrets. The remedy can be typed anywhere: it names the file and the root."""
+    """The record, without secrets. Its remedy names file and root, so it works in any shell."""
     known = error if isinstance(error, HeadgateError) else machine_fault(error)
     place = anywhere(pipeline.file, root)
     secrets = secrets_of(pipeline)

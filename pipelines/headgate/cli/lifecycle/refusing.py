@@ -1,5 +1,5 @@
-"""Whether a start would be refused, asked before a JVM is started. What the driver finds decides:
-this is the same question, answered sooner."""
+"""Checks, before a JVM starts, whether the driver would refuse to start. The driver checks the same
+again."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def require_free(declared: Pipeline, layout: Layout) -> None:
 def require_tables(declared: Pipeline, layout: Layout) -> None:
     """Raises DefinitionChangedError where tables were made from another declaration, LogGapError or
     SavepointError where they are damaged or half a copy, FileChangedError where a file that is
-    still to be read is not what was recorded. Tables that a reset is open for, or that are being
-    rebuilt, are not looked at: the driver goes on with that."""
+    still to be read is not what was recorded. Tables of an open reset or rebuild are not checked:
+    the driver completes these first."""
     from headgate.jobs.errors import DefinitionChangedError
     from headgate.savepoints.clone import require_whole
     from headgate.savepoints.rebuilds import continued

@@ -88,8 +88,8 @@ def run(
 
 
 def _prepare(declared: Pipeline, layout: Layout, once: bool, from_savepoint: str | None) -> None:
-    """What comes before the first driver. Raises HeadgateError where none may start."""
-    with waiting("looking at machine and source") as say:
+    """Check and prepare, before the first driver. Raises HeadgateError if none may start."""
+    with waiting("checking machine and source") as say:
         require_machine(declared)
         check_pause(declared, layout, once=once)
         for remark in check_sources(declared):
@@ -122,7 +122,7 @@ def go_back(declared: Pipeline, layout: Layout, wanted: str) -> None:
 
 
 def check_gap(declared: Pipeline, accept_gap: bool) -> None:
-    """Raises BadParameter where there can be no gap to accept."""
+    """Raises BadParameter for a source that cannot have a gap."""
     if not accept_gap:
         return
     from headgate.sources.connector import connector_of
@@ -171,7 +171,7 @@ def _drive(
     log = spark_log(layout, "fused" if layers == LAYERS else layers[0])
     rotate(log)
     divert(log)
-    # Jobs of a layer each share the other one: one of them looks after it.
+    # Jobs per layer share the run log: the job of bronze rotates it.
     keep_bounded((log, run_log(layout)) if "bronze" in layers else (log,))
     one = layers == LAYERS
     with screen(console(stderr=True), live=one, name="" if one else layers[0]) as shown:

@@ -1,4 +1,4 @@
-"""``headgate upgrade``: a changed declaration put to work, with a way back."""
+"""``headgate upgrade``: deploys a changed declaration, and rolls it back if it fails."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ POLL_EVERY = 1.0  # seconds
 
 
 class UpgradeError(HeadgateError, code=exit_codes.USAGE):
-    """The new declaration cannot be put to work."""
+    """The new declaration cannot be deployed."""
 
 
 class RolledBackError(HeadgateError, code=exit_codes.NOT_ALIVE):
-    """The new declaration made no progress, and the tables are what they were."""
+    """The new declaration made no progress, and the savepoint was restored."""
 
 
 class NotRolledBackError(HeadgateError, code=exit_codes.NOT_ALIVE):
-    """The new declaration made no progress, and the way back is not gone to its end."""
+    """The new declaration made no progress, and the rollback failed."""
 
 
 def upgrade(
@@ -55,13 +55,13 @@ def upgrade(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Put a changed declaration to work, with a way back.
+    """Deploy a changed declaration, and roll back if it fails.
 
-    Stops the pipeline, takes a savepoint, starts it again. What has to be rebuilt is built beside
-    the living tables: readers see the old rows until it is done.
+    Stops the pipeline, takes a savepoint, starts it again. Tables that must be rebuilt are built
+    beside the current ones: readers see the old rows until the rebuild is done.
 
-    If the new one makes no progress, the savepoint is restored and the old one started again. A
-    pipeline that did not run before is stopped again afterwards.
+    If the new declaration makes no progress, the savepoint is restored and the old declaration is
+    started. A pipeline that did not run before is stopped again afterwards.
     """
     from headgate.savepoints.deployment import deployment
     from headgate.savepoints.store import whole_cut
@@ -71,7 +71,7 @@ def upgrade(
         declared, layout = declaration.opened(pipeline, root)
         found = deployment(layout, declared)
         _require_possible(found, declared)
-        whole_cut(layout, declared)  # before anything is stopped: can a way back be kept?
+        whole_cut(layout, declared)  # before anything is stopped: can a savepoint be taken?
     if not json:
         show(found, root)
     with waiting("stopping after the current batch") as say:
@@ -120,8 +120,9 @@ def _require_possible(found: Deployment, declared: Pipeline) -> None:
 def _await_progress(
     layout: Layout, declared: Pipeline, found: Deployment, patience: float, say: Say, *, had: int
 ) -> None:
-    """Until the rebuild is published, or ``patience`` is over and it has absorbed a batch at least.
-    ``had`` is the batch at which bronze was before. Raises UpgradeError, also if a job ended."""
+    """Wait until the rebuild is published, or until ``patience`` is over and it has absorbed at
+    least one batch. ``had`` is bronze's batch before the upgrade. Raises UpgradeError, also if a
+    job ended."""
     from headgate.supervision.job_state import overall, probe
 
     deadline = time.monotonic() + patience
@@ -132,7 +133,7 @@ def _await_progress(
             raise UpgradeError(f"its job is {state}", pipeline_command("logs"))
         paused = state == "paused"
         behind = _behind(layout, declared, found, had=0 if paused else had)
-        # A job that has been silent for a while, as on a busy machine, may have progress to show.
+        # A stale job, as on a busy machine, may still report progress.
         if not behind and state != "stale":
             steps = rebuilding(layout, declared)
             if not steps or paused or time.monotonic() > deadline:
@@ -147,8 +148,8 @@ def _await_progress(
 
 
 def _behind(layout: Layout, declared: Pipeline, found: Deployment, *, had: int) -> list[str]:
-    """The tables that are rebuilt and have not absorbed a batch, though there is one; those of
-    which no rebuild was begun."""
+    """The tables to rebuild that have not absorbed a batch although bronze has one, and those whose
+    rebuild has not begun."""
     from headgate.savepoints.rebuilds import continued
     from headgate.tables.snapshot import snapshot
 
@@ -204,7 +205,7 @@ def _roll_back(
 
 
 def _after_rollback(declared: Pipeline, found: Deployment, *, runs: bool) -> str:
-    """What is so after a rollback, and what to type next."""
+    """The state after a rollback, and what to type next."""
     see = f"see {command('logs')}"
     if not found.declaration:
         back = "nothing runs: the old declaration is not kept; take it from your version control"
@@ -217,8 +218,8 @@ def _after_rollback(declared: Pipeline, found: Deployment, *, runs: bool) -> str
 
 
 def _put_back(declared: Pipeline) -> str:
-    """The command that writes the deployed declaration over the edited one. By way of another
-    file: the shell would empty the one that the command has yet to read."""
+    """The command that replaces the edited declaration by the deployed one. It writes another file
+    first: the shell would truncate the file before the command reads it."""
     file, other = (shlex.quote(f"{declared.file}{end}") for end in ("", ".deployed"))
     deployed = command("plan", "--deployed")
     return f"{deployed} > {other} && mv {other} {file}"

@@ -1,4 +1,4 @@
-"""``headgate files list | skip``: the log of landing files, and what to do about a broken one."""
+"""``headgate files list | skip``: shows the log of landing files, and skips a broken one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ app = typer.Typer(help="The landing files of a pipeline.", no_args_is_help=True)
 
 
 class CannotSkipError(HeadgateError):
-    """A file was read already, and is what it was."""
+    """A file was read already and has not changed."""
 
 
 @app.command("list")
@@ -76,7 +76,7 @@ def skip_file(
     log = _open(declared, layout)
     landing = Storage(declared.source.reads.path)
     _get(log, sequence)
-    # All layers: a fused driver must not start meanwhile, nor one job hold two epochs.
+    # On all layers: a fused driver must not start now, and one job must not hold two epochs.
     lease = Lease(layout, LAYERS, declared.name, "files skip")
     epoch = lease.take()
     try:
@@ -84,7 +84,7 @@ def skip_file(
         log.load()
         known = _get(log, sequence)
         stat = landing.stat(known.path)
-        # From now on these bytes are the known ones; what comes back as it was is no rewrite.
+        # Record the current size and time: the same bytes later are no rewrite.
         skipped = known if stat is None else replace(known, size=stat.size, modified=stat.modified)
         was_read = sequence <= _read_up_to(declared, layout) and known.status == "recorded"
         is_withdrawn = was_read or known.status == "withdrawn"

@@ -1,4 +1,4 @@
-"""``headgate compact | vacuum``: small files merged, and what nothing needs removed."""
+"""``headgate compact | vacuum``: merges small files, and removes files that nothing needs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KeepFor = Annotated[
     typer.Option(
         "--keep-for",
         metavar="TIME",
-        help="What running readers are left with: what was in a table, or written, so lately.",
+        help="Keep files that were in a table, or written, within this time, for running readers.",
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")]
@@ -52,7 +52,7 @@ def vacuum(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Remove what nobody needs: files and log entries."""
+    """Delete files and log entries that nothing needs."""
     declared, layout = declaration.opened(pipeline, root)
     try:
         kept = parse_duration(keep_for)
@@ -62,7 +62,7 @@ def vacuum(
     if dry_run:
         reports = _planned(declared, layout, kept)
     else:
-        with waiting("looking for what nothing needs"):
+        with waiting("looking for files that nothing needs"):
             reports = _maintain(declared, layout, "vacuum", kept)
     document = _document(declared, reports) | {"dry_run": dry_run}
     respond(json, document, lambda: show_vacuumed(reports, dry_run=dry_run))
@@ -85,7 +85,7 @@ def _planned(declared: Pipeline, layout: Layout, keep_for: timedelta) -> tuple[R
 def _maintain(
     declared: Pipeline, layout: Layout, what: What, keep_for: timedelta
 ) -> tuple[Report, ...]:
-    """By the jobs that run, of what they write, and here of the rest."""
+    """Running jobs maintain the tables that they write; this process maintains the rest."""
     from headgate.supervision.job_state import probe
     from headgate.supervision.maintaining import maintain
 
@@ -108,7 +108,7 @@ def _failed(answer: Answer) -> HeadgateError:
 def _here(
     declared: Pipeline, layout: Layout, layers: Sequence[str], what: What, keep_for: timedelta
 ) -> Iterator[Report]:
-    """Of layers that no job runs, under a lease over them. Raises LeaseHeldError."""
+    """Maintain the tables of layers without a job, under a lease. Raises LeaseHeldError."""
     from headgate.jobs.lease import Lease
     from headgate.maintenance.retention_context import look_around
     from headgate.maintenance.work import compact as compact_tables

@@ -1,4 +1,4 @@
-"""What ``compact`` and ``vacuum`` did, for a person."""
+"""The results of ``compact`` and ``vacuum`` as text."""
 
 from __future__ import annotations
 

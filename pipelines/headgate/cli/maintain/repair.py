@@ -1,4 +1,4 @@
-"""``headgate repair``: finds what is damaged of a pipeline, and repairs it."""
+"""``headgate repair``: finds and repairs damage of a pipeline's tables and documents."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def repair(
 
 
 def _examined(layout: Layout, declared: Pipeline, scratch: Path) -> Plan:
-    """``scratch`` has to stay for as long as the plan."""
+    """The repair plan. ``scratch`` must exist as long as the plan is used."""
     from headgate.cli.driving import jars_for
     from headgate.jobs.rereading import what_is_gone
     from headgate.repair.examine import examine
@@ -83,7 +83,7 @@ def _examined(layout: Layout, declared: Pipeline, scratch: Path) -> Plan:
 
 
 def _mended(layout: Layout, declared: Pipeline, scratch: Path) -> tuple[Plan, bool]:
-    """What was found and done, and whether something is left. Under a lease over all layers.
+    """Repair under a lease on all layers. Returns the plan, and whether damage remains.
 
     Raises LeaseHeldError while the pipeline runs, CannotRepairError.
     """

@@ -42,7 +42,7 @@ Reread = Annotated[
 
 
 class LastGoodError(HeadgateError):
-    """Without this savepoint none could be restored."""
+    """The savepoint is the last one that can be restored."""
 
 
 @app.command("create")
@@ -208,7 +208,7 @@ def delete_savepoint(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Forget a savepoint; what only it needed goes with the next vacuum."""
+    """Delete a savepoint; the next vacuum deletes files that only it needed."""
     from headgate.savepoints.store import delete, is_last_good, named
 
     declared, layout = declaration.opened(pipeline, root)
@@ -229,7 +229,7 @@ def _reread_only(declared: Pipeline, layout: Layout, *taken: Savepoint) -> froze
     try:
         return reread_only(declared, layout, taken)
     except HeadgateError:
-        return frozenset()  # a damaged log is told by `verify`, and by `repair`
+        return frozenset()  # `verify` and `repair` report a damaged log
 
 
 def _source_problems(layout: Layout, declared: Pipeline, savepoint: Savepoint) -> list[str]:

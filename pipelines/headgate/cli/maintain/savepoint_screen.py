@@ -1,4 +1,4 @@
-"""Savepoints, for a person and for programs."""
+"""Savepoints, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headgate.savepoints.store import Unreadable
 
 REREAD_ONLY = "with --reread only"
-"""How a savepoint is restored from behind a point to which bronze was taken back."""
+"""Shown for a savepoint after a batch to which bronze was reset."""
 
 
 def show_list(

@@ -25,7 +25,7 @@ def doctor(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Say what this machine lacks, and what mends it."""
+    """Check this machine, and name a remedy for each problem."""
     from headgate.doctor import examine
 
     if fetch_jars:

@@ -17,7 +17,7 @@ def init(
     folder: Annotated[Path, typer.Argument(help="The project's folder; made if it is missing.")],
     json: Json = False,
 ) -> None:
-    """Make a project: declarations, sample data, tests."""
+    """Create a project: declarations, sample data, tests."""
     from headgate.scaffold import create_project
 
     files = create_project(folder)

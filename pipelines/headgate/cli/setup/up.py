@@ -1,4 +1,4 @@
-"""``headgate up | down``: an Airflow on this machine, with the demo's stream or one's own DAGs."""
+"""``headgate up | down``: a local Airflow, with the demo's stream or the user's DAGs."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def up(
 ) -> None:
     """Run Airflow on this machine, until Ctrl-C.
 
-    With the demo's stream, or your own DAGs; on 127.0.0.1. Whatever becomes of this process, no
-    other stays behind. The database is SQLite, or the PostgreSQL that HEADGATE_AIRFLOW_DB names.
+    With the demo's stream, or your own DAGs; on 127.0.0.1. When this process ends, all
+    others end. The database is SQLite, or the PostgreSQL that HEADGATE_AIRFLOW_DB names.
     """
     from headgate.cli.driving import on_signals, require_java
     from headgate.standalone import demo as project

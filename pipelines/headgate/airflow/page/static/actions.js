@@ -1,5 +1,5 @@
-// Buttons. Each triggers a run of the stream's control DAG through Airflow's public API, as whoever
-// is logged in: roles, audit log and task logs are Airflow's.
+// Buttons. Each triggers a run of the stream's control DAG through Airflow's public API, as the user
+// who is logged in; Airflow checks roles and keeps the logs.
 
 import { make } from "./elements.js";
 import { airflow, place } from "./shell.js";
@@ -41,33 +41,33 @@ const pause = (time) => new Promise((done) => setTimeout(done, time));
 
 export function actions() {
   let stream = null;
-  const said = make("p", { class: "run", role: "status", hidden: true });
+  const message = make("p", { class: "run", role: "status", hidden: true });
   const made = ([label, action, , consequence]) => {
     const button = make("button", { type: "button" }, label);
     button.addEventListener("click", async () => {
       if (button.getAttribute("aria-disabled") === "true") return;
       const wanted = await confirmed(stream, label.replace("…", ""), action, consequence);
-      if (wanted) follow(stream, wanted, said);
+      if (wanted) follow(stream, wanted, message);
     });
     return button;
   };
   const buttons = ACTIONS.map((each) => ({ button: made(each), action: each[1], when: each[2] }));
   return {
     element: make("div", { class: "actions" }, ...buttons.map((each) => each.button)),
-    said,
+    message,
     /** One more button for an action, such as `stop`, as things are now. */
     another(action) {
       const button = made(ACTIONS.find((each) => each[1] === action));
       disable(button, whyNot(stream, action));
       return button;
     },
-    update(told) {
-      stream = told;
+    update(newest) {
+      stream = newest;
       for (const { button, action, when } of buttons) {
-        const alive = told.status?.is_alive;
-        // Of what cannot be told, everything is offered.
-        button.hidden = when !== null && told.status !== null && (when === ALIVE) !== alive;
-        disable(button, whyNot(told, action));
+        const alive = newest.status?.is_alive;
+        // If the state is unknown, every action is offered.
+        button.hidden = when !== null && newest.status !== null && (when === ALIVE) !== alive;
+        disable(button, whyNot(newest, action));
       }
     },
   };
@@ -117,14 +117,14 @@ function confirmed(stream, label, action, consequence) {
   });
 }
 
-async function follow(stream, conf, said) {
+async function follow(stream, conf, message) {
   const dag = encodeURIComponent(stream.control.dag_id);
   const runs = `${airflow}api/v2/dags/${dag}/dagRuns`;
   const tell = (tone, text, run) => {
     const link = run ? place(make("a", {}, "the run"), `dags/${dag}/runs/${encodeURIComponent(run)}`) : null;
-    said.className = `run ${tone}`;
-    said.hidden = false;
-    said.replaceChildren(`${conf.action}: ${text}`, ...(link ? [" · ", link] : []));
+    message.className = `run ${tone}`;
+    message.hidden = false;
+    message.replaceChildren(`${conf.action}: ${text}`, ...(link ? [" · ", link] : []));
   };
   try {
     tell("", "asked for");

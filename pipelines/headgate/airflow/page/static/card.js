@@ -1,4 +1,4 @@
-// A stream's card: made once, told anew with every answer, so that what is open stays open.
+// A stream's card. It is created once and updated with every answer, so that open parts stay open.
 
 import { actions } from "./actions.js";
 import { chart } from "./chart.js";
@@ -37,7 +37,7 @@ export function card(identity) {
     parts.figures,
     parts.charts,
     act.element,
-    act.said,
+    act.message,
     make("footer", {}, ...drawers.map(([each]) => each.element)),
   );
   element.setAttribute("aria-labelledby", title.id);
@@ -71,11 +71,11 @@ function replace(place, content, mark = content.map((each) => each.outerHTML).jo
 }
 
 function meta({ status, tables }, means) {
-  const said = [means];
-  if (status?.n) said.push(`batch ${number(status.n)}`);
-  if (tables?.account?.generation) said.push(`generation ${number(tables.account.generation)}`);
-  if (status?.restarts) said.push(`restarted ${plural(status.restarts, "time", "times")} after a failure`);
-  return [said.join(" · ")];
+  const parts = [means];
+  if (status?.n) parts.push(`batch ${number(status.n)}`);
+  if (tables?.account?.generation) parts.push(`generation ${number(tables.account.generation)}`);
+  if (status?.restarts) parts.push(`restarted ${plural(status.restarts, "time", "times")} after a failure`);
+  return [parts.join(" · ")];
 }
 
 function linksOf(stream) {
@@ -94,7 +94,7 @@ function notes(stream, act) {
   if (error) say("bad", error);
   if (status?.trouble) say("bad", status.trouble);
   if (stream.is_paused && status?.is_alive) {
-    say("warn", "Its DAG is paused, and the stream runs on: nobody restarts it when it dies. ", act.another("stop"));
+    say("warn", "Its DAG is paused, and the stream continues: it is not restarted when it dies. ", act.another("stop"));
   } else if (stream.is_paused && status && !["resting", "finished"].includes(nameOf(stream))) {
     const start = stream.control.may_act ? ", or press Start" : "";
     say("warn", `Its DAG is paused: nobody starts the stream. Switch the DAG on${start}.`);

@@ -69,10 +69,10 @@ function axis(bars, at, marked) {
   const seconds = bars[bars.length - 1].time - bars[0].time < SHORT ? 8 : 5;
   let day = moment(bars[bars.length - 1].time).slice(0, DAY);
   const labels = marked.map((index) => {
-    const said = moment(bars[index].time);
-    const date = said.slice(0, DAY) === day ? "" : `${said.slice(5, DAY)} `;
-    day = said.slice(0, DAY);
-    const shown = make("span", {}, `${date}${said.slice(DAY + 1, DAY + 1 + seconds)}Z`);
+    const text = moment(bars[index].time);
+    const date = text.slice(0, DAY) === day ? "" : `${text.slice(5, DAY)} `;
+    day = text.slice(0, DAY);
+    const shown = make("span", {}, `${date}${text.slice(DAY + 1, DAY + 1 + seconds)}Z`);
     shown.style.left = `${100 * at[index]}%`;
     shown.className = index === 0 ? "first" : index === bars.length - 1 ? "last" : "";
     return shown;

@@ -1,4 +1,4 @@
-// What each condition is called, how bad it is, and what it means.
+// The name, the tone and the meaning of each condition.
 
 import { make } from "./elements.js";
 import { since, span } from "./words.js";
@@ -11,7 +11,7 @@ const KNOWN = {
   dead: ["dead", "bad", (l, n) => `its process is gone or silent; last heard of ${ago(l, n)}`],
   stuck: ["stuck", "bad", (l, n) => `it lives, and nothing has moved for ${span(since(l.level ?? l.since, n))}`],
   crashed: ["failed", "bad", (l, n) => `exit code ${l.failure?.code}, ${ago(l, n)}`],
-  unknown: ["unknown", "bad", () => "how it is cannot be told"],
+  unknown: ["unknown", "bad", () => "its state cannot be read"],
   ended: ["ended", "warn", (l, n) => `it ended by itself ${ago(l, n)}`],
   absent: ["never ran", "still", () => "it has no tables yet"],
   starting: ["starting", "busy", (l, n) => `it opens its tables, ${lasting(l, n)}`],

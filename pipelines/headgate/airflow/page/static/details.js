@@ -1,4 +1,4 @@
-// What a card shows when it is asked for more.
+// The details of a card.
 
 import { make, table } from "./elements.js";
 import { copy } from "./shell.js";
@@ -16,8 +16,8 @@ export function drawer(title, content, load) {
   });
   return {
     element: shown,
-    update(...told) {
-      last = told;
+    update(...values) {
+      last = values;
       show();
     },
   };
@@ -101,14 +101,14 @@ function typed(line, commands) {
 export function lastLines() {
   const lines = make("pre", { tabIndex: 0, ariaLabel: "The driver's last lines" });
   const again = make("button", { type: "button", class: "small" }, "Read again");
-  let told = null;
+  let current = null;
   async function load(stream) {
-    told = stream ?? told;
-    const where = `${encodeURIComponent(told.dag_id)}/${encodeURIComponent(told.task_id)}`;
+    current = stream ?? current;
+    const where = `${encodeURIComponent(current.dag_id)}/${encodeURIComponent(current.task_id)}`;
     try {
-      const answer = await fetch(`api/streams/${where}/log?map_index=${told.map_index}`);
-      const said = await answer.json();
-      lines.textContent = answer.ok ? said.lines.join("\n") || "It has said nothing." : said.detail;
+      const answer = await fetch(`api/streams/${where}/log?map_index=${current.map_index}`);
+      const content = await answer.json();
+      lines.textContent = answer.ok ? content.lines.join("\n") || "The log is empty." : content.detail;
     } catch {
       lines.textContent = "Airflow does not answer.";
     }

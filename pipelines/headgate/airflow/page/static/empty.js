@@ -1,4 +1,4 @@
-// What is said where there is no stream to show.
+// The text for a page without streams.
 
 import { make } from "./elements.js";
 import { place } from "./shell.js";

@@ -18,7 +18,7 @@ function figure(label, value, more, tone, title) {
 export function figures(stream, now) {
   const { tables } = stream;
   const account = tables?.account;
-  // Of one that never ran there is nothing to say in numbers.
+  // A stream that never ran has no figures.
   const status = stream.status?.condition === "absent" ? null : stream.status;
   const found = [];
   if (status) found.push(speed(status), backlog(status), gold(tables?.freshness, now), watermark(status, tables?.freshness, now));
@@ -38,8 +38,8 @@ export function figures(stream, now) {
 
 function speed(status) {
   if (!status.seconds || status.rows === null) return figure("Rows/s", "–", "no batch yet");
-  const told = `${about(status.rows)} in ${span(status.seconds)}`;
-  return figure("Rows/s", about(status.rows / status.seconds), told, null, `the last batch: ${told}`);
+  const amount = `${about(status.rows)} in ${span(status.seconds)}`;
+  return figure("Rows/s", about(status.rows / status.seconds), amount, null, `the last batch: ${amount}`);
 }
 
 function backlog({ backlog: behind, is_alive: alive }) {
@@ -63,8 +63,8 @@ function watermark(status, fresh, now) {
   const time = fresh?.clock ?? status.clock;
   if (!time) return figure("Watermark", "–", held ? `waits for ${held}` : "no event yet");
   const behind = since(time, now);
-  const said = behind < 0 ? `${span(-behind)} ahead` : `${span(behind)} behind`;
-  return figure("Watermark", clock(time, now), said, null, moment(time));
+  const lag = behind < 0 ? `${span(-behind)} ahead` : `${span(behind)} behind`;
+  return figure("Watermark", clock(time, now), lag, null, moment(time));
 }
 
 /** A part and its whole: the percentage, and what it is a percentage of, in one unit. */
@@ -84,6 +84,6 @@ function savepoints({ number: count, damaged, newest }, now) {
   const broken = damaged ? `, ${number(damaged)} damaged` : "";
   if (!newest.length) return figure("Savepoints", number(count), damaged ? "all damaged" : "none taken", damaged ? "bad" : null);
   const [last] = newest;
-  const said = `last ${span(since(last.created, now))} ago${broken}`;
-  return figure("Savepoints", number(count), said, damaged ? "bad" : null, last.id);
+  const age = `last ${span(since(last.created, now))} ago${broken}`;
+  return figure("Savepoints", number(count), age, damaged ? "bad" : null, last.id);
 }

@@ -1,4 +1,4 @@
-// Asks how the streams are, every few seconds while somebody looks, and shows it.
+// Reads and shows the status of all streams every few seconds while the page is visible.
 
 import { byNeed, condition, counted } from "./conditions.js";
 import { card } from "./card.js";
@@ -23,9 +23,9 @@ async function refresh() {
     if (answer.status === 401) trouble("Your session is over. Load the page again to log in.");
     else if (!answer.ok) trouble(`Airflow answers with an error (${answer.status}). What is shown may be old.`);
     else {
-      const told = await answer.json();
+      const answered = await answer.json();
       trouble(null);
-      show(told.streams, Date.parse(told.at));
+      show(answered.streams, Date.parse(answered.at));
     }
   } catch {
     trouble("Airflow does not answer. What is shown may be old.");

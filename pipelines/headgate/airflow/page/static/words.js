@@ -31,8 +31,8 @@ export const since = (then, now) => (now - Date.parse(then)) / 1000;
 export const moment = (time) => new Date(time).toISOString().replace("T", " ").slice(0, 19) + "Z";
 
 export function clock(time, now) {
-  const said = moment(time);
-  return said.slice(0, 10) === moment(now).slice(0, 10) ? said.slice(11) : said;
+  const text = moment(time);
+  return text.slice(0, 10) === moment(now).slice(0, 10) ? text.slice(11) : text;
 }
 
 export const plural = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`;
