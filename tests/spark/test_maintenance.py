@@ -14,7 +14,7 @@ from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger import balance
 from headgate.ledger.by_id import by_id
 from headgate.maintenance import retention
-from headgate.maintenance.compaction import Limits
+from headgate.maintenance.compaction import CompactionLimits
 from headgate.maintenance.report import Compacted, Vacuumed
 from headgate.maintenance.work import compact, vacuum_tables
 from headgate.tables.log_folder import log_folder
@@ -55,7 +55,7 @@ def begin(spark: SparkSession, folder: Path, landing: Landing) -> Engine:
 
 
 def compacted(engine: Engine) -> dict[str, Compacted]:
-    tables, limits = engine.runtime.owned(), Limits(least=2)
+    tables, limits = engine.runtime.owned(), CompactionLimits(least=2)
     steps = compact(engine.layout, engine.pipeline, tables, nullcontext, engine.clock, limits)
     return {step.table: step for step in steps if step is not None}
 

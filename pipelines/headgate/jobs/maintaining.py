@@ -14,7 +14,7 @@ from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.jobs.batch_lock import BatchLock
 from headgate.maintenance.report import Report
-from headgate.maintenance.requests import Answer, Request, asked, tell
+from headgate.maintenance.requests import Answer, Request, asked, write_answer
 from headgate.maintenance.work import compact, vacuum_tables
 from headgate.storage.layout import Layout
 from headgate.tables.errors import CommitRefusedError, FencedError
@@ -88,7 +88,7 @@ class Maintaining:
 
     def _tell(self, answer: Answer) -> None:
         self._answer = answer
-        tell(self._layout, self._job, answer)
+        write_answer(self._layout, self._job, answer)
 
     def _end(self, error: HeadgateError | None = None) -> None:
         answer, self._answer, self._steps = self._answer, None, iter(())
@@ -98,4 +98,4 @@ class Maintaining:
             answer = replace(
                 answer, error=error.message, remedy=error.remedy, exit_code=error.exit_code
             )
-        tell(self._layout, self._job, replace(answer, is_done=True))
+        write_answer(self._layout, self._job, replace(answer, is_done=True))

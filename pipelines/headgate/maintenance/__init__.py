@@ -1,1 +1,1 @@
-"""Maintenance of tables: small files merged, and what nothing needs any more removed."""
+"""Maintenance of tables: merge small files, and remove files and log entries nothing needs."""

@@ -1,4 +1,4 @@
-"""Which small files of a table become one: decisions over what its log says."""
+"""Decides which small files of a table are merged, from its log alone."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from headgate.tables.data_file import DataFile
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Files below ``small`` bytes are merged where there are at least ``least`` of them, into
-    files made of up to ``most`` bytes."""
+class CompactionLimits:
+    """Files below ``small`` bytes are merged if there are at least ``least`` of them. A merged file
+    is made of at most ``most`` bytes."""
 
     small: int = 32 << 20
     least: int = 8
     most: int = 128 << 20
 
 
-LIMITS = Limits()
+DEFAULT_LIMITS = CompactionLimits()
 
 Group = tuple[DataFile, ...]
 
@@ -29,8 +29,8 @@ Group = tuple[DataFile, ...]
 def eligible(
     table: str, live: Iterable[DataFile], upto: int, unpublished: Collection[str]
 ) -> Iterator[DataFile]:
-    """The files that nobody will read by their names: of gold those of final rows, of every other
-    table those of batches up to ``upto``, which all tables have absorbed. ``table`` is a path such
+    """The files that no stage will read by name: in gold, files of final rows; in every other
+    table, files of batches up to ``upto``, which all tables have absorbed. ``table`` is a path such
     as ``silver/orders``."""
     is_gold = kind_of(table) == GOLD
     for file in live:
@@ -40,20 +40,22 @@ def eligible(
 
 
 def groups(
-    files: Iterable[DataFile], cuts: Collection[int] = (), limits: Limits = LIMITS
+    files: Iterable[DataFile],
+    boundaries: Collection[int] = (),
+    limits: CompactionLimits = DEFAULT_LIMITS,
 ) -> tuple[Group, ...]:
-    """The files that become one, in the order of their batches.
+    """Groups of files to merge, in the order of their batches.
 
-    No group holds rows on both sides of a cut, which is a batch: a table that is built anew stops
-    there to carry an operation out.
+    ``boundaries`` are batch ids. No group has rows on both sides of one, because a rebuild stops
+    there to carry out an operation.
     """
-    places = sorted(set(cuts))
+    places = sorted(set(boundaries))
     small = sorted((f for f in files if f.size < limits.small), key=lambda f: (f.n, f.path))
     sections = groupby(small, key=lambda f: bisect_left(places, f.n))
     return tuple(group for _, section in sections for group in _filled(tuple(section), limits))
 
 
-def _filled(section: Group, limits: Limits) -> Iterator[Group]:
+def _filled(section: Group, limits: CompactionLimits) -> Iterator[Group]:
     if len(section) < limits.least:
         return
     group: list[DataFile] = []

@@ -1,4 +1,4 @@
-"""Where in a log something was. Found by halving: of days of batches, a walk would take minutes."""
+"""Finds positions in a table's log by binary search: a scan of days of batches takes minutes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headgate.tables.state import State
 
 @dataclass(frozen=True)
 class Batches:
-    """The batches above ``n`` that attempts of some generations wrote, both included."""
+    """The batches after batch id ``n`` of some generations, both ends included."""
 
     first_generation: int
     last_generation: int
@@ -23,9 +23,9 @@ class Batches:
         return self.first_generation <= generation <= self.last_generation and n > self.n
 
 
-class Past:
-    """The log of the table in ``storage`` from its entry ``oldest`` on. Between two resets
-    positions never fall, and generations never do."""
+class LogHistory:
+    """The log of the table in ``storage`` from its entry ``oldest`` on. Generations never fall, and
+    positions never fall between two resets."""
 
     def __init__(self, storage: Storage, oldest: int) -> None:
         self._storage = storage
@@ -33,7 +33,7 @@ class Past:
         self._read: dict[int, Commit] = {}
 
     def commit(self, version: int) -> Commit:
-        """The last of our commits up to a version. Raises LogGapError."""
+        """The last commit of Headgate up to a version. Raises LogGapError."""
         if version not in self._read:
             found = read_commit(self._storage, version)
             self._read[version] = found if found else self.commit(version - 1)
@@ -43,8 +43,8 @@ class Past:
         return self.commit(version).state
 
     def reaching(self, version: int, n: int) -> Commit:
-        """The newest commit in the lineage of ``version`` at which the table had absorbed ``n``
-        batches or fewer; the oldest one there is, where the log does not reach back so far."""
+        """The newest commit in the lineage of ``version`` at which the table had absorbed at most
+        batch ``n``; the oldest commit, if the log does not reach back so far."""
         while True:
             begins = self._first_of_generation(version)
             at = self.commit(begins)
@@ -53,8 +53,8 @@ class Past:
             version = at.state.origin
 
     def before(self, version: int, moment: int) -> int:
-        """The newest version, up to ``version``, that was committed at a moment or before it
-        (microseconds since 1970 UTC); the oldest there is, where all are younger."""
+        """The newest version, up to ``version``, that was committed at or before ``moment``
+        (microseconds since 1970 UTC); the oldest version, if all are newer."""
         return self._last(self._oldest, version, lambda s: s.at <= moment).version
 
     def _first_of_generation(self, version: int) -> int:
@@ -62,7 +62,7 @@ class Past:
         return self._oldest + bisect_left(span, generation, key=lambda v: self.state(v).generation)
 
     def _last(self, first: int, last: int, holds: Callable[[State], bool]) -> Commit:
-        """The last version up to which something holds; ``first`` where it never did."""
+        """The last version for which ``holds`` is true; ``first`` if there is none."""
         span = range(first, last + 1)
         found = bisect_right(span, False, key=lambda v: not holds(self.state(v)))
         return self.commit(span[max(found - 1, 0)])

@@ -27,8 +27,8 @@ class Amount:
 
 @dataclass(frozen=True)
 class Compacted:
-    """``merged`` files became ``into``. ``small`` are left: too few, or still to be read by their
-    names."""
+    """``merged`` files became ``into``. ``small`` files are left, because they are too few or are
+    still read by name."""
 
     table: str
     merged: Amount = Amount()
@@ -46,9 +46,9 @@ class Compacted:
 
 @dataclass(frozen=True)
 class Vacuumed:
-    """``removed`` is gone, ``kept`` is there, by the first reason that holds; ``entries`` of the
-    log went too. ``log_from`` is the oldest version that is left of it, ``log_why`` what keeps it
-    from being cut off further."""
+    """``removed`` files are deleted; ``kept`` files are not, by the first reason that holds.
+    ``entries`` log entries are deleted too. ``log_from`` is the oldest remaining log version,
+    ``log_why`` the reason why it is kept."""
 
     table: str
     removed: Amount = Amount()

@@ -1,8 +1,8 @@
-"""Asking the jobs of a running pipeline for maintenance, through documents.
+"""Documents that request maintenance from the jobs of a running pipeline, and their answers.
 
-There is one request, the newest; each job answers in a document of its own, and replaces it with
-every table that is done. A job takes no notice of requests that are older than itself, so one is
-made again, under its id, until all have answered.
+Only the newest request exists. Each job has a document for its answer, and replaces it after every
+table. A job ignores requests that are older than itself. Therefore a request is written again under
+its id until all jobs have answered.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _REQUEST = Layout.document("maintenance")
 
 @dataclass(frozen=True)
 class Request:
-    """``keep_for`` is what vacuum leaves to readers."""
+    """``keep_for`` is how long vacuum keeps files for readers."""
 
     id: str
     what: What
@@ -33,8 +33,8 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a job has done of a request so far. ``error`` and its ``remedy`` say why it ended
-    before it was through, with the exit code that it is."""
+    """What a job has done for a request so far. ``error``, ``remedy`` and ``exit_code`` say
+    why it failed, if it did."""
 
     id: str
     what: What
@@ -76,7 +76,7 @@ def asked(layout: Layout) -> Request | None:
     )
 
 
-def tell(layout: Layout, job: str, answer: Answer) -> None:
+def write_answer(layout: Layout, job: str, answer: Answer) -> None:
     """Replace the answer of a job."""
     content: dict[str, Any] = {
         **vars(answer),
@@ -85,8 +85,8 @@ def tell(layout: Layout, job: str, answer: Answer) -> None:
     write_document(layout.storage, _answer(job), content)
 
 
-def told(layout: Layout, job: str, request: Request) -> Answer | None:
-    """What a job has answered to a request, if it has."""
+def read_answer(layout: Layout, job: str, request: Request) -> Answer | None:
+    """The answer of a job to a request; None if there is none yet."""
     document = read_document(layout.storage, _answer(job))
     if document is None or document["id"] != request.id:
         return None

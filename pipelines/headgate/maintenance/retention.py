@@ -1,4 +1,4 @@
-"""What has to be kept of a table, and why: decisions over plain values."""
+"""Decides what must be kept of a table, and why. These are functions of plain values."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ WORTH_A_CHECKPOINT = 50  # entries that could go for it
 
 @dataclass(frozen=True)
 class Needs:
-    """What may be asked for of a table's files, by their paths. ``since``: what was written then
-    or later is left alone."""
+    """The files of a table that may still be read, by their paths. Files written at or after
+    ``since`` are kept."""
 
     since: datetime
     live: Collection[str] = ()
@@ -76,8 +76,8 @@ class Needs:
 
 @dataclass(frozen=True)
 class Trim:
-    """Nothing of a log is kept below version ``to``, where it has a checkpoint, because of ``why``.
-    ``checkpoint`` is the version at which one is to be made first."""
+    """The log is removed below version ``to``, which has a checkpoint; ``why`` says what needs the
+    rest. ``checkpoint`` is the version at which a checkpoint must be created first, if any."""
 
     to: int
     why: LogReason
@@ -85,8 +85,8 @@ class Trim:
 
 
 def trim(folder: LogFolder, needed: Mapping[LogReason, int]) -> Trim:
-    """How far a log may be cut off: at a checkpoint, below everything that is needed (the lowest
-    version of it, by reason), and so that another checkpoint is left behind that one."""
+    """Decides how far a log can be removed. ``needed`` has the lowest needed version by reason. The
+    log starts at a checkpoint that is not above any of them, and one more checkpoint follows it."""
     why, lowest = min(needed.items(), key=lambda item: item[1])
     below = [c for c in folder.checkpoints if folder.oldest <= c <= lowest]
     make = lowest if lowest - max(below, default=folder.oldest) >= WORTH_A_CHECKPOINT else None

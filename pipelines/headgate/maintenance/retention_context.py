@@ -1,4 +1,4 @@
-"""What is around a table: who reads it, how far they are, and what can go back to before."""
+"""What other parts of a pipeline still need of a table: its readers, savepoints and rebuilds."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from headgate.tables.snapshot import ConsistentSnapshot, snapshot
 
 
 class NotLevelError(HeadgateError):
-    """Tables are in a state in which nobody can say what they need."""
+    """The tables are in a state in which what they need is unknown."""
 
     exit_code: ClassVar[int] = 5
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """``cut`` is where the tables stand; ``published`` has, by the path of a table, the log
-    versions up to which its publications are; ``operations`` are the batches behind which there
-    is one; ``is_open`` says whether a table that is not declared awaits a reset;
-    ``n`` is the batch that all tables have absorbed, rebuilds included; ``rebuilt`` reads the files
-    of the rebuild of a table, by its path."""
+class RetentionContext:
+    """``snapshot`` has the positions of the tables; ``published`` has, by the path of a table, the
+    log versions up to which its rows are published; ``operations`` are the batches that are
+    followed by one; ``is_open`` says whether a table that is not declared awaits a reset;
+    ``n`` is the id of the batch that all tables have absorbed, rebuilds included; ``rebuilt`` reads
+    the files of the rebuild of a table, by its path."""
 
-    cut: ConsistentSnapshot
+    snapshot: ConsistentSnapshot
     savepoints: tuple[Savepoint, ...]
     published: Mapping[str, tuple[int, ...]]
     operations: tuple[int, ...]
@@ -45,12 +45,12 @@ class Surroundings:
 
     def saved_n(self, savepoint: Savepoint) -> int:
         """The batch that every declared silver and gold table had absorbed in a savepoint."""
-        dense = (p for p in self.cut.declared if kind_of(p).is_dense)
+        dense = (p for p in self.snapshot.declared if kind_of(p).is_dense)
         saved = (savepoint.tables[p].n for p in dense if p in savepoint.tables)
         return min((savepoint.bronze.n, *saved))
 
 
-def look_around(layout: Layout, pipeline: Pipeline) -> Surroundings:
+def read_context(layout: Layout, pipeline: Pipeline) -> RetentionContext:
     """Raises HeadgateError if there are no tables, ResetOpenError if a declared one awaits a reset,
     LogGapError where a log is damaged."""
     found = snapshot(layout, pipeline)
@@ -60,8 +60,8 @@ def look_around(layout: Layout, pipeline: Pipeline) -> Surroundings:
     generation = found.bronze.state.generation
     rebuild = begun(layout, generation)
     steps = rebuild.steps(layout, pipeline.name) if rebuild else ()
-    return Surroundings(
-        cut=found,
+    return RetentionContext(
+        snapshot=found,
         savepoints=all_savepoints(layout),
         published=dict(_published(found, pipeline)),
         operations=tuple(sorted({each.n for each in found.bronze.state.operations})),
@@ -72,12 +72,12 @@ def look_around(layout: Layout, pipeline: Pipeline) -> Surroundings:
 
 
 def all_savepoints(layout: Layout) -> tuple[Savepoint, ...]:
-    """Raises NotLevelError if one is damaged: what it needs, nobody can say."""
+    """Raises NotLevelError if one is damaged, because what it needs is then unknown."""
     found = []
     for each in savepoints(layout):
         if isinstance(each, Unreadable):
             raise NotLevelError(
-                f"savepoint {each.id} is damaged ({each.why}): what it needs cannot be told",
+                f"savepoint {each.id} is damaged ({each.why}): what it needs is unknown",
                 remedy="put it back from a backup, or forget it: "
                 + pipeline_command("savepoint delete", each.id),
             )
@@ -88,7 +88,7 @@ def all_savepoints(layout: Layout) -> tuple[Savepoint, ...]:
 def _published(
     found: ConsistentSnapshot, pipeline: Pipeline
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """One that was declared and never ran begins with the table's first commit."""
+    """A publication that never ran needs the table from its first commit."""
     by_table: dict[str, tuple[int, ...]] = {}
     for node in graph_of(pipeline).of(PUBLICATION):
         at = found.tables.get(node.path)

@@ -1,8 +1,8 @@
-"""Merging files of a table into one, and the commit that puts it in their place.
+"""Merges files of a table into one, and commits the replacement.
 
-The rows are rewritten beside running batches, from files that never change. The commit is made in
-the owner's turn on a handle in which all of the merged files are live: then the table holds the
-same rows before and after, whatever happened meanwhile.
+The rows are rewritten while batches run, from files that never change. The commit is made under the
+owner's batch lock, on a handle in which all merged files are live. Therefore the table has the same
+rows before and after.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _ROW_GROUP = 64 << 20  # bytes in memory, and written at once
 
 
 def merge(table: Table, state: State, files: Sequence[DataFile]) -> Generator[None, None, DataFile]:
-    """Write the rows of some files of one partition into a new one, which nothing names yet, step
-    by step.
+    """Write the rows of some files of one partition to a new file, step by step. No commit names
+    the new file yet.
 
     ``state`` is the table's. Memory is bounded by a row group. Raises DamagedFileError where a
     file is not what was written, or its rows would not be the same.
@@ -65,10 +65,10 @@ def merge(table: Table, state: State, files: Sequence[DataFile]) -> Generator[No
 
 
 def replace_files(table: Table, files: Sequence[DataFile], merged: DataFile, now: datetime) -> bool:
-    """Commit ``merged`` in the place of what it was made from. Returns False where one of these is
-    not live any more: then nothing happens, and the new file is an orphan.
+    """Replace ``files`` by ``merged`` in one commit. Returns False, without a commit, if one of
+    ``files`` is no longer live; the new file is then an orphan.
 
-    To be called in the turn of whoever writes the table. Raises CommitRefusedError, FencedError.
+    The caller holds the batch lock of the table's writer. Raises CommitRefusedError, FencedError.
     """
     state = table.refresh()
     if not live_paths(table.handle).issuperset(file.path for file in files):
@@ -79,20 +79,20 @@ def replace_files(table: Table, files: Sequence[DataFile], merged: DataFile, now
 
 
 def rows_schema(table: Table) -> pa.Schema:
-    """What the files of a table hold: its columns without those it is partitioned by."""
+    """The columns of a table's files: those of the table without the partition columns."""
     schema = pa.schema(table.handle.schema().to_arrow())
     return pa.schema([field for field in schema if field.name not in table.partition_by])
 
 
 def time_column(table: Table) -> str:
-    """The column that a table's files have bounds of."""
+    """The column of whose values a table's files record bounds."""
     return str(table.handle.metadata().configuration["delta.dataSkippingStatsColumns"])
 
 
 def _row_groups(
     storage: Storage, files: Sequence[DataFile], schema: pa.Schema
 ) -> Iterator[pa.Table | None]:
-    """None where many files have not made one yet."""
+    """Row groups; None after many files, as a step, if no row group is complete."""
     held: list[pa.RecordBatch] = []
     size = 0
     for number, file in enumerate(files, start=1):
@@ -109,11 +109,11 @@ def _row_groups(
 
 
 def _batches(storage: Storage, file: DataFile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Every page is compared with its checksum: what is damaged must not be written anew."""
+    """Every page is checked against its checksum, so that damage is not copied to a new file."""
     try:
         with storage.open(file.path) as source:
             parquet = pq.ParquetFile(source, page_checksum_verification=True)
-            # Final rows have no state, but where their batch left other rows open, a place for it.
+            # Files of final rows have the state column only if their batch also left open rows.
             found = [field for field in parquet.schema_arrow if field.name != STATE]
             if not _is_same(pa.struct(found), pa.struct(schema)):
                 raise damaged_file(storage.uri(file.path), "has other columns than its table")
@@ -125,7 +125,7 @@ def _batches(storage: Storage, file: DataFile, schema: pa.Schema) -> Iterator[pa
 
 
 def _is_same(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether types are equal but for what may be null, and how the parts of a list are called."""
+    """Whether types are equal, except for nullability and the names of list elements."""
     if pa.types.is_struct(found) and pa.types.is_struct(wanted):
         pairs = zip_longest(_fields(found), _fields(wanted))
         return all(a and b and a.name == b.name and _is_same(a.type, b.type) for a, b in pairs)

@@ -1,9 +1,9 @@
-"""Removing what nothing needs any more of a table: data files, then entries of its log.
+"""Removes data files and log entries of a table that nothing needs any more.
 
-Whoever writes the table lists its files in its turn and looks then whether it still owns it: had
-another driver taken over and begun to stage, the look would have shown its epoch. So what is listed
-and not needed can never be needed again. Removing it waits for nobody, a crash does no harm, nor
-does a process that goes on with it after another one has taken over (docs/exactly-once.md).
+The table's writer lists the files under its batch lock, then checks that it still owns the table.
+If another driver had taken over and staged files, the check would find its epoch. Therefore a
+listed file that is not needed is never needed again. Removal takes no lock. It is safe after a
+crash, and after another process has taken over (docs/exactly-once.md).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from headgate.failpoints import failpoint
 from headgate.maintenance.needs import gather
 from headgate.maintenance.report import Amount, Vacuumed
 from headgate.maintenance.retention import Reason, Trim, trim
-from headgate.maintenance.retention_context import Surroundings
+from headgate.maintenance.retention_context import RetentionContext
 from headgate.storage.files import Stat
 from headgate.tables.checksum import digest_of
 from headgate.tables.errors import LogGapError
@@ -33,38 +33,38 @@ AT_ONCE = 200
 
 
 @dataclass(frozen=True)
-class Listing:
-    """What lay under a table's ``data/``: its folders and all files in them."""
+class ListedFiles:
+    """The folders under a table's ``data/``, and all files in them."""
 
     folders: tuple[str, ...]
     files: tuple[Stat, ...]
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is to go: ``paths`` are files and folders with all they hold, ``entries`` versions of
-    the log below ``cut.to``."""
+class VacuumPlan:
+    """What is to be removed: ``paths`` are files and whole folders, ``entries`` the log versions
+    below ``trimming.to``."""
 
     table: Table
     removed: Amount
     kept: dict[Reason, Amount]
     paths: tuple[str, ...]
     log: LogFolder
-    cut: Trim
+    trimming: Trim
 
     @property
     def entries(self) -> int:
-        return sum(version < self.cut.to for version in self.log.entries)
+        return sum(version < self.trimming.to for version in self.log.entries)
 
     @property
     def report(self) -> Vacuumed:
-        oldest, why = max(self.cut.to, self.log.oldest), self.cut.why
+        oldest, why = max(self.trimming.to, self.log.oldest), self.trimming.why
         return Vacuumed(self.table.name, self.removed, self.kept, self.entries, oldest, why)
 
 
-def list_files(table: Table) -> Listing:
-    """To be called in the turn of whoever writes the table. Raises FencedError."""
-    found = Listing(
+def list_files(table: Table) -> ListedFiles:
+    """The caller holds the batch lock of the table's writer. Raises FencedError."""
+    found = ListedFiles(
         table.storage.folders("data"), tuple(table.storage.list("data", recursive=True))
     )
     table.refresh()
@@ -72,17 +72,17 @@ def list_files(table: Table) -> Listing:
 
 
 def plan(
-    view: Table, listed: Listing, around: Surroundings, keep_for: timedelta, now: datetime
-) -> Plan:
-    """What would go of a table, of which ``view`` is a reading of its own. Only reads.
+    view: Table, listed: ListedFiles, context: RetentionContext, keep_for: timedelta, now: datetime
+) -> VacuumPlan:
+    """Decide what to remove of a table. ``view`` is a separate reader of it. Changes nothing.
 
     Raises LogGapError where a log is damaged.
     """
-    # Before the table: files that are published in between are then in one of the two.
-    rebuilt = around.rebuilt(view.name)
+    # The rebuild is read before the table, so a file that is published in between is in one.
+    rebuilt = context.rebuilt(view.name)
     view.refresh()
     log = log_folder(view.storage)
-    gathered = gather(view, log, around, now - keep_for)
+    gathered = gather(view, log, context, now - keep_for)
     needs = replace(gathered.needs, rebuilt=rebuilt)
     unsure = [s.path for s in listed.files if needs.reason(s.path, s.modified) is None]
     needs = replace(needs, saved=gathered.saved_among(unsure))
@@ -97,17 +97,17 @@ def plan(
             kept[reason] = kept.get(reason, Amount()) + Amount(1, stat.size)
             staying.append(stat.path)
     paths = tuple(_whole_folders(listed.folders, going, staying))
-    return Plan(view, removed, kept, paths, log, trim(log, gathered.versions))
+    return VacuumPlan(view, removed, kept, paths, log, trim(log, gathered.versions))
 
 
-def remove(found: Plan) -> Iterator[None]:
-    """Carry a plan out, step by step. Repeatable: where one ended, the next plan goes on.
+def remove(found: VacuumPlan) -> Iterator[None]:
+    """Carry out a plan, step by step. After a crash, the next plan removes the rest.
 
-    Raises LogGapError if the checkpoint is damaged that the log is to begin with.
+    Raises LogGapError if the checkpoint at which the log will start is damaged.
     """
-    table, cut = found.table, found.cut
-    if cut.checkpoint is not None:
-        DeltaTable(table.storage.uri(), version=cut.checkpoint).create_checkpoint()
+    table, trimming = found.table, found.trimming
+    if trimming.checkpoint is not None:
+        DeltaTable(table.storage.uri(), version=trimming.checkpoint).create_checkpoint()
         failpoint("vacuum.checkpointed")
         yield
     for number, path in enumerate(found.paths, start=1):
@@ -117,10 +117,10 @@ def remove(found: Plan) -> Iterator[None]:
             yield
     if not found.entries:
         return
-    _require_checkpoint(table, cut.to)
-    # The oldest first: whoever misses an entry can tell by those before it that it was trimmed.
+    _require_checkpoint(table, trimming.to)
+    # The oldest entry goes first. A missing entry without older ones was trimmed, not lost.
     for version, path in found.log.paths:
-        if version < cut.to:
+        if version < trimming.to:
             failpoint("vacuum.trimming")
             table.storage.remove(path)
 
@@ -128,7 +128,7 @@ def remove(found: Plan) -> Iterator[None]:
 def _whole_folders(
     folders: Sequence[str], going: Sequence[str], staying: Sequence[str]
 ) -> Iterator[str]:
-    """Folders of attempts of which nothing stays, and the single files of others."""
+    """Folders of attempts of which no file stays, and single files of the other folders."""
     held = {_folder(path) for path in staying}
     yield from (path for name in folders if (path := f"data/{name}") not in held)
     yield from (path for path in going if _folder(path) in held or path.count("/") == 1)
@@ -139,8 +139,8 @@ def _folder(path: str) -> str:
 
 
 def _require_checkpoint(table: Table, version: int) -> None:
-    """Raises LogGapError if the checkpoint that the log is to begin with is not what it stands
-    for: then every entry before it is needed."""
+    """Raises LogGapError if the checkpoint at which the log will start does not give the files of
+    its commit: the entries before it are then needed."""
     commit = read_commit(table.storage, version)
     files = live_files(DeltaTable(table.storage.uri(), version=version))
     if commit is None or digest_of(files) != commit.state.files:

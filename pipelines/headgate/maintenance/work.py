@@ -14,10 +14,10 @@ from headgate.declaration.kinds import (
     kind_of,
 )
 from headgate.declaration.model import Pipeline
-from headgate.maintenance.compaction import LIMITS, Limits, eligible, groups
+from headgate.maintenance.compaction import DEFAULT_LIMITS, CompactionLimits, eligible, groups
 from headgate.maintenance.needs import unpublished
 from headgate.maintenance.report import Amount, Compacted, Vacuumed
-from headgate.maintenance.retention_context import Surroundings, all_savepoints, look_around
+from headgate.maintenance.retention_context import RetentionContext, all_savepoints, read_context
 from headgate.maintenance.rewriting import merge, replace_files
 from headgate.maintenance.vacuum import list_files, plan, remove
 from headgate.storage.layout import Layout
@@ -26,8 +26,8 @@ from headgate.tables.live_files import live_files
 from headgate.tables.log_folder import log_folder
 from headgate.tables.table import Table
 
-Turn = Callable[[], AbstractContextManager[None]]
-"""The turn of whoever writes the tables: no batch of theirs runs meanwhile."""
+BatchLock = Callable[[], AbstractContextManager[None]]
+"""Gives the batch lock of the tables' writer. No batch of that writer runs while it is held."""
 
 Clock = Callable[[], datetime]
 
@@ -36,19 +36,19 @@ def compact(
     layout: Layout,
     pipeline: Pipeline,
     tables: Iterable[Table],
-    turn: Turn,
+    batch_lock: BatchLock,
     clock: Clock,
-    limits: Limits = LIMITS,
+    limits: CompactionLimits = DEFAULT_LIMITS,
 ) -> Iterator[Compacted | None]:
     """Merge small files of tables that this process writes: None after each step, a report after
     each table. Batches wait for commits only.
 
     Raises NotLevelError, LogGapError, DamagedFileError, CommitRefusedError, FencedError.
     """
-    around = look_around(layout, pipeline)
+    context = read_context(layout, pipeline)
     for table in tables:
-        if table.name in around.cut.tables:
-            yield from _compact(table, around, turn, clock, limits)
+        if table.name in context.snapshot.tables:
+            yield from _compact(table, context, batch_lock, clock, limits)
 
 
 def vacuum_tables(
@@ -56,7 +56,7 @@ def vacuum_tables(
     pipeline: Pipeline,
     tables: Iterable[Table],
     keep_for: timedelta,
-    turn: Turn,
+    batch_lock: BatchLock,
     clock: Clock,
 ) -> Iterator[Vacuumed | None]:
     """Remove what nothing needs of tables that this process writes: None after each step, a report
@@ -64,35 +64,39 @@ def vacuum_tables(
 
     Raises NotLevelError, LogGapError, FencedError.
     """
-    around = look_around(layout, pipeline)
+    context = read_context(layout, pipeline)
     for table in tables:
-        if table.name in around.cut.tables:
-            with turn():
+        if table.name in context.snapshot.tables:
+            with batch_lock():
                 listed = list_files(table)
-            # Those taken meanwhile count too; how far tables were is a bound that only rises.
-            around = replace(around, savepoints=all_savepoints(layout))
-            found = plan(table.reader(), listed, around, keep_for, clock())
+            # New savepoints count too. The positions in the context are a lower bound.
+            context = replace(context, savepoints=all_savepoints(layout))
+            found = plan(table.reader(), listed, context, keep_for, clock())
             yield from remove(found)
             yield found.report
 
 
 def _compact(
-    table: Table, around: Surroundings, turn: Turn, clock: Clock, limits: Limits
+    table: Table,
+    context: RetentionContext,
+    batch_lock: BatchLock,
+    clock: Clock,
+    limits: CompactionLimits,
 ) -> Iterator[Compacted | None]:
     view = table.reader()
     state = view.refresh()
     live = live_files(view.handle)
-    # A files log counts landing files, and nobody follows its commits.
-    upto = around.n if kind_of(table.name) in RECORDS else state.n
-    waiting = unpublished(view, log_folder(view.storage), around)
-    cuts = around.operations if kind_of(table.name) in (BRONZE, SILVER) else ()
-    found = groups(eligible(table.name, live, upto, waiting), cuts, limits)
+    # A files log counts landing files, and no stage follows its commits.
+    upto = context.n if kind_of(table.name) in RECORDS else state.n
+    waiting = unpublished(view, log_folder(view.storage), context)
+    boundaries = context.operations if kind_of(table.name) in (BRONZE, SILVER) else ()
+    found = groups(eligible(table.name, live, upto, waiting), boundaries, limits)
     every = (file for group in found for file in group)
     described = {f.path: f for f in with_footers(view, view.handle.version(), every)}
     merged, into = Amount(), Amount()
     for group in found:
         file = yield from merge(view, state, [described[f.path] for f in group])
-        with turn():
+        with batch_lock():
             done = replace_files(table, group, file, clock())
         if done:
             merged, into = merged + Amount.of(*group), into + Amount.of(file)

@@ -1,1 +1,1 @@
-"""Finding what is damaged of a pipeline, and mending it from what is sound."""
+"""Finds what is damaged in a pipeline, and repairs it from what is intact."""

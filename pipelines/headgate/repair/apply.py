@@ -1,4 +1,4 @@
-"""Carrying out a repair. Repeatable: killed anywhere, the next one finds what is left to do."""
+"""Carries out a repair. After a crash anywhere, the next repair does the rest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WHY = "repair"
 
 
 def highest_epoch(layout: Layout, pipeline: str) -> int:
-    """The highest epoch that any readable entry of any table tells. Reads all logs."""
+    """The highest epoch in the readable entries of all tables. Reads all logs."""
     epochs = [0]
     for table in tables_of(layout, pipeline):
         for version in log_folder(table.storage).entries:
@@ -44,9 +44,9 @@ def put_documents_aside(layout: Layout, paths: Iterable[str], now: datetime) -> 
 
 
 def mend(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: datetime) -> None:
-    """Do what a plan says, under a lease over all layers whose epoch is given.
+    """Carry out a plan. The caller holds a lease of all layers, with this epoch.
 
-    Raises CannotRepairError, with nothing changed, where the plan is refused; FencedError.
+    Raises CannotRepairError, with nothing changed, if the plan has a refusal; FencedError.
     """
     if plan.refusal is not None:
         raise CannotRepairError(
@@ -83,6 +83,6 @@ def _reset(tables: dict[str, Table], pipeline: Pipeline, plan: Plan, now: dateti
 
 
 def _place(publication: Table, version: int, now: datetime) -> None:
-    """Let a publication go on behind a version of its table."""
+    """Let a publication continue after a version of its table."""
     held = publication.refresh()
     publication.commit(held.absorbing(held.n, now, offsets={"version": version}))

@@ -14,17 +14,17 @@ from headgate.savepoints.resets import Target
 def describe(plan: Plan, bronze: str, declared: Mapping[str, object], n: int) -> Plan:
     """The plan with what it does; ``n`` is the batch of ``bronze``, its path, afterwards."""
     if plan.refusal is not None:
-        return replace(plan, told=(plan.refusal, "nothing is changed"))
-    return replace(plan, told=tuple(_told(plan, bronze, declared, n)))
+        return replace(plan, descriptions=(plan.refusal, "nothing is changed"))
+    return replace(plan, descriptions=tuple(_descriptions(plan, bronze, declared, n)))
 
 
-def _told(plan: Plan, bronze: str, declared: Mapping[str, object], n: int) -> Iterator[str]:
+def _descriptions(plan: Plan, bronze: str, declared: Mapping[str, object], n: int) -> Iterator[str]:
     for document in plan.documents:
-        yield document.told
+        yield document.description
     for log in plan.logs:
         yield from _of_log(log, log.path in declared)
     if plan.filling is not None:
-        yield from plan.filling.told
+        yield from plan.filling.descriptions
     if plan.reread is not None:
         version = plan.reread.version
         back = f"given back batch {n:,} (version {version:,})" if version else "emptied"

@@ -1,4 +1,4 @@
-"""Damaged documents: what each one means, and what is lost with it."""
+"""Damaged documents, and what is lost with each."""
 
 from __future__ import annotations
 
@@ -34,15 +34,14 @@ UNFINISHED = Layout.document("clone")
 
 @dataclass(frozen=True)
 class DamagedDocument:
-    """A document that does not say any more what was written; ``means`` is what putting it aside
-    comes to."""
+    """A document that is not what was written; ``means`` is the effect of putting it aside."""
 
     path: str
     what: str
     means: str
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         return f"{self.path}: put aside ({self.means})"
 
     @property
@@ -51,7 +50,7 @@ class DamagedDocument:
 
 
 def damaged_documents(layout: Layout) -> tuple[DamagedDocument, ...]:
-    """Every document that is there and damaged; one that is missing says nothing."""
+    """Every document that exists and is damaged. A missing document is not damage."""
     return tuple(
         DamagedDocument(path, what, _means(path))
         for path in sorted(_documents(layout))

@@ -1,6 +1,6 @@
-"""Examining everything of a pipeline, running or stopped: what is damaged, and what repairs it.
+"""Examines a whole pipeline, running or stopped: what is damaged, and what repairs it.
 
-Nothing is written but copies of logs, in a scratch folder.
+Only copies of logs are written, in a scratch folder.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from headgate.repair.files_log import Filling, filling
 from headgate.repair.findings import Finding
 from headgate.repair.logs import Log, examine_log
 from headgate.repair.lost_intent import perhaps_asked
-from headgate.repair.past import Past, TableVersion
 from headgate.repair.plan import Plan
-from headgate.repair.recovery_point import Choice, Standing, choose
+from headgate.repair.recovery_point import Choice, TableCondition, choose
+from headgate.repair.version_history import TableVersion, VersionHistory
 from headgate.savepoints.resets import Resets, Target, is_built
 from headgate.savepoints.undeclared import left_behind
 from headgate.sources.connector import connector_of
@@ -69,11 +69,11 @@ class _Examination:
             for path, log in self._logs.items()
             if not log.is_lost
         }
-        self._awaiting, self._forgotten = self._open_resets()
+        self._awaiting, self._intent_lost = self._open_resets()
 
     def plan(self) -> Plan:
         documents = damaged_documents(self._layout)
-        choice = choose(self._graph, self._standings, self._to_rebuild())
+        choice = choose(self._graph, self._conditions, self._to_rebuild())
         filled = self._filling(choice)
         targets = self._targets(choice)
         reread = None
@@ -85,8 +85,8 @@ class _Examination:
                 *(f for log in self._logs.values() for f in self._of_log(log, choice)),
                 *(
                     Finding(f"{path}/{file}", what, "file")
-                    for path, standing in self._standings.items()
-                    for file, what in standing.bad.items()
+                    for path, condition in self._conditions.items()
+                    for file, what in condition.bad.items()
                 ),
                 *self._lost_ends(),
                 *(filled.findings if filled else ()),
@@ -97,7 +97,7 @@ class _Examination:
             reread=reread,
             above=self._unknown_generation,
             is_open=bool(self._awaiting),
-            resets=bool(targets or reread or self._forgotten or self._unknown_generation),
+            resets=bool(targets or reread or self._intent_lost or self._unknown_generation),
             positions={path: self._position(s) for path, s in self._unsent.items()},
             filling=filled if filled and filled.is_needed else None,
             refusal=self._half(documents) or self._refusal(choice, filled),
@@ -112,37 +112,37 @@ class _Examination:
         return highest if highest > known else 0
 
     @cached_property
-    def _standings(self) -> dict[str, Standing]:
+    def _conditions(self) -> dict[str, TableCondition]:
         return {
-            node.path: self._standing(node.path)
+            node.path: self._condition(node.path)
             for node in self._graph
             if node.path == self._bronze or node.kind.is_built
         }
 
-    def _standing(self, path: str) -> Standing:
+    def _condition(self, path: str) -> TableCondition:
         log, target = self._logs.get(path), self._awaiting.get(path)
         if log is None:
             # Bronze cannot be new if something was built from it.
             built = any(s.n for p, (_, s) in self._states.items() if is_built(p))
-            return Standing(is_lost=path == self._bronze and built)
+            return TableCondition(is_lost=path == self._bronze and built)
         if log.is_lost:
-            return Standing(is_lost=True)
+            return TableCondition(is_lost=True)
         if target and (target.version is None or target.rebuilt):
-            return Standing()
-        past = Past(log.table)
+            return TableCondition()
+        history = VersionHistory(log.table)
         try:
             at = TableVersion(log.table.handle.version(), log.table.state, is_newest=True)
             if target and target.version is not None:
                 state = next(lineage(log.table, target.version)).state
                 at = TableVersion(target.version, state)
-            bad = past.bad_files(at.version)
+            bad = history.bad_files(at.version)
         except (LogGapError, DeltaError, OSError):
-            return Standing(is_lost=True)
-        return Standing(at, past, log.broken, bad)
+            return TableCondition(is_lost=True)
+        return TableCondition(at, history, log.broken, bad)
 
     def _open_resets(self) -> tuple[Mapping[str, Target], bool]:
-        """What the last intent asks of tables that have not done it; and whether it can no longer
-        be read, though some of them have to."""
+        """What the last intent asks of tables that have not done it, and whether the intent is lost
+        although some tables need it."""
         if self._bronze not in self._states:
             return {}, False
         top = self._states[self._bronze][1].generation
@@ -163,20 +163,20 @@ class _Examination:
         return {path: target for path, target in asked.items() if target}, False
 
     def _to_rebuild(self) -> Iterator[str]:
-        """Tables that are rebuilt although they are whole."""
+        """Tables that are rebuilt although they are not damaged."""
         if self._unknown_generation:
             # Bronze may have gone back in between: what they hold may come from other batches.
             yield from (node.path for node in self._graph if node.kind.is_built)
         yield from self._unsent.values()
 
     def _targets(self, choice: Choice) -> dict[str, Target]:
-        """Of an intent that takes over what an older one left undone, or cannot say any more."""
+        """The targets of an intent that replaces an unfinished or lost one."""
         changed = dict.fromkeys(choice.rebuilt & self._states.keys(), Target())
         bronze = self._logs.get(self._bronze)
         again = set(choice.rebuilt)
         if choice.goes_back or (bronze and bronze.is_cut):
             again.add(self._bronze)
-        if not again and not self._forgotten:
+        if not again and not self._intent_lost:
             return {}
         undeclared = self._states.keys() - self._pipeline.definitions.keys()
         left = left_behind(filter(is_built, undeclared), again)
@@ -185,9 +185,9 @@ class _Examination:
     def _of_log(self, log: Log, choice: Choice) -> Iterator[Finding]:
         """An entry that the log can be read without may still be one that somebody reads."""
         unread = log.path in choice.unread or log.path in self._unsent.values()
-        forgotten = self._forgotten and log.path == self._bronze
+        intent_lost = self._intent_lost and log.path == self._bronze
         for finding in log.findings():
-            yield replace(finding, harmless=finding.harmless and not (unread or forgotten))
+            yield replace(finding, harmless=finding.harmless and not (unread or intent_lost))
 
     def _lost_ends(self) -> Iterator[Finding]:
         """A table whose log is bad anyway explains what does not fit around it."""
@@ -223,7 +223,7 @@ class _Examination:
         return filling(self._layout, self._pipeline, log, bronze, choice.state)
 
     def _half(self, documents: Sequence[DamagedDocument]) -> str | None:
-        """If the note of an unfinished copy is damaged, nobody knows whether it was finished."""
+        """Refuses if the note of an unfinished copy is damaged: the copy may be incomplete."""
         if all(document.path != UNFINISHED for document in documents):
             return None
         return (

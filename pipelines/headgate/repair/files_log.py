@@ -2,7 +2,7 @@
 records, and from the landing folder, which has sizes.
 
 A sequence is the high part of the offsets in bronze, so none is ever given twice. What was recorded
-and not read yet is forgotten instead, and recorded again when the driver lists.
+and not read yet is intent_lost instead, and recorded again when the driver lists.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.repair.findings import Finding
 from headgate.repair.logs import Log
-from headgate.repair.past import Past
+from headgate.repair.version_history import VersionHistory
 from headgate.sources.files.log import FILES_LOG, SCHEMA, FilesLog, LoggedFile, standing
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
@@ -54,7 +54,7 @@ class Filling:
         return bool(self.rows or self.bad)
 
     @property
-    def told(self) -> Iterator[str]:
+    def descriptions(self) -> Iterator[str]:
         known = [file for file in self.rows if file.path]
         lost = [file.sequence for file in self.rows if not file.path]
         yield f"{self.path}: {len(known):,} files are recorded again, as bronze knows them"
@@ -75,7 +75,7 @@ def filling(
     files: tuple[DataFile, ...] = ()
     events = 0
     if log is not None and log.stands is not None:
-        bad = Past(log.table).bad_files()
+        bad = VersionHistory(log.table).bad_files()
         files = live_files(log.table.handle)
         sound = (file for file in files if file.path not in bad)
         known, events = standing(_events(data.at(path), sound))
@@ -124,7 +124,7 @@ def _in_bronze(bronze: Table) -> Mapping[int, tuple[str, datetime]]:
             with bronze.storage.open(file.path) as source:
                 rows = pq.read_table(source, columns=["offset", "file", "ingested_at"])
         except (OSError, pa.ArrowException):
-            continue  # what bronze lacks itself is told as its own damage
+            continue  # what bronze lacks itself is reported as bronze's own damage
         sequence = pc.shift_right(rows.column("offset"), POSITION_BITS)
         grouped = rows.append_column("sequence", sequence).group_by("sequence")
         for row in grouped.aggregate([("file", "min"), ("ingested_at", "min")]).to_pylist():

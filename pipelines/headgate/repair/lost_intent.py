@@ -1,7 +1,7 @@
 """The last intent of a reset, if its entry in bronze's log is damaged.
 
-Nobody knows then which tables it named. A table that has absorbed a batch of bronze that came after
-it has nothing left to do: no stage goes on before that. Every other one may have been named.
+It is then unknown which tables the intent named. A table that has absorbed a later batch of bronze
+has done its reset, because no stage continues before that. Every other table may have been named.
 """
 
 from __future__ import annotations

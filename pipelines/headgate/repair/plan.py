@@ -21,8 +21,8 @@ class Plan:
 
     ``targets`` and ``reread`` make the intent of a reset (``resets``), whose generation is higher
     than ``above``; ``is_open`` says that a reset was left open. ``positions`` are versions up to
-    which publications count as done. ``told`` says all of it in words; ``refusal`` says why nothing
-    is done.
+    which publications count as done. ``descriptions`` says all of it in words; ``refusal``
+    says why nothing is done.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -35,13 +35,13 @@ class Plan:
     resets: bool = False
     positions: Mapping[str, int] = field(default_factory=dict)
     filling: Filling | None = None
-    told: tuple[str, ...] = ()
+    descriptions: tuple[str, ...] = ()
     refusal: str | None = None
 
     @property
     def is_needed(self) -> bool:
         """Whether anything is to be done."""
-        return bool(self.told)
+        return bool(self.descriptions)
 
     @property
     def is_damage(self) -> bool:
@@ -52,5 +52,7 @@ class Plan:
         """The plan with documents that were moved away before it was made."""
         found = tuple(documents)
         findings = (*(document.finding for document in found), *self.findings)
-        told = (*(document.told for document in found), *self.told)
-        return replace(self, findings=findings, documents=(*found, *self.documents), told=told)
+        descriptions = (*(document.description for document in found), *self.descriptions)
+        return replace(
+            self, findings=findings, documents=(*found, *self.documents), descriptions=descriptions
+        )

@@ -1,8 +1,8 @@
 """Damaged files are never removed: they are put aside, under ``_headgate/damaged/<time>/``.
 
-A log that is cut keeps its versions. What it said from the bad entry on is replaced by commits that
-say nothing but where the table stood before, so no version is ever given twice: savepoints and
-publications name them. The bad entry is replaced last; until then the damage is still seen.
+A truncated log keeps its version numbers. The entries from the bad one on are replaced by commits
+that only repeat the position before it. No version is used twice, because savepoints and
+publications refer to versions. The bad entry is replaced last; until then the damage is detected.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from headgate.tables.state import commit_time
 
 
 class Aside:
-    """Where this repair puts what is damaged."""
+    """The folder to which this repair moves damaged files."""
 
     def __init__(self, storage: Storage, now: datetime) -> None:
         self._storage = storage
@@ -43,7 +43,7 @@ class Aside:
 
 
 def mend_log(storage: Storage, log: Log, aside: Aside, epoch: int, now: datetime) -> None:
-    """Put a log's bad checkpoints aside, and cut it behind the newest version that can be read.
+    """Put a log's bad checkpoints aside, and truncate it after the newest readable version.
 
     Repeatable; ``storage`` is the pipeline's.
     """
@@ -66,8 +66,8 @@ def mend_log(storage: Storage, log: Log, aside: Aside, epoch: int, now: datetime
 
 
 def put_log_aside(storage: Storage, path: str, aside: Aside) -> None:
-    """Take a table's whole log away: it is made anew by the next driver. Repeatable: its first
-    entry goes last, so that the table is not taken for one that never was."""
+    """Move a table's whole log aside; the next driver creates a new one. Repeatable: the first
+    entry is moved last, so that until then the table still exists."""
     stats = sorted(storage.list(f"{path}/_delta_log"), key=lambda stat: stat.path, reverse=True)
     for stat in stats:
         aside.put(stat.path)
@@ -75,7 +75,7 @@ def put_log_aside(storage: Storage, path: str, aside: Aside) -> None:
 
 
 def _standing_still(log: Log, epoch: int, now: datetime) -> bytes:
-    """An entry of no files that says where the table stood."""
+    """A log entry without files that repeats the position of the table."""
     held = log.table.refresh()
     state = held.held("fence", epoch)
     state = replace(state, files=digest_of(live_files(log.table.handle)), footers={})

@@ -12,12 +12,12 @@ from headgate.declaration.keys.pipeline import durations
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of, name_of
 from headgate.declaration.quantities import format_duration
 
-Verdict = Literal["resume", "new", "rebuild", "reread", "refuse", "left"]
-"""``resume``: it goes on as it is; ``new``: it is made and catches up; ``rebuild``: it is built
-anew from the table above it; ``reread``: the whole pipeline is built anew, from its source;
-``refuse``: neither is possible; ``left``: it is not declared any more and stays as it is."""
+DeploymentAction = Literal["resume", "new", "rebuild", "reread", "refuse", "left"]
+"""``resume``: the table continues; ``new``: it is created and catches up; ``rebuild``: it is
+rebuilt from the table above it; ``reread``: the whole pipeline is rebuilt from its source;
+``refuse``: neither is possible; ``left``: it is no longer declared and stays as it is."""
 
-Named = Mapping[str, Any]
+Definition = Mapping[str, Any]
 
 _SECTIONS = {BRONZE: "sources", SILVER: "silver", GOLD: "gold"}
 
@@ -27,7 +27,7 @@ class TablePlan:
     """``table`` is a path such as ``gold/bids_per_minute``; its late table goes with it."""
 
     table: str
-    verdict: Verdict
+    verdict: DeploymentAction
     reasons: tuple[str, ...] = ()
 
 
@@ -38,11 +38,11 @@ class Deployed:
     """
 
     definition: str
-    meaning: Named | None
+    meaning: Definition | None
 
 
 def compare(
-    declared: Named,
+    declared: Definition,
     definitions: Mapping[str, str],
     deployed: Mapping[str, Deployed],
     *,
@@ -65,9 +65,9 @@ def compare(
     return tuple(plans)
 
 
-def worst(plans: tuple[TablePlan, ...]) -> Verdict:
+def worst(plans: tuple[TablePlan, ...]) -> DeploymentAction:
     """What the pipeline as a whole asks for."""
-    order: tuple[Verdict, ...] = ("refuse", "reread", "rebuild")
+    order: tuple[DeploymentAction, ...] = ("refuse", "reread", "rebuild")
     verdicts = {plan.verdict for plan in plans}
     return next((verdict for verdict in order if verdict in verdicts), "resume")
 
@@ -76,7 +76,7 @@ def _plan(
     path: str,
     definition: str,
     deployed: Mapping[str, Deployed],
-    declared: Named,
+    declared: Definition,
     can_reread: bool,
 ) -> TablePlan:
     there = deployed.get(path)
@@ -102,7 +102,7 @@ def _of_no_table(path: str, deployed: Mapping[str, Deployed]) -> TablePlan:
     return TablePlan(path, "refuse", (why,))
 
 
-def _reasons(path: str, before: Named | None, after: Named) -> Iterator[str]:
+def _reasons(path: str, before: Definition | None, after: Definition) -> Iterator[str]:
     if before is None:
         yield "it was made from a declaration that is not kept"
         return
@@ -117,18 +117,18 @@ def _reasons(path: str, before: Named | None, after: Named) -> Iterator[str]:
         yield f"{above} changes"
 
 
-def _section(meaning: Named, path: str) -> Named | None:
-    found: Named | None = meaning[_SECTIONS[kind_of(path)]].get(name_of(path))
+def _section(meaning: Definition, path: str) -> Definition | None:
+    found: Definition | None = meaning[_SECTIONS[kind_of(path)]].get(name_of(path))
     return found
 
 
-def _above(meaning: Named, path: str) -> str | None:
+def _above(meaning: Definition, path: str) -> str | None:
     section = _section(meaning, path) or {}
     above = {GOLD: (SILVER, "silver"), SILVER: (BRONZE, "source")}.get(kind_of(path))
     return above[0].path(section[above[1]]) if above else None
 
 
-def _differences(before: Named, after: Named, within: str = "") -> Iterator[str]:
+def _differences(before: Definition, after: Definition, within: str = "") -> Iterator[str]:
     """In words: ``measures: top added``, ``window.size changed``."""
     for key in sorted({*before, *after}):
         old, new, place = before.get(key), after.get(key), f"{within}{key}"
@@ -144,7 +144,7 @@ def _differences(before: Named, after: Named, within: str = "") -> Iterator[str]
             yield f"{place} changed"
 
 
-def _named_differences(place: str, old: list[Named], new: list[Named]) -> Iterator[str]:
+def _named_differences(place: str, old: list[Definition], new: list[Definition]) -> Iterator[str]:
     before, after = ({item["name"]: item for item in items} for items in (old, new))
     for name in before.keys() | after.keys():
         if name not in before:
@@ -157,7 +157,7 @@ def _named_differences(place: str, old: list[Named], new: list[Named]) -> Iterat
         yield f"{place} in another order"
 
 
-def _renamed(path: str, there: Deployed, declared: Named, made: set[str]) -> Iterator[str]:
+def _renamed(path: str, there: Deployed, declared: Definition, made: set[str]) -> Iterator[str]:
     """A table that went, and one that came and means the same."""
     old = _section(there.meaning, path) if there.meaning else None
     for new in sorted(made):

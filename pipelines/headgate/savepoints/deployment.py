@@ -9,7 +9,7 @@ from headgate.declaration.digest import GOLD_LAYOUT, Meaning, meaning_of, table_
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.savepoints import rebuilds
-from headgate.savepoints.compatibility import Deployed, TablePlan, Verdict, compare, worst
+from headgate.savepoints.compatibility import Deployed, DeploymentAction, TablePlan, compare, worst
 from headgate.savepoints.declarations import all_kept, declaration_of
 from headgate.sources.connector import Place, connector_of
 from headgate.storage.layout import Layout
@@ -28,7 +28,7 @@ class Deployment:
     declaration: str
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> DeploymentAction:
         return "new" if self.engine is None else worst(self.tables)
 
     @property

@@ -75,27 +75,27 @@ class Savepoint:
 
     @staticmethod
     def of(
-        cut: ConsistentSnapshot,
+        snapshot: ConsistentSnapshot,
         pipeline: str,
         definition: str,
         now: datetime,
         *,
         note: str = "",
     ) -> Savepoint:
-        bronze = cut.bronze.state
+        bronze = snapshot.bronze.state
         return Savepoint(
-            id=f"{now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03d}Z-{cut.n}",
+            id=f"{now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03d}Z-{snapshot.n}",
             pipeline=pipeline,
             created=now,
             note=note,
-            n=cut.n,
+            n=snapshot.n,
             generation=bronze.generation,
             definition=definition,
             offsets=dict(bronze.offsets),
             clocks=dict(bronze.clocks),
             watermark=bronze.watermark,
             topics=tuple(bronze.topics),
-            tables={path: SavedTable.of(at) for path, at in cut.tables.items()},
+            tables={path: SavedTable.of(at) for path, at in snapshot.tables.items()},
             engine=engine(),
         )
 

@@ -1,4 +1,4 @@
-"""The savepoints of a pipeline: taken, found, forgotten."""
+"""Creates, finds and deletes the savepoints of a pipeline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from headgate.tables.snapshot import ConsistentSnapshot, snapshot
 from headgate.tables.table import Table
 
 LATEST = "latest"
-LOOKS = 3
+READS = 3
 """Tables that are read while a reset is carried out are read again."""
 
 
@@ -37,23 +37,23 @@ class Unreadable:
 def create(layout: Layout, pipeline: Pipeline, now: datetime, note: str = "") -> Savepoint:
     """Take a savepoint of a pipeline, running or not: nothing waits for it.
 
-    Raises HeadgateError if there are no tables, ResetOpenError where some of them are being taken
-    back or built anew, LogGapError where a log is damaged.
+    Raises HeadgateError if there are no tables, ResetOpenError if a reset or rebuild of some of
+    them is not finished, LogGapError where a log is damaged.
     """
-    at = whole_cut(layout, pipeline)
-    definitions = {path: standing.state.definition for path, standing in at.tables.items()}
+    at = settled_snapshot(layout, pipeline)
+    definitions = {path: position.state.definition for path, position in at.tables.items()}
     declared = declaration_of(layout, pipeline, definitions)
     savepoint = Savepoint.of(at, pipeline.name, declared, now, note=note)
     write_document(layout.storage, Layout.savepoint(savepoint.id), savepoint.document())
     return savepoint
 
 
-def whole_cut(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
-    """A cut in which no table awaits a reset: the rest would be ahead of it, or it of them.
+def settled_snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
+    """A consistent snapshot in which no table awaits a reset.
 
     Raises as ``create`` does.
     """
-    for _ in range(LOOKS):
+    for _ in range(READS):
         before = _newest_reset(layout, pipeline)
         at = snapshot(layout, pipeline)
         waiting = awaiting(at)
@@ -80,7 +80,7 @@ def find(layout: Layout, wanted: str) -> Savepoint:
 
     Raises NoSuchSavepointError if there is none, SavepointError if it is damaged.
     """
-    found = named(layout, wanted)
+    found = find_any(layout, wanted)
     if isinstance(found, Unreadable):
         raise SavepointError(
             f"savepoint {found.id} is damaged: {found.why}",
@@ -90,7 +90,7 @@ def find(layout: Layout, wanted: str) -> Savepoint:
     return found
 
 
-def named(layout: Layout, wanted: str) -> Savepoint | Unreadable:
+def find_any(layout: Layout, wanted: str) -> Savepoint | Unreadable:
     """As ``find``, damaged or not."""
     found = savepoints(layout)
     if wanted == LATEST:

@@ -1,5 +1,5 @@
-"""Small JSON documents: status, lease, stop requests, intents. Each says its schema version, and
-carries a checksum of what it says: a changed byte is noticed when it is read."""
+"""Small JSON documents: status, lease, stop requests, intents. Each has its schema version and a
+checksum of its content, so that a changed byte is detected when it is read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DamagedDocumentError(HeadgateError, code=exit_codes.LOG_GAP):
 def write_document(storage: Storage, path: str, content: Document) -> None:
     """Replace the document at ``path`` whole."""
     document = {"schema": FORMAT, **content}
-    text = json.dumps(document | {_CHECKSUM: _seal(document)}, indent=1, sort_keys=True)
+    text = json.dumps(document | {_CHECKSUM: _checksum(document)}, indent=1, sort_keys=True)
     storage.write(path, text.encode() + b"\n")
 
 
@@ -43,7 +43,7 @@ def read_document(storage: Storage, path: str) -> Document | None:
         if OF_FORMAT_1[1] in document:
             raise other_format(storage.uri(path), 1)
         version = document["schema"]
-        if _seal(document) != document.pop(_CHECKSUM):
+        if _checksum(document) != document.pop(_CHECKSUM):
             raise ValueError("its checksum does not match")
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedDocumentError(
@@ -55,7 +55,7 @@ def read_document(storage: Storage, path: str) -> Document | None:
     return document
 
 
-def _seal(document: Document) -> str:
+def _checksum(document: Document) -> str:
     said = {key: value for key, value in document.items() if key != _CHECKSUM}
     text = json.dumps(said, sort_keys=True)
     return blake2b(text.encode(), digest_size=8).hexdigest()

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
-from headgate.maintenance.requests import Answer, What, ask, asked, new_request, told
+from headgate.maintenance.requests import Answer, What, ask, asked, new_request, read_answer
 from headgate.storage.layout import Layout
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.local import ASK_AGAIN, POLL_EVERY, NotAliveError
@@ -43,7 +43,7 @@ def maintain(
     heard, asked_at = clock(), clock()
     while waiting:
         for job in tuple(waiting):
-            answer = told(layout, job, request)
+            answer = read_answer(layout, job, request)
             if answer is not None and answer != answers.get(job):
                 answers[job], heard = answer, clock()
             if answer is not None and answer.is_done:

@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.maintenance.report import Amount, Vacuumed
-from headgate.maintenance.requests import Answer, asked, tell
+from headgate.maintenance.requests import Answer, asked, write_answer
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
 from headgate.supervision import maintaining
@@ -90,7 +90,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, layout: Layout, job: str, **answer:
     def wait(_: float) -> None:
         request = asked(layout)
         assert request is not None
-        tell(layout, job, Answer(request.id, request.what, is_done=True, **answer))
+        write_answer(layout, job, Answer(request.id, request.what, is_done=True, **answer))
 
     monkeypatch.setattr(maintaining, "maintain", partial(maintaining.maintain, wait=wait))
 

@@ -10,7 +10,7 @@ import pytest
 
 from headgate.jobs.batch_lock import BatchLock
 from headgate.jobs.maintaining import LEAST, Maintaining
-from headgate.maintenance.requests import Answer, Request, What, ask, new_request, told
+from headgate.maintenance.requests import Answer, Request, What, ask, new_request, read_answer
 from headgate.tables.errors import FencedError
 from headgate.tables.snapshot import tables_of
 from tests.unit.ledger.conftest import Lake
@@ -42,7 +42,7 @@ def asks(lake: Lake, what: What, after: timedelta = timedelta(seconds=1)) -> Req
 
 
 def answer(lake: Lake, request: Request) -> Answer | None:
-    return told(lake.layout, "gold", request)
+    return read_answer(lake.layout, "gold", request)
 
 
 def steps(maintaining: Maintaining, count: int) -> None:

@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 
 from headgate.declaration.load import load
 from headgate.jobs.lease import highest_epoch
-from headgate.maintenance.compaction import Limits
+from headgate.maintenance.compaction import CompactionLimits
 from headgate.maintenance.report import Compacted, Vacuumed
 from headgate.maintenance.work import compact, vacuum_tables
 from headgate.storage.layout import Layout
@@ -24,7 +24,7 @@ from headgate.tables.table import Table
 from tests.unit.ledger.conftest import DECLARATION, SCHEMAS, Lake
 from tests.unit.savepoints.conftest import add_batch
 
-AT_ONCE = Limits(least=2)
+AT_ONCE = CompactionLimits(least=2)
 TOMORROW = timedelta(days=1, hours=1)
 BUILT = ("quarantine/events", "silver/good", "late/per_minute", "gold/per_minute")
 
@@ -71,7 +71,7 @@ def owned(lake: Lake, *paths: str) -> list[Table]:
     return found
 
 
-def compacted(lake: Lake, *paths: str, limits: Limits = AT_ONCE) -> dict[str, Compacted]:
+def compacted(lake: Lake, *paths: str, limits: CompactionLimits = AT_ONCE) -> dict[str, Compacted]:
     steps = compact(lake.layout, lake.pipeline, owned(lake, *paths), nullcontext, later(), limits)
     return {step.table: step for step in steps if step is not None}
 

@@ -7,10 +7,10 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.maintenance.compaction import Limits, eligible, groups
+from headgate.maintenance.compaction import CompactionLimits, eligible, groups
 from headgate.tables.data_file import DataFile
 
-LIMITS = Limits(small=10, least=3, most=25)
+DEFAULT_LIMITS = CompactionLimits(small=10, least=3, most=25)
 
 
 def file(n: int, size: int = 5, name: str = "a", *, final: bool | None = None) -> DataFile:
@@ -24,32 +24,32 @@ def numbers(found: tuple[tuple[DataFile, ...], ...]) -> list[list[int]]:
 
 def test_small_files_are_taken_in_the_order_of_their_batches() -> None:
     files = [file(n) for n in (4, 2, 9, 1, 3, 7)]
-    assert numbers(groups(files, limits=LIMITS)) == [[1, 2, 3, 4, 7]]
+    assert numbers(groups(files, limits=DEFAULT_LIMITS)) == [[1, 2, 3, 4, 7]]
 
 
 def test_a_few_small_files_are_left() -> None:
-    assert groups([file(1), file(2)], limits=LIMITS) == ()
+    assert groups([file(1), file(2)], limits=DEFAULT_LIMITS) == ()
 
 
 def test_large_files_are_left() -> None:
     files = [file(1), file(2, 10), file(3), file(4)]
-    assert numbers(groups(files, limits=LIMITS)) == [[1, 3, 4]]
+    assert numbers(groups(files, limits=DEFAULT_LIMITS)) == [[1, 3, 4]]
 
 
 def test_no_group_goes_across_a_cut() -> None:
     files = [file(n) for n in range(1, 8)]
-    assert numbers(groups(files, [4], LIMITS)) == [[1, 2, 3, 4], [5, 6, 7]]
-    assert numbers(groups(files, [2], LIMITS)) == [[3, 4, 5, 6, 7]]
+    assert numbers(groups(files, [4], DEFAULT_LIMITS)) == [[1, 2, 3, 4], [5, 6, 7]]
+    assert numbers(groups(files, [2], DEFAULT_LIMITS)) == [[3, 4, 5, 6, 7]]
 
 
 def test_the_files_of_a_batch_stay_together() -> None:
     files = [file(1, 8), file(2, 8), file(3, 8, "a"), file(3, 8, "b"), file(4, 8), file(5, 8)]
-    assert numbers(groups(files, limits=LIMITS)) == [[1, 2], [3, 3, 4]]
+    assert numbers(groups(files, limits=DEFAULT_LIMITS)) == [[1, 2], [3, 3, 4]]
 
 
 def test_a_file_that_is_alone_in_its_group_is_left() -> None:
     files = [file(n, 9) for n in range(1, 6)]
-    assert numbers(groups(files, limits=LIMITS)) == [[1, 2], [3, 4]]
+    assert numbers(groups(files, limits=DEFAULT_LIMITS)) == [[1, 2], [3, 4]]
 
 
 FILES = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 12)), max_size=40).map(
@@ -59,15 +59,15 @@ FILES = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 12)), max_size=40)
 
 @given(FILES, st.lists(st.integers(1, 30), max_size=3))
 def test_groups_are_whole_small_and_apart(files: list[DataFile], cuts: list[int]) -> None:
-    found = groups(files, cuts, LIMITS)
+    found = groups(files, cuts, DEFAULT_LIMITS)
     paths = [f.path for group in found for f in group]
     assert len(paths) == len(set(paths))
     for group in found:
         assert len(group) > 1
-        assert all(f.size < LIMITS.small for f in group)
+        assert all(f.size < DEFAULT_LIMITS.small for f in group)
         assert not any(group[0].n <= cut < group[-1].n for cut in cuts)
         # One batch may be more than a group is allowed; several never are.
-        assert sum(f.size for f in group) <= LIMITS.most or len({f.n for f in group}) == 1
+        assert sum(f.size for f in group) <= DEFAULT_LIMITS.most or len({f.n for f in group}) == 1
     spans = [(group[0].n, group[-1].n) for group in found]
     assert all(first[1] < second[0] for first, second in pairwise(spans))
 

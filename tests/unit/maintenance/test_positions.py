@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.maintenance.positions import Batches, Past
+from headgate.maintenance.positions import Batches, LogHistory
 from headgate.storage.files import Storage
 from headgate.tables.log import Commit, commit_metadata, entry_path
 from headgate.tables.state import State
@@ -75,7 +75,7 @@ def test_it_is_found_where_a_walk_would_find_it(
 ) -> None:
     storage = Storage(str(tmp_path_factory.mktemp("log")))  # type: ignore[attr-defined]
     log = play(storage, steps)
-    past = Past(storage, 0)
+    past = LogHistory(storage, 0)
     for _ in range(5):
         version = data.draw(st.integers(0, len(log) - 1))
         n = data.draw(st.integers(0, 40))
@@ -89,7 +89,7 @@ def test_it_is_found_where_a_walk_would_find_it(
 def test_a_log_that_begins_later_gives_its_oldest_entry(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
     play(storage, [("data", 1)] * 9)
-    past = Past(storage, 5)
+    past = LogHistory(storage, 5)
     assert past.reaching(9, 2).version == 5
     assert past.reaching(9, 7).version == 7
     assert past.before(9, 0) == 5
@@ -99,7 +99,7 @@ def test_a_log_that_begins_later_gives_its_oldest_entry(tmp_path: Path) -> None:
 def test_little_is_read_of_a_long_log(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
     play(storage, [("data", 1)] * 2000)
-    past = Past(storage, 0)
+    past = LogHistory(storage, 0)
     past.reaching(2000, 3)
     past.before(2000, 700)
     assert len(past._read) < 60
@@ -114,5 +114,5 @@ def test_batches_are_told_by_generation_and_number() -> None:
 def test_a_commit_of_somebody_else_says_nothing(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
     play(storage, [("data", 1), ("foreign", 0), ("foreign", 0)])
-    commit: Commit = Past(storage, 0).commit(3)
+    commit: Commit = LogHistory(storage, 0).commit(3)
     assert (commit.version, commit.state.n) == (1, 1)

@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 
 from headgate.ledger import balance
 from headgate.ledger.by_id import by_id
-from headgate.maintenance.retention_context import NotLevelError, look_around
+from headgate.maintenance.retention_context import NotLevelError, read_context
 from headgate.maintenance.vacuum import list_files, plan
 from headgate.maintenance.work import compact, vacuum_tables
 from headgate.savepoints.clone import clone
@@ -216,7 +216,7 @@ def test_a_savepoint_that_cannot_be_read_stops_it(fill: Fill) -> None:
     savepoint = take(lake)
     compacted(lake)
     lake.layout.storage.write(Layout.savepoint(savepoint.id), b"{}")
-    with pytest.raises(NotLevelError, match="what it needs cannot be told") as error:
+    with pytest.raises(NotLevelError, match="what it needs is unknown") as error:
         vacuumed(lake)
     assert f"headgate savepoint delete PIPELINE {savepoint.id}" in error.value.remedy
 
@@ -369,7 +369,7 @@ def test_a_log_is_not_cut_off_at_a_checkpoint_that_is_damaged(fill: Fill) -> Non
 def test_a_dry_run_reads_only_and_tells_the_same(fill: Fill) -> None:
     lake = fill(6)
     compacted(lake)
-    around = look_around(lake.layout, lake.pipeline)
+    around = read_context(lake.layout, lake.pipeline)
     files = sorted(files_of(lake.layout))
     told = {
         each.name: plan(each, list_files(each), around, timedelta(), later()()).report

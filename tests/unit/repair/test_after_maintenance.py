@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headgate.ledger import balance
-from headgate.maintenance.compaction import Limits
+from headgate.maintenance.compaction import CompactionLimits
 from headgate.maintenance.work import compact, vacuum_tables
 from headgate.tables.snapshot import tables_of
 from tests.support.damage import harm
@@ -28,7 +28,16 @@ def maintain(lake: Lake) -> None:
     for table in tables:
         table.fence(lake.epoch)
     later = datetime.now(UTC) + timedelta(days=1)  # files have the times of the wall clock
-    list(compact(lake.layout, lake.pipeline, tables, nullcontext, lambda: later, Limits(least=2)))
+    list(
+        compact(
+            lake.layout,
+            lake.pipeline,
+            tables,
+            nullcontext,
+            lambda: later,
+            CompactionLimits(least=2),
+        )
+    )
     list(vacuum_tables(lake.layout, lake.pipeline, tables, timedelta(), nullcontext, lambda: later))
 
 

@@ -9,7 +9,15 @@ import pytest
 
 from headgate.errors import HeadgateError
 from headgate.maintenance.report import Amount, Compacted
-from headgate.maintenance.requests import Answer, Request, ask, asked, new_request, tell, told
+from headgate.maintenance.requests import (
+    Answer,
+    Request,
+    ask,
+    asked,
+    new_request,
+    read_answer,
+    write_answer,
+)
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
 from headgate.supervision.job_state import probe
@@ -62,7 +70,7 @@ def test_an_answer_comes_table_by_table(layout: Layout) -> None:
         if time > 30:
             answer = Answer(answer.id, "compact", True, (DONE, DONE))
         if time > 15:
-            tell(layout, "gold", answer)
+            write_answer(layout, "gold", answer)
 
     (answer,) = run(layout, Clock(happens)).values()
     assert answer.reports == (DONE, DONE)
@@ -76,7 +84,7 @@ def test_it_is_asked_again_until_a_job_has_heard_it(layout: Layout) -> None:
     def happens(time: float) -> None:
         seen.append(request_of(layout))
         if time > 2 * ASK_AGAIN + 1:
-            tell(layout, "gold", Answer(seen[-1].id, "compact", True))
+            write_answer(layout, "gold", Answer(seen[-1].id, "compact", True))
 
     run(layout, Clock(happens))
     assert len({request.id for request in seen}) == 1
@@ -88,9 +96,9 @@ def test_every_job_has_to_answer(layout: Layout) -> None:
     running(layout, "gold", epoch=4)
 
     def happens(time: float) -> None:
-        tell(layout, "bronze", Answer(request_of(layout).id, "compact", True))
+        write_answer(layout, "bronze", Answer(request_of(layout).id, "compact", True))
         if time > 9:
-            tell(layout, "gold", Answer(request_of(layout).id, "compact", True))
+            write_answer(layout, "gold", Answer(request_of(layout).id, "compact", True))
 
     clock = Clock(happens)
     assert run(layout, clock).keys() == {"bronze", "gold"}
@@ -132,5 +140,5 @@ def test_somebody_else_asks_for_something(layout: Layout) -> None:
 
 def test_an_answer_to_another_request_is_none(layout: Layout) -> None:
     request = new_request("compact", timedelta(), datetime.now(UTC))
-    tell(layout, "gold", Answer("another", "compact", True))
-    assert told(layout, "gold", request) is None
+    write_answer(layout, "gold", Answer("another", "compact", True))
+    assert read_answer(layout, "gold", request) is None

@@ -64,14 +64,14 @@ def upgrade(
     started. A pipeline that did not run before is stopped again afterwards.
     """
     from headgate.savepoints.deployment import deployment
-    from headgate.savepoints.store import whole_cut
+    from headgate.savepoints.store import settled_snapshot
     from headgate.supervision import local
 
     with waiting("comparing the declaration with the tables"):
         declared, layout = declaration.opened(pipeline, root)
         found = deployment(layout, declared)
         _require_possible(found, declared)
-        whole_cut(layout, declared)  # before anything is stopped: can a savepoint be taken?
+        settled_snapshot(layout, declared)  # before anything is stopped: can a savepoint be taken?
     if not json:
         show(found, root)
     with waiting("stopping after the current batch") as say:

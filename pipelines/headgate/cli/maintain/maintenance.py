@@ -73,13 +73,13 @@ def _document(declared: Pipeline, reports: Iterable[Report]) -> dict[str, object
 
 
 def _planned(declared: Pipeline, layout: Layout, keep_for: timedelta) -> tuple[Report, ...]:
-    from headgate.maintenance.retention_context import look_around
+    from headgate.maintenance.retention_context import read_context
     from headgate.maintenance.vacuum import list_files, plan
 
-    around, now = look_around(layout, declared), datetime.now(UTC)
-    found = around.cut.tables
+    context, now = read_context(layout, declared), datetime.now(UTC)
+    found = context.snapshot.tables
     tables = (found[node.path].table for node in graph_of(declared) if node.path in found)
-    return tuple(plan(t, list_files(t), around, keep_for, now).report for t in tables)
+    return tuple(plan(t, list_files(t), context, keep_for, now).report for t in tables)
 
 
 def _maintain(
@@ -110,7 +110,7 @@ def _here(
 ) -> Iterator[Report]:
     """Maintain the tables of layers without a job, under a lease. Raises LeaseHeldError."""
     from headgate.jobs.lease import Lease
-    from headgate.maintenance.retention_context import look_around
+    from headgate.maintenance.retention_context import read_context
     from headgate.maintenance.work import compact as compact_tables
     from headgate.maintenance.work import vacuum_tables
     from headgate.savepoints.clone import require_whole
@@ -120,7 +120,7 @@ def _here(
         return datetime.now(UTC)
 
     require_whole(layout)
-    found = look_around(layout, declared).cut.tables
+    found = read_context(layout, declared).snapshot.tables
     lease = Lease(layout, layers, declared.name, what)
     epoch = lease.take()
     try:
@@ -129,11 +129,11 @@ def _here(
         tables = [Table(layout.storage, path, pipeline=declared.name) for path in paths]
         for table in tables:
             table.fence(epoch)
-        around = layout, declared, tables
+        arguments = layout, declared, tables
         if what == "compact":
-            yield from (r for r in compact_tables(*around, nullcontext, now) if r is not None)
+            yield from (r for r in compact_tables(*arguments, nullcontext, now) if r is not None)
         else:
-            done = vacuum_tables(*around, keep_for, nullcontext, now)
+            done = vacuum_tables(*arguments, keep_for, nullcontext, now)
             yield from (r for r in done if r is not None)
     finally:
         lease.release()

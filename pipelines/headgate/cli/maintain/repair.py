@@ -61,7 +61,7 @@ def repair(
         "pipeline": declared.name,
         "damaged": plan.is_damage,
         "findings": [asdict(finding) for finding in plan.findings],
-        "actions": list(plan.told) if plan.refusal is None else [],
+        "actions": list(plan.descriptions) if plan.refusal is None else [],
         "refused": plan.refusal,
         "mended": not dry_run and not remains,
     }
@@ -122,7 +122,7 @@ def _show(plan: Plan, declared: Pipeline, layout: Layout, *, dry_run: bool) -> N
         print(f"{declared.name}: nothing is damaged" + " that is needed" * bool(plan.findings))
         return
     print("would do:" if dry_run else "done:", file=sys.stdout)
-    for line in plan.told:
+    for line in plan.descriptions:
         print(shown(rendered(f"  {line}")))
     if plan.refusal is None:
         if plan.targets and not dry_run and (id_ := _good_savepoint(layout, declared)):

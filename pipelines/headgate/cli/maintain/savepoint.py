@@ -209,10 +209,10 @@ def delete_savepoint(
     json: Json = False,
 ) -> None:
     """Delete a savepoint; the next vacuum deletes files that only it needed."""
-    from headgate.savepoints.store import delete, is_last_good, named
+    from headgate.savepoints.store import delete, find_any, is_last_good
 
     declared, layout = declaration.opened(pipeline, root)
-    found = named(layout, id_)
+    found = find_any(layout, id_)
     if not force and is_last_good(layout, declared, found):
         raise LastGoodError(
             f"{found.id} is the last savepoint that can be restored",

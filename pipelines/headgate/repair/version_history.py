@@ -22,7 +22,7 @@ from headgate.tables.table import Table
 
 @dataclass(frozen=True)
 class TableVersion:
-    """A version of a table and its state. ``is_newest``: the log does not go on behind it."""
+    """A version of a table and its state. ``is_newest``: it is the last version of the log."""
 
     version: int
     state: State
@@ -33,7 +33,7 @@ class TableVersion:
         return Target(self.version, self.state.files) if self.state.n else Target()
 
 
-class Past:
+class VersionHistory:
     """The versions of one table."""
 
     def __init__(self, table: Table) -> None:
@@ -41,9 +41,8 @@ class Past:
         self._known: dict[str, str | None] = {}
 
     def bad_files(self, version: int | None = None) -> dict[str, str]:
-        """The live files of a version (default: the newest) that are not what was written, with
-        what is wrong. Reads every page, once. Raises DeltaError or OSError if the log does not
-        give the version."""
+        """The damaged live files of a version (default: the newest), with the damage. Reads every
+        page once. Raises DeltaError or OSError if the version cannot be read."""
         version = self.table.handle.version() if version is None else version
         files = live_files(self._at(version))
         unknown = [file for file in files if file.path not in self._known]
@@ -67,7 +66,7 @@ class Past:
         return None
 
     def can_feed(self, at: TableVersion, n: int) -> bool:
-        """Whether a table at batch ``n`` can go on from a version of this one."""
+        """Whether a table at batch id ``n`` can continue from a version of this one."""
         try:
             if at.is_newest:
                 batches(self.table, n, at.state.n)
@@ -86,8 +85,8 @@ class Past:
             return None
 
     def _commits(self) -> Iterator[Commit]:
-        """The commits that led to the newest. One that cannot be read is passed over, if there was
-        no reset just there: before that one lies another past."""
+        """The commits in the lineage of the newest. A commit that cannot be read is skipped, unless
+        there was a reset at it: the commits before it may then not be in the lineage."""
         oldest = log_folder(self.table.log).oldest
         at: int | None = self.table.handle.version()
         generation: int | None = None
