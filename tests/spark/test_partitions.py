@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.bronze.stage import BronzeStage
-from headgate.sources.micro_batches import Reached
+from headgate.sources.micro_batches import BatchEnd
 from headgate.storage.files import Storage
 from headgate.tables.record_shape import record_shape
 from headgate.tables.table import Table
@@ -60,7 +60,7 @@ def test_each_partition_has_its_clock_and_its_ids(spark: SparkSession, tmp_path:
         batch = [row(record) for record in records[start : start + 50]]
         # In no order at all: bronze has to find the log's.
         frame = spark.createDataFrame(batch[::-1], record_shape("file"))
-        reached = Reached({"0": number}, range(PARTITIONS))
+        reached = BatchEnd({"0": number}, range(PARTITIONS))
         bronze.absorb(frame, reached, datetime.now(UTC))
         known = judge(records[: start + 50], rules(), partitions=range(PARTITIONS))
         watermark = state(tmp_path / "root", "bronze/raw")["watermark"]

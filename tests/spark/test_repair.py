@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from headgate.cli.main import answer
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
-from headgate.jobs.failing import translate_error
+from headgate.jobs.error_translation import translate_error
 from headgate.jobs.lease import Lease
 from headgate.ledger import balance
 from headgate.ledger.by_id import by_id

@@ -10,7 +10,7 @@ from typing import Any
 
 from headgate.sources.kafka.errors import BrokersUnreachableError, UnknownTopicError
 from headgate.sources.kafka.topics import Partition, Topic
-from headgate.sources.micro_batches import Reached
+from headgate.sources.micro_batches import BatchEnd
 from headgate.tables.state import State
 
 
@@ -78,7 +78,7 @@ class Bronze:
     commits of records tell."""
 
     state: State = field(default_factory=State)
-    commits: list[Reached] = field(default_factory=list)
+    commits: list[BatchEnd] = field(default_factory=list)
     clocks: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -91,7 +91,7 @@ class Bronze:
     def absorb(
         self,
         rows: object,
-        reached: Reached,
+        reached: BatchEnd,
         now: datetime,
         verify: Callable[[], None] = lambda: None,
     ) -> State:

@@ -24,7 +24,7 @@ from headgate.operations.drain import Drain
 from headgate.operators.windows import Windows
 from headgate.silver.stage import SilverStage
 from headgate.sources.files.log import LoggedFile
-from headgate.sources.micro_batches import Reached
+from headgate.sources.micro_batches import BatchEnd
 from headgate.storage.files import Storage
 from headgate.tables.catching_up import files_of
 from headgate.tables.data_file import DataFile
@@ -106,7 +106,7 @@ class ArrowBronze:
         return shape_of(self.table)
 
     def absorb(
-        self, records: list[Row], reached: Reached, now: datetime, verify: Any = lambda: None
+        self, records: list[Row], reached: BatchEnd, now: datetime, verify: Any = lambda: None
     ) -> State:
         held = self.table.refresh()
         offsets = dict(reached.offsets)

@@ -20,7 +20,7 @@ from headgate.declaration.load import load_text
 from headgate.declaration.model import Pipeline
 from headgate.sources.connector import CONNECTORS, Place
 from headgate.sources.files.log import LoggedFile
-from headgate.sources.micro_batches import MicroBatchSource, Reached, SourceContext
+from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.storage.files import Storage
 from headgate.tables.state import State
 from tests.support.brokers import Brokers
@@ -58,7 +58,11 @@ class Bronze:
         return []
 
     def absorb(
-        self, rows: Read, reached: Reached, now: datetime, verify: Callable[[], None] = lambda: None
+        self,
+        rows: Read,
+        reached: BatchEnd,
+        now: datetime,
+        verify: Callable[[], None] = lambda: None,
     ) -> State:
         verify()
         self.refuse()

@@ -65,7 +65,7 @@ class BookKind(RunnableSink[Book]):
     )
     place = "path"
     accepts = "the database is there"
-    look = "see whether its folder is there"
+    check_hint = "see whether its folder is there"
 
     def build(self, section: Section, report: Report) -> Book | None:
         path = section.text("path")

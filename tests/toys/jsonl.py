@@ -46,7 +46,7 @@ class LinesKind(RunnableSink[Lines]):
     )
     place = "path"
     accepts = "the file can be written"
-    look = "see whether its folder is there"
+    check_hint = "see whether its folder is there"
 
     def build(self, section: Section, report: Report) -> Lines | None:
         path = section.get("path")

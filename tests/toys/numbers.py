@@ -18,7 +18,7 @@ from headgate.declaration.keys.key import Key
 from headgate.declaration.reading.checked import Report, Section
 from headgate.sources.connector import Connector, Place, Session
 from headgate.sources.errors import SourceError
-from headgate.sources.micro_batches import MicroBatchSource, Reached, SourceContext
+from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.storage.backlog import Backlog
 from headgate.tables.record_shape import record_shape
 
@@ -86,12 +86,12 @@ class NumbersKind(Connector[Numbers]):
     def secrets(self, reads: Numbers) -> Iterable[str]:
         return [reads.password] if reads.password else []
 
-    def look(self, reads: Numbers, declaration: Path) -> str | None:
+    def remark(self, reads: Numbers, declaration: Path) -> str | None:
         there = Path(reads.path).exists()
         return None if there else f"there is no document {reads.path} yet"
 
     def require_input(self, reads: Numbers, declaration: Path) -> None:
-        if remark := self.look(reads, declaration):
+        if remark := self.remark(reads, declaration):
             raise SourceError(remark, f"write it, or mend its path in {declaration}")
 
     def require_unchanged(self, place: Place, offsets: Mapping[str, int]) -> None:
@@ -150,7 +150,7 @@ class NumbersMicroBatches(MicroBatchSource):
             for at in (datetime.fromisoformat(r["at"]),)
         ]
         frame = self._context.spark.createDataFrame(rows, record_shape("document"))
-        reached = Reached({"number": end})
+        reached = BatchEnd({"number": end})
         self._context.bronze.absorb(frame, reached, self._context.clock(), verify)
         self._next = end
         return True

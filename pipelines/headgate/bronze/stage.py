@@ -21,7 +21,7 @@ from headgate.bronze.sequencing import Sequenced, sequence
 from headgate.bronze.validation import RESULTS, RESULTS_DDL, validate_batches
 from headgate.declaration.model import Source
 from headgate.declaration.sources import kind_of_source
-from headgate.sources.micro_batches import Reached
+from headgate.sources.micro_batches import BatchEnd
 from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros, row_type
 from headgate.tables.history import Footers
 from headgate.tables.live_files import overlapping_files
@@ -66,7 +66,7 @@ class BronzeStage:
     def absorb(
         self,
         records: DataFrame,
-        reached: Reached,
+        reached: BatchEnd,
         now: datetime,
         verify: Callable[[], None] = lambda: None,
     ) -> State:

@@ -24,14 +24,14 @@ class SinkKind(ABC, Generic[Sink]):
 
     ``key`` has the keys of a declaration; ``place`` is the one that says where in the sink rows go.
     ``needs_jars`` says whether Spark needs the jars of ``headgate.jars``. ``accepts`` ends the
-    sentence "what is missing is sent as soon as", ``look`` says what to do until then.
+    sentence "what is missing is sent as soon as", ``check_hint`` says what to do until then.
     """
 
     key: ClassVar[Key]
     place: ClassVar[str]
     needs_jars: ClassVar[bool] = False
     accepts: ClassVar[str]
-    look: ClassVar[str]
+    check_hint: ClassVar[str]
 
     @abstractmethod
     def build(self, section: Section, report: Report) -> Sink | None:

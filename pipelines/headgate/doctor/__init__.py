@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from headgate.doctor.check_result import CheckResult
 from headgate.doctor.environment import packages, pyspark_python, python, spark_home
-from headgate.doctor.finding import Finding
 from headgate.doctor.folder import disk, renaming, writing
 from headgate.doctor.machine import broker_jars, java, memory, pinned_jars
 
-__all__ = ["Finding", "examine"]
+__all__ = ["CheckResult", "examine"]
 
 
-def examine(root: Path) -> tuple[Finding, ...]:
+def examine(root: Path) -> tuple[CheckResult, ...]:
     """All checks, including passed ones, in the order in which to fix them.
 
     ``root`` is the folder that will hold the tables; it need not exist. Starts no JVM but

@@ -11,7 +11,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from headgate.doctor.finding import Finding, failed, passed
+from headgate.doctor.check_result import CheckResult, failed, passed
 
 # Only these versions were tested together.
 _PINNED = ("pyspark", "delta-spark", "deltalake")
@@ -21,7 +21,7 @@ _PYTHON_NEEDED = "Python " + " or ".join(f"{major}.{minor}" for major, minor in 
 _REINSTALL = "Install the locked packages: pip install --upgrade headgate   (in a clone: make sync)"
 
 
-def python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
+def python(version: tuple[int, int] = sys.version_info[:2]) -> CheckResult:
     found = f"Python {version[0]}.{version[1]} ({sys.executable})"
     if version not in _PYTHONS:
         return failed(
@@ -33,7 +33,7 @@ def python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
     return passed("Python", found, _PYTHON_NEEDED)
 
 
-def packages() -> tuple[Finding, ...]:
+def packages() -> tuple[CheckResult, ...]:
     """The pinned packages, at the versions that this installation of Headgate asks for."""
     try:
         requirements = metadata.requires("headgate") or []
@@ -42,7 +42,7 @@ def packages() -> tuple[Finding, ...]:
     return tuple(_package(name, pinned_version(name, requirements)) for name in _PINNED)
 
 
-def _package(name: str, needed: str) -> Finding:
+def _package(name: str, needed: str) -> CheckResult:
     try:
         found = metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -61,7 +61,7 @@ def pinned_version(name: str, requirements: list[str]) -> str:
     raise LookupError(f"headgate does not pin {name}")
 
 
-def pyspark_python() -> Finding:
+def pyspark_python() -> CheckResult:
     """A worker with another Python version than the driver fails at the first Python function."""
     needed = "unset, or this Python's version"
     chosen = os.environ.get("PYSPARK_PYTHON")
@@ -89,7 +89,7 @@ def _version_of(executable: str) -> str | None:
     return answer.stdout.strip()
 
 
-def spark_home() -> Finding:
+def spark_home() -> CheckResult:
     """PySpark uses SPARK_HOME unchecked, and could start another Spark than the pinned one."""
     needed = "unset, or the installed PySpark"
     chosen = os.environ.get("SPARK_HOME")

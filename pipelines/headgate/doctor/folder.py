@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from headgate.doctor.finding import Finding, failed, passed, readable
+from headgate.doctor.check_result import CheckResult, failed, passed, readable
 
 # A demo takes a tenth of it; a full disk stops a pipeline in the middle of a batch.
 _DISK = 2 * 1024**3
@@ -16,7 +16,7 @@ _DISK = 2 * 1024**3
 _OTHER_FOLDER = "Choose another folder: --root <folder>"
 
 
-def disk(root: Path) -> Finding:
+def disk(root: Path) -> CheckResult:
     needed = f"at least {readable(_DISK)} free"
     free = shutil.disk_usage(_existing(root)).free
     if free < _DISK:
@@ -26,7 +26,7 @@ def disk(root: Path) -> Finding:
     return passed("disk", f"{readable(free)} free under {root}", needed)
 
 
-def writing(root: Path) -> Finding:
+def writing(root: Path) -> CheckResult:
     needed = "a folder that may be written"
     place = _existing(root)
     if not place.is_dir():
@@ -42,7 +42,7 @@ def writing(root: Path) -> Finding:
     return passed("writing", f"{place} may be written", needed)
 
 
-def renaming(root: Path) -> Finding:
+def renaming(root: Path) -> CheckResult:
     """A commit to a local Delta log must fail if its name exists (by a hard link), and a document
     must be replaced atomically (by a rename)."""
     needed = "renames within the folder, and hard links"

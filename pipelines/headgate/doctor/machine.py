@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 
 from headgate.commands import shell_command
-from headgate.doctor.finding import Finding, failed, passed, readable
+from headgate.doctor.check_result import CheckResult, failed, passed, readable
 from headgate.errors import HeadgateError
 from headgate.jars import cache
 from headgate.jars import java as javas
@@ -25,7 +25,7 @@ _CONTAINER_LIMITS = (
 _JAVA_NEEDED = "Java " + " or ".join(str(major) for major in javas.SUPPORTED)
 
 
-def java(platform: str = sys.platform) -> Finding:
+def java(platform: str = sys.platform) -> CheckResult:
     found = javas.find()
     if found is None and javas.java_home() is not None:
         return failed(
@@ -53,7 +53,7 @@ def _install_java(platform: str) -> str:
     return "Install it: sudo apt install openjdk-17-jre-headless (or your system's package)"
 
 
-def pinned_jars() -> Finding:
+def pinned_jars() -> CheckResult:
     try:
         jars = locked()
         wrong = cache.problems(cache.cache_folder(), jars)
@@ -68,7 +68,7 @@ def pinned_jars() -> Finding:
     return passed("jars", "all of them, with the pinned SHA-256", needed)
 
 
-def broker_jars() -> Finding:
+def broker_jars() -> CheckResult:
     """Missing jars are no fault: only `headgate kafka up` needs them, and it fetches them."""
     try:
         jars = locked(LockSet.KAFKA)
@@ -89,7 +89,7 @@ def broker_jars() -> Finding:
     return passed("broker jars", "all of them, with the pinned SHA-256", needed)
 
 
-def memory() -> Finding:
+def memory() -> CheckResult:
     """The machine's memory, or the container's limit where that is lower."""
     total = min([psutil.virtual_memory().total, *_container_limits()])
     needed = f"at least {readable(_MEMORY)}"

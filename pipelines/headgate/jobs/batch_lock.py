@@ -1,4 +1,4 @@
-"""The lock between a micro-batch, on the stream's thread, and the supervising thread."""
+"""The lock between the stream's thread, which runs micro-batches, and the supervising thread."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 from headgate.jobs.errors import StopRequested
 
-LOOK_EVERY = 0.1  # seconds between looks at whether the query is about to end
+POLL_EVERY = 0.1  # seconds between checks whether the query is ending
 
 
 class BatchLock:
-    """The tables of a job and their handles are used by one thread at a time."""
+    """Lets one thread at a time use the tables of a job and their handles."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -20,14 +20,14 @@ class BatchLock:
 
     @property
     def is_ending(self) -> bool:
-        """No batch comes after the one that runs."""
+        """Whether the running batch is the last one."""
         return self._ending.is_set()
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Held by a micro-batch. Raises StopRequested instead of waiting once the query is ended:
-        stopping it waits for the batch that would wait here."""
-        while not self._lock.acquire(timeout=LOOK_EVERY):
+        """Held by a micro-batch. Raises StopRequested instead of waiting once ``end`` was called:
+        stopping the query waits for its batch, so a batch that waits here would be a deadlock."""
+        while not self._lock.acquire(timeout=POLL_EVERY):
             if self.is_ending:
                 raise StopRequested
         try:
@@ -37,13 +37,13 @@ class BatchLock:
 
     @contextmanager
     def between_batches(self) -> Iterator[None]:
-        """Held by the supervising thread; waits for the batch that runs."""
+        """Held by the supervising thread. Waits until the running batch has ended."""
         with self._lock:
             yield
 
     @contextmanager
     def if_free(self) -> Iterator[bool]:
-        """Held by the supervising thread if no batch runs; gives whether it is held."""
+        """Held by the supervising thread if no batch runs. Yields whether the lock was taken."""
         taken = self._lock.acquire(blocking=False)
         try:
             yield taken
@@ -52,7 +52,8 @@ class BatchLock:
                 self._lock.release()
 
     def end(self, stop: Callable[[], None]) -> None:
-        """Stop the query with ``stop`` after the batch that runs; what waits gives up."""
+        """Stop the query with ``stop`` after the running batch. A batch that waits for the lock
+        raises StopRequested."""
         self._ending.set()
         with self._lock:
             stop()

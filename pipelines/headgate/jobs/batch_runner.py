@@ -12,8 +12,8 @@ from headgate.sources.micro_batches import MicroBatchSource
 
 
 class BatchRunner:
-    """Called on the stream's thread. ``position`` is the number of batches that the stream has
-    planned and that are done; ``failure`` is what ended a batch, if anything did."""
+    """Called on the stream's thread. ``position`` is the number of planned batches that are done.
+    ``failure`` is the error that ended a batch, if there was one."""
 
     def __init__(self, run: Run, source: MicroBatchSource) -> None:
         self._run, self._source = run, source
@@ -23,7 +23,7 @@ class BatchRunner:
     def run(self, planned_end: Callable[[], int]) -> None:
         """Process the next batch, once the pipeline is not paused and the tables are free.
 
-        Raises StopRequested where no further batch is to begin, and whatever ends the batch.
+        Raises StopRequested if no further batch may begin, and the error of a batch that fails.
         """
         control = self._run.control
         try:

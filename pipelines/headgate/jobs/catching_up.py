@@ -1,4 +1,4 @@
-"""Tables and publications of a job, brought to where the tables above them are."""
+"""Brings the tables and publications of a job up to their upstream tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headgate.jobs.runtime import PipelineRuntime
 
 
 class CatchUp:
-    """Used by whoever holds the batch lock."""
+    """The caller must hold the batch lock."""
 
     def __init__(
         self,
@@ -23,17 +23,17 @@ class CatchUp:
 
     @property
     def trouble(self) -> str | None:
-        """What could not be published, in words."""
+        """A message about the publications that failed; None if none did."""
         return self._publications.trouble
 
     def run(self, *, beside: bool = False) -> None:
-        """Catch up without new data, carry out operations, publish. ``beside`` as in
-        ``PipelineRuntime.catch_up``: the rest follows between batches."""
+        """Catch up without new data, carry out operations, publish. With ``beside`` (see
+        ``PipelineRuntime.catch_up``), the rest follows between batches."""
         self._is_level = self._runtime.catch_up(self._clock(), beside=beside)
         self._publications.catch_up(self._clock())
 
     def run_rest(self) -> None:
-        """What an earlier step left to do: rebuilds, publications."""
+        """Continue the rebuilds and publications that an earlier step did not finish."""
         if self._is_level:
             self._publications.catch_up(self._clock())
         else:

@@ -1,4 +1,4 @@
-"""A driver: takes the lease, fences, catches up, then runs micro-batches until told to stop."""
+"""A driver: takes the lease, fences, catches up, then runs micro-batches until it is stopped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from headgate.jobs import stream
 from headgate.jobs.catching_up import CatchUp
-from headgate.jobs.failing import translate_error
+from headgate.jobs.error_translation import translate_error
 from headgate.jobs.lease import Lease
 from headgate.jobs.opening import open_tables
 from headgate.jobs.progress import Progress
@@ -28,8 +28,8 @@ from headgate.tables.errors import FencedError
 
 
 class Driver:
-    """One run of a task. ``stop`` may be called from any thread or signal handler. ``say`` gets the
-    stage that begins; a report ends it."""
+    """One run of a task. ``stop`` may be called from any thread or signal handler. ``say`` is
+    called with the name of each stage that begins, ``report`` when a stage is done."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Driver:
             except Exception as error:
                 self._lease.failed = True
                 if self._lease.is_lost and not isinstance(error, FencedError):
-                    # Whatever broke, the tables are another driver's.
+                    # Another driver owns the tables: this matters more than the first error.
                     raise self._control.fenced() from error
                 if (known := translate_error(error, self._layout)) is not None:
                     raise known from error
@@ -83,7 +83,7 @@ class Driver:
         self._say("opening tables")
         task = self._task
         runtime = PipelineRuntime(spark, task.pipeline, self._layout, task.layers)
-        open_tables(runtime, self._layout, epoch, _now(), task.anew)
+        open_tables(runtime, self._layout, epoch, _now(), task.rebuild)
         if task.only_open:
             if task.once:
                 runtime.catch_up(_now())
@@ -92,7 +92,7 @@ class Driver:
         self._process(self._begin(spark, runtime, epoch))
 
     def _begin(self, spark: SparkSession, runtime: PipelineRuntime, epoch: int) -> Run:
-        """Everything that a run of opened tables needs; readers of its status see it from here."""
+        """Collect what a run needs after its tables are open. From here on the run has a status."""
         task, control = self._task, self._control
         if "bronze" in task.layers:
             control.observe_pause()
@@ -117,7 +117,7 @@ class Driver:
         )
 
     def _process(self, run: Run) -> None:
-        """Everything there is to do, from the first catch-up to the last report."""
+        """Do all work of the run, from the first catch-up to the last report."""
         control, runtime = self._control, run.runtime
         self._say("bringing the tables level")
         run.catch_up.run(beside=True)

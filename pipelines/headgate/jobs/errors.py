@@ -11,7 +11,7 @@ from headgate.tables.errors import FencedError
 
 
 class DefinitionChangedError(HeadgateError):
-    """The declaration is not the one the tables were made from."""
+    """The tables were made from another declaration."""
 
     exit_code: ClassVar[int] = 2
 
@@ -24,7 +24,7 @@ class DefinitionChangedError(HeadgateError):
 
 
 class ResetAskedError(FencedError):
-    """Tables of this job go back to another version. The next start gives them that."""
+    """A reset of this job's tables was requested. The next start carries it out."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         super().__init__(
@@ -34,10 +34,10 @@ class ResetAskedError(FencedError):
 
 
 class StopRequested(Exception):
-    """Raised out of a micro-batch before it begins: nothing of it has happened."""
+    """Raised before a micro-batch begins: the batch has changed nothing."""
 
 
 class PlanError(HeadgateError):
-    """Spark planned a range that does not continue bronze; a new start plans it again."""
+    """Spark planned a range that does not continue bronze. The next start plans it again."""
 
     exit_code: ClassVar[int] = 4

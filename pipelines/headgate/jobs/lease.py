@@ -1,7 +1,7 @@
-"""Who may write a pipeline's tables: one driver per layer, under rising epochs.
+"""The lease on a pipeline's tables: one driver per layer, each with a higher epoch than the last.
 
-The lease keeps a second driver from starting; what keeps a paused one from writing is the fence
-(``tables.table``), for which the lease only supplies epochs.
+The lease keeps a second driver from starting. The fence (``tables.table``) keeps a paused driver
+from writing; the lease only supplies its epochs.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ RENEW_EVERY = 5.0  # seconds
 
 
 def may_take(held: Document | None, now: datetime, *, take_over: bool) -> bool:
-    """Whether a lease document leaves room for a new owner."""
+    """Whether a new owner may take the lease that ``held`` describes."""
     if held is None or held.get("released") or take_over:
         return True
     return owner_of(held).is_dead() or now - datetime.fromisoformat(held["renewed"]) > EXPIRES_AFTER
 
 
 def highest_epoch(layout: Layout, pipeline: str) -> int:
-    """The highest epoch in a pipeline's tables: lease documents may be lost, the tables' never
-    fall."""
+    """The highest epoch in a pipeline's tables. Lease documents can be lost; epochs in tables never
+    decrease."""
     return max((table.refresh().epoch for table in tables_of(layout, pipeline)), default=0)
 
 
@@ -39,15 +39,15 @@ HighestEpoch = Callable[[Layout, str], int]
 
 
 def went_down(driver: Document | None) -> bool:
-    """Whether the driver of a lease document failed or was killed; False where none ever ran."""
+    """Whether the driver of a lease document failed or was killed; False if none ever ran."""
     return driver is not None and (not driver["released"] or bool(driver.get("failed")))
 
 
 class Lease:
-    """Held from :meth:`take` to :meth:`release`, renewed by a thread of its own.
+    """Held from :meth:`take` to :meth:`release`. A separate thread renews it.
 
-    ``operation`` names what an owner does that is no driver, such as a restore; ``starts`` says
-    that a driver follows at once. ``failed`` is to be set before the release.
+    ``operation`` names the work of an owner that is not a driver, such as a restore. ``starts``
+    says that a driver follows immediately. Set ``failed`` before the release.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class Lease:
         return self._lost.is_set()
 
     def require_free(self, now: datetime) -> None:
-        """Raises LeaseHeldError where another owner has a layer now. Takes nothing."""
+        """Raises LeaseHeldError if another owner holds a layer now. Takes nothing."""
         self._require(self._store.read(), now, take_over=False)
 
     def take(self, *, take_over: bool = False, highest: HighestEpoch = highest_epoch) -> int:
-        """Take the layers' leases and return the new epoch, higher than every lease's and every
-        table's. Raises LeaseHeldError."""
+        """Take the layers' leases and return the new epoch. It is higher than the epoch of every
+        lease and table. Raises LeaseHeldError."""
 
         def taken(held: Leases) -> Mapping[str, Document]:
             now = datetime.now(UTC)
@@ -102,7 +102,7 @@ class Lease:
         return self.epoch
 
     def release(self) -> None:
-        """Give the leases back, if they are still ours."""
+        """Release the leases if this process still owns them."""
         self._done.set()
 
         def released(held: Leases) -> Mapping[str, Document]:
@@ -110,14 +110,15 @@ class Lease:
                 return {}
             return self._documents(datetime.now(UTC), released=True)
 
-        # A frozen process may hold the store; this one ends, and then its lease counts for nothing.
+        # A frozen process may hold the store's lock. That is no problem: this process ends, and the
+        # lease of a process that has ended is not valid.
         with suppress(LeaseHeldError):
             self._store.update(released)
 
     def _renew(self) -> None:
         while not self._lost.is_set() and not self._done.wait(RENEW_EVERY):
-            # A full disk, or a document that somebody edits: in weeks it happens, and passes. If
-            # it does not, the lease is seen to expire; the fence holds either way.
+            # A full disk or an edited document is usually temporary. If it is not, the lease
+            # expires. The fence protects the tables in both cases.
             with suppress(OSError, HeadgateError):
                 self._store.update(self._renewed)
 

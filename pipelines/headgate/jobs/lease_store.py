@@ -1,4 +1,4 @@
-"""Where leases are kept."""
+"""Stores the leases of a pipeline."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from headgate.storage.files import Storage
 from headgate.storage.layout import CONTROL
 from headgate.storage.ownership import LAYERS, lease_path
 
-LOCKED_FOR = 30.0  # seconds: the lock is held for milliseconds, unless its holder is frozen
+LOCKED_FOR = 30.0  # seconds: the lock is held for milliseconds, unless its process is frozen
 
 Leases = Mapping[str, Document | None]
-"""The lease of each layer; None where it never had one."""
+"""The lease of each layer; None if the layer never had one."""
 Change = Callable[[Leases], Mapping[str, Document]]
-"""What replaces some leases, given those there are."""
+"""Computes new leases from the current ones. The result contains only the leases to replace."""
 
 
 class LeaseHeldError(HeadgateError, code=exit_codes.LEASE_HELD):
-    """Another process has what this one needs."""
+    """Another process holds the lease or its lock."""
 
 
 class LeaseStore(Protocol):
@@ -34,13 +34,12 @@ class LeaseStore(Protocol):
         """The leases as they are now."""
 
     def update(self, change: Change) -> None:
-        """Replace leases in one step: nobody else replaces any between what ``change`` gets and
-        what it gives. Raises what ``change`` raises, and LeaseHeldError where another process does
-        not let go."""
+        """Replace leases atomically: no other process replaces any while ``change`` runs. Raises
+        what ``change`` raises, and LeaseHeldError if another process does not release the lock."""
 
 
 class LocalLeases:
-    """Documents in a pipeline's folder, which are replaced under a lock file of this machine."""
+    """Documents in a pipeline's folder. A lock file on this machine protects updates."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage

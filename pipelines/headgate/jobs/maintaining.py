@@ -1,4 +1,4 @@
-"""The maintenance that somebody asks a running job for: of the tables that this job writes."""
+"""Maintenance that a running job does on request, on the tables that it writes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from headgate.tables.errors import CommitRefusedError, FencedError
 from headgate.tables.table import Table
 
 LEAST = timedelta(minutes=5)
-"""What readers are left with beside a running job, even if less is asked for: a savepoint that is
-being taken, or a ledger that compares rows, reads what was live a moment ago."""
+"""The least time that removed files are kept beside a running job, even if a request asks for less.
+A savepoint that is being taken and a ledger that compares rows read files of the last version."""
 
 
 class Maintaining:
-    """``tables`` are used under the batch lock only. ``since`` is when the job started."""
+    """``tables`` are used only under the batch lock. ``since`` is the time when the job started."""
 
     def __init__(
         self,
@@ -50,11 +50,11 @@ class Maintaining:
         self._steps: Iterator[Report | None] = iter(())
 
     def step(self) -> None:
-        """Begin with a new request, or go on with one: a few seconds at most, so that the job goes
-        on as well. To be called again and again by the supervising thread.
+        """Begin a new request or continue the current one, for a few seconds at most, so that
+        batches can run in between. The supervising thread calls this repeatedly.
 
-        Maintenance that fails ends no job, and is told to whoever asked for it. Raises FencedError
-        and CommitRefusedError, for then this job has ended anyway.
+        Failed maintenance does not end the job. The requester gets the error. Raises FencedError
+        and CommitRefusedError: then another driver owns the tables and this job must end.
         """
         try:
             if self._answer is None:
@@ -68,8 +68,10 @@ class Maintaining:
         except HeadgateError as error:
             self._end(error)
         except (OSError, pa.ArrowException, DeltaError) as error:
-            told = f"{type(error).__name__}: {error}"
-            self._end(HeadgateError(told, f"{shell_command('doctor')}, {pipeline_command('logs')}"))
+            message = f"{type(error).__name__}: {error}"
+            self._end(
+                HeadgateError(message, f"{shell_command('doctor')}, {pipeline_command('logs')}")
+            )
 
     def _begin(self) -> None:
         request = asked(self._layout)

@@ -1,4 +1,4 @@
-"""Opening the tables of a job, before anything runs."""
+"""Opens the tables of a job, before any batch runs."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from headgate.tables.engine import engine
 
 
 def open_tables(
-    runtime: PipelineRuntime, layout: Layout, epoch: int, now: datetime, anew: RebuildRequest
+    runtime: PipelineRuntime, layout: Layout, epoch: int, now: datetime, request: RebuildRequest
 ) -> None:
-    """Fence the tables, finish what a crash left open, and see that they are what is declared.
+    """Fence the tables, finish what a crash interrupted, and check them against the declaration.
 
-    Raises DefinitionChangedError, also where the source had another name, FencedError,
-    LogGapError, DamagedFileError.
+    Raises DefinitionChangedError (also if the source had another name), FencedError, LogGapError,
+    DamagedFileError.
     """
     states = states_of(layout, runtime.pipeline)
     if runtime.bronze.table.name not in states and any(kind_of(p) == BRONZE for p in states):
         raise DefinitionChangedError(runtime.pipeline, runtime.bronze.table.name)
     require_agreement(runtime.pipeline, states, _awaits(runtime, states))
-    _look_back(runtime, layout, now)
+    _save_way_back(runtime, layout, now)
     runtime.open(epoch, now)
     _finish_undeclared(runtime, layout, epoch, now)
     for table in runtime.owned():
         require_present(table)
-    changed = {table.name for table in runtime.changed()} if anew.changed else set()
+    changed = {table.name for table in runtime.changed()} if request.changed else set()
     why = "the declaration changed" if changed else "asked for by hand"
-    rebuild(runtime, layout, changed | set(anew.tables), epoch, now, why)
+    rebuild(runtime, layout, changed | set(request.tables), epoch, now, why)
     runtime.require_declared()
     keep(layout, runtime.pipeline)
 
 
 def _finish_undeclared(runtime: PipelineRuntime, layout: Layout, epoch: int, now: datetime) -> None:
-    """What a reset asks of tables that no job owns: otherwise it would be open for ever."""
+    """Reset tables that no job owns. Otherwise the reset would never be complete."""
     if "bronze" not in runtime.layers:
         return
     waiting = tuple(t for t in undeclared(layout, runtime.pipeline) if runtime.resets.awaits(t))
@@ -61,9 +61,9 @@ def _awaits(runtime: PipelineRuntime, states: States) -> Callable[[str], bool]:
     return lambda path: runtime.resets.awaits_at(path, states[path][1].generation)
 
 
-def _look_back(runtime: PipelineRuntime, layout: Layout, now: datetime) -> None:
-    """Where other versions are about to write these tables: a way back to before that. Tables that
-    a reset is open for are on such a way already."""
+def _save_way_back(runtime: PipelineRuntime, layout: Layout, now: datetime) -> None:
+    """Take a savepoint before other versions of packages write these tables. Skipped
+    while a reset is open."""
     bronze = runtime.bronze.table
     if "bronze" in runtime.layers and bronze.exists:
         wrote = bronze.refresh().engine

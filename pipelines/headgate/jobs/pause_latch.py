@@ -1,4 +1,4 @@
-"""A latch that a pause closes: a micro-batch waits until it is open again."""
+"""A latch that a pause closes. A micro-batch waits until the latch is open again."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
-LOOK_EVERY = 0.1  # seconds between calls of ``check`` while a batch waits
+POLL_EVERY = 0.1  # seconds between calls of ``check`` while a batch waits
 
 
 class PauseLatch:
-    """Open at first. The supervising thread opens and closes it, the stream's passes it."""
+    """Open at first. The supervising thread opens and closes it; the stream's thread passes it."""
 
     def __init__(self) -> None:
         self._moved = threading.Condition()
@@ -19,7 +19,7 @@ class PauseLatch:
         self._inside = False
 
     def set(self, since: datetime | None) -> None:
-        """Close it, which began at ``since``; None opens it."""
+        """Close the latch for a pause that began at ``since``; None opens it."""
         with self._moved:
             self._since = since
             self._moved.notify_all()
@@ -30,18 +30,18 @@ class PauseLatch:
 
     @property
     def at_rest_since(self) -> datetime | None:
-        """When it was closed, once the batch that was inside then has ended."""
+        """When the latch was closed; None while it is open or a batch still runs."""
         with self._moved:
             return None if self._inside else self._since
 
     @contextmanager
     def passage(self, check: Callable[[], None]) -> Iterator[None]:
-        """A micro-batch, once the latch is open. While it waits, ``check`` is called again and
-        again, and may raise."""
+        """Run a micro-batch once the latch is open. While it waits, ``check`` is called repeatedly
+        and may raise."""
         with self._moved:
             while self._since is not None:
                 check()
-                self._moved.wait(LOOK_EVERY)
+                self._moved.wait(POLL_EVERY)
             self._inside = True
         try:
             yield

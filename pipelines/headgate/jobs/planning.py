@@ -1,4 +1,4 @@
-"""What Spark has planned."""
+"""Reads which batches Spark has planned."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headgate.storage.layout import Layout
 
 
 def planned_end(storage: Storage, checkpoint: str, batch: int) -> int:
-    """The end of a planned batch, from Spark's offset log (its last line is the source's)."""
+    """The end of a planned batch, from Spark's offset log. The last line is the source's offset."""
     lines = storage.read(f"{checkpoint}/offsets/{batch}").decode().splitlines()
     return int(json.loads(lines[-1])["end"])
 

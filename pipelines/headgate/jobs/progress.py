@@ -1,5 +1,5 @@
-"""How a job is doing: the status document, replaced after every micro-batch and, in between,
-every few seconds."""
+"""The status document of a job. It is replaced after every micro-batch and, in between, every few
+seconds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from headgate.storage.layout import Layout
 from headgate.tables.state import time_of
 
 IDLE_WRITES = timedelta(seconds=5)
-"""Between batches the document is replaced this often at most."""
+"""The shortest time between two replacements of the document while no batch ends."""
 
 
 def _now() -> datetime:
@@ -32,15 +32,14 @@ def _now() -> datetime:
 
 @dataclass
 class Progress:
-    """``watermark`` is the watermark C; ``seconds`` and ``rows`` are those of the last batch;
-    ``trouble`` is what keeps the source from answering, in words; ``backlog`` is None until the
-    source has answered; ``state`` is ``finished`` after a run with ``--once`` that has absorbed all
-    there was, ``stopped`` after one that was asked to stop; ``totals`` are cumulative
-    counts by table; ``changed`` is when gold last changed, as its commits say; ``updated`` is when
-    the tables were last level with what there was, which an earlier driver may have seen;
-    ``paused`` since when nothing new is absorbed. ``samples`` are of a backlog in records, as
-    ``cores`` took it in. Two threads tell it how things are: the stream's after a batch, the
-    supervising one in between."""
+    """``seconds`` and ``rows`` describe the last batch. ``trouble`` is a message about why the
+    source does not answer. ``backlog`` is None until the source has answered. ``state`` is
+    ``finished`` after a run with ``--once`` that absorbed everything, ``stopped`` after a stop
+    request. ``totals`` are cumulative counts by table. ``changed`` is the time of gold's last
+    change, from its commits. ``updated`` is the last time when the tables had absorbed all input;
+    an earlier driver may have recorded it. ``paused`` is the begin of the pause. ``samples`` are
+    measurements of a backlog in records, with ``cores`` cores. Two threads update the progress: the
+    stream's after a batch, the supervising one in between."""
 
     pipeline: str
     job: str
@@ -77,7 +76,7 @@ class Progress:
         runtime: PipelineRuntime,
         **more: Any,
     ) -> Progress:
-        """The progress of a job that is about to go on where the tables stand."""
+        """The progress of a job that is about to continue from the tables' positions."""
         progress = Progress(pipeline.name, job, epoch, datetime.now(UTC), layout, **more)
         progress.updated = _level_before(layout, job) or progress.since
         progress._take(runtime)
@@ -87,18 +86,18 @@ class Progress:
 
     @property
     def read(self) -> int:
-        """How many records bronze has read."""
+        """The number of records that bronze has read."""
         bronze = (total for path, total in self.totals.items() if kind_of(path) == BRONZE)
         return sum(total.get("read", 0) for total in bronze)
 
-    def reached(self, backlog: Backlog) -> None:
-        """The source has answered, and the first batch can be planned."""
+    def source_ready(self, backlog: Backlog) -> None:
+        """Record that the source has answered and the first batch can be planned."""
         with self._lock:
             self.backlog, self.trouble = backlog, None
             self._write()
 
     def batch_done(self, runtime: PipelineRuntime, backlog: Backlog) -> None:
-        """Take the tables' states in after a batch."""
+        """Update the progress from the tables' states after a batch."""
         with self._lock:
             self._take(runtime)
             read, now = self.read, self.clock()
@@ -117,8 +116,9 @@ class Progress:
         trouble: str | None = None,
         paused: datetime | None = None,
     ) -> bool:
-        """What there is between batches, or while one runs: then ``runtime`` is None, because
-        its tables are the batch's. Cheap, and bounded in writes, however often it is called.
+        """Update the progress between batches, or while a batch runs. In the second case
+        ``runtime`` is None, because the batch uses the tables. Cheap; the number of writes is
+        bounded, however often this is called.
 
         Returns whether trouble or a pause has begun or ended.
         """
@@ -126,7 +126,7 @@ class Progress:
         with self._lock:
             moved = (trouble is None, paused) != (self.trouble is None, self.paused)
             self.backlog, self.trouble, self.paused = backlog, trouble, paused
-            # While a batch runs its records are read already, and not in gold yet.
+            # The records of a running batch are read but not in gold yet.
             if runtime is not None and not backlog.count and trouble is None:
                 self.updated = self._worked = now
             if now - self._written < IDLE_WRITES and not moved:
@@ -138,7 +138,8 @@ class Progress:
             return moved
 
     def waits(self, trouble: str) -> bool:
-        """The source does not answer. As cheap as ``idle``; returns whether trouble has begun."""
+        """Record that the source does not answer. As cheap as ``idle``. Returns whether this is
+        new."""
         with self._lock:
             begins = self.trouble is None
             self.trouble = trouble
@@ -147,7 +148,7 @@ class Progress:
             return begins
 
     def finish(self, runtime: PipelineRuntime, *, finished: bool) -> None:
-        """The job ends in good order: all is absorbed, or it was asked to stop."""
+        """Record a normal end: all input is absorbed (``finished``), or a stop was requested."""
         with self._lock:
             self._take(runtime)
             self.state, self.trouble = "finished" if finished else "stopped", None
@@ -158,15 +159,15 @@ class Progress:
         self.n = bronze.n
         self.watermark = None if bronze.watermark is None else time_of(bronze.watermark)
         graph = graph_of(runtime.pipeline)
-        told = graph.of(BRONZE, SILVER, GOLD)
-        self.totals = {n.path: dict(runtime.table(n.path).refresh().total) for n in told}
+        tables = graph.of(BRONZE, SILVER, GOLD)
+        self.totals = {n.path: dict(runtime.table(n.path).refresh().total) for n in tables}
         states = (runtime.table(node.path).state for node in graph.of(GOLD))
         changes = [state.changed_at for state in states if state.changed_at is not None]
         self.changed = time_of(max(changes)) if changes else None
 
     def _sample(self, now: datetime) -> None:
-        """Called where backlog and totals are of one moment. What was seen before a pause or an
-        outage says nothing of what comes after it."""
+        """Call this when backlog and totals are of the same moment. Samples from before a pause or
+        an outage are not compared with later ones."""
         if self.paused or self.trouble:
             self.samples = ()
         elif self.backlog is not None and self.backlog.unit == "records":
@@ -186,11 +187,11 @@ class Progress:
 
 
 def _level_before(layout: Layout, job: str) -> datetime | None:
-    """When the job's last driver was level, if it died: one that crashes again and again never
-    looks fresh. After a rest nobody expects gold to be level yet."""
+    """The ``updated`` of the job's last driver if it crashed, so that a driver that crashes
+    repeatedly is not reported as fresh. After a normal end the time starts again."""
     try:
         before = read_document(layout.storage, Layout.document(f"status-{job}"))
-    except HeadgateError:  # a damaged document is replaced, as ever
+    except HeadgateError:  # a damaged document is replaced
         return None
     died = before is not None and before["state"] == "running"
     return datetime.fromisoformat(before["updated"]) if before and died else None

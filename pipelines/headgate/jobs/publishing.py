@@ -1,4 +1,4 @@
-"""The publications of a job: they follow their tables, which do not wait for them."""
+"""The publications of a job. They follow their tables; the tables do not wait for them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from headgate.declaration.sinks import sink_of
 from headgate.errors import HeadgateError
 from headgate.publish.stage import PublishStage
 
-TRY_AGAIN = 60.0  # seconds after a sink did not take what was sent
+TRY_AGAIN = 60.0  # seconds after a sink refused rows or did not answer
 
 
 class NotPublishedError(HeadgateError):
-    """A sink does not take what is to be published. Tables are complete; it is sent later."""
+    """A sink does not take rows. The tables are complete; the rows are sent later."""
 
     exit_code: ClassVar[int] = 3
 
@@ -30,12 +30,12 @@ class Publications:
 
     @property
     def trouble(self) -> str | None:
-        """What was not taken, in words."""
-        return "; ".join(said for _, said in self._failed.values()) or None
+        """A message about the publications that failed; None if none did."""
+        return "; ".join(failure for _, failure in self._failed.values()) or None
 
     def catch_up(self, now: datetime, *, at_once: bool = False) -> None:
-        """Publish what is new. Where a sink does not take it, tables go on and it is tried again,
-        a while later (``at_once``: now, whatever happened before)."""
+        """Publish new rows. If a sink does not take them, the tables continue and the publication
+        is tried again after ``TRY_AGAIN``; with ``at_once`` it is tried now in any case."""
         for stage in self._stages:
             name = stage.publication.name
             failed_at, _ = self._failed.get(name, (-TRY_AGAIN, ""))
@@ -44,24 +44,24 @@ class Publications:
             try:
                 stage.catch_up(now)
             except Exception as error:
-                said = stage.failure(error)
-                if said is None:
+                failure = stage.failure(error)
+                if failure is None:
                     raise
-                self._failed[name] = self._monotonic(), f"publish {name}: {said}"
+                self._failed[name] = self._monotonic(), f"publish {name}: {failure}"
             else:
                 self._failed.pop(name, None)
 
     def require_done(self, now: datetime) -> None:
-        """A last attempt. Raises NotPublishedError if something cannot be published."""
+        """Try a last time. Raises NotPublishedError if something cannot be published."""
         self.catch_up(now, at_once=True)
         if self.trouble is not None:
             failed = (s for s in self._stages if s.publication.name in self._failed)
             sinks = [sink_of(stage.publication) for stage in failed]
             accepts = " and ".join(dict.fromkeys(sink.accepts for sink in sinks))
-            look = " and ".join(dict.fromkeys(sink.look for sink in sinks))
+            hints = " and ".join(dict.fromkeys(sink.check_hint for sink in sinks))
             again = pipeline_command("run", "--once")
             raise NotPublishedError(
                 f"{self.trouble}; the tables are complete, and what is missing is sent as soon as "
                 f"{accepts}",
-                remedy=f"{look}, then: {again}",
+                remedy=f"{hints}, then: {again}",
             )

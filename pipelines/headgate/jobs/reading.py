@@ -1,4 +1,4 @@
-"""What moves a job: the source of its pipeline, or the tables above it."""
+"""Opens the input of a job: the source of its pipeline, or its upstream tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headgate.sources.micro_batches import MicroBatchSource, SourceContext
 
 
 def micro_batches(run: Run, waits: Callable[[str], None]) -> MicroBatchSource:
-    """``waits`` is told, again and again, what keeps a source from answering."""
+    """While a source does not answer, ``waits`` is called repeatedly with the reason."""
     if not run.writes_bronze:
         return UpstreamTables(run.runtime.upstream())
     task = run.task
@@ -36,7 +36,7 @@ def open_source(
     accept_gap: bool = False,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> MicroBatchSource:
-    """The source over tables that are open. Raises SourceError."""
+    """The source of a pipeline whose tables are open. Raises SourceError."""
     pipeline = runtime.pipeline
     context = SourceContext(
         *(spark, pipeline.name, pipeline.file, pipeline.source, runtime.bronze),

@@ -1,4 +1,4 @@
-"""What a driver is asked to rebuild."""
+"""The tables that a driver is asked to rebuild."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RebuildRequest:
-    """Which tables are rebuilt: ``tables`` by their paths, and with ``changed`` those that were
-    made from another declaration."""
+    """``tables`` are paths of tables to rebuild. ``changed`` adds all tables that were made from
+    another declaration."""
 
     tables: Sequence[str] = ()
     changed: bool = False

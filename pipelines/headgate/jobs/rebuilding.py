@@ -1,4 +1,4 @@
-"""Rebuilding tables: from a changed declaration, or because somebody asks for it."""
+"""Begins rebuilds of tables, because the declaration changed or on request."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ def rebuild(
     now: datetime,
     why: str,
 ) -> None:
-    """Build some tables, and all that is built on them, beside the living ones, as they are
-    declared now; or go on with what was begun. Where bronze is among them, everything is read
-    again from the source.
+    """Begin to rebuild some tables and their downstream tables from the current declaration, or
+    continue the rebuild that was begun. If bronze is among them, the whole source is read again.
 
-    ``tables`` are paths of bronze, silver or gold tables. To be called with the tables of the job
-    open and fenced.
+    ``tables`` are paths of bronze, silver or gold tables. The tables of the job must be open and
+    fenced.
     """
     bronze, pipeline = runtime.resets.bronze, runtime.pipeline
     generation = bronze.refresh().generation
@@ -46,7 +45,7 @@ def rebuild(
     try:
         runtime.begin(under_way, epoch)
     except LogGapError:
-        # Nothing rests on a rebuild: one that is damaged is begun again.
+        # No table depends on an unpublished rebuild: a damaged one is begun again.
         if before is None or under_way.folder != before.folder:
             raise
         again = _recorded(runtime, layout, under_way.tables.keys(), epoch, now, under_way.why)
@@ -62,7 +61,7 @@ def _recorded(
     now: datetime,
     why: str,
 ) -> Rebuild | None:
-    """A new rebuild, under way from here on; None of nothing. Raises FencedError."""
+    """Record a new rebuild, which begins here; None if there is no table. Raises FencedError."""
     if not wanted:
         return None
     generation = runtime.resets.bronze.refresh().generation
@@ -74,5 +73,5 @@ def _recorded(
 
 
 def _is_open(runtime: PipelineRuntime) -> bool:
-    """Whether a table of another job has still to take its rebuild over."""
+    """Whether a table of another job has not taken its published rebuild over yet."""
     return any(map(runtime.resets.awaits, map(runtime.table, runtime.pipeline.definitions)))

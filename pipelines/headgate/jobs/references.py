@@ -1,8 +1,8 @@
-"""A streaming source that only says how far a log has grown.
+"""A streaming source that serves only the offsets at which batches end, and no data.
 
-Spark plans micro-batches from it; what a batch holds is read natively in ``foreachBatch``. Its
-reader lives in a Python process of Spark's, so it learns from a small document that the driver
-replaces: the ends at which a batch may stop.
+Spark plans micro-batches from it. The data of a batch is read natively in ``foreachBatch``. The
+reader runs in one of Spark's Python processes, so the driver passes the ends of batches to it in a
+small document.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FORMAT = "headgate_reference"
 
 
 class ReferenceSource(DataSource):
-    """Options: ``ends``, a local JSON file with a rising list of offsets; ``start``, the offset
+    """Options: ``ends`` is a local JSON file with a rising list of offsets; ``start`` is the offset
     after which the stream begins."""
 
     @classmethod
@@ -36,7 +36,7 @@ class ReferenceSource(DataSource):
 
 
 class ReferenceReader(DataSourceStreamReader):
-    """Each batch ends at the next listed offset behind its start."""
+    """Each batch ends at the next listed offset after its start."""
 
     def __init__(self, options: dict[str, str]) -> None:
         self._ends = Path(options["ends"])

@@ -1,5 +1,5 @@
-"""Whether a source still holds everything behind a position of bronze, so that bronze may go back
-there."""
+"""Checks whether a source still has all input after a position of bronze. Only then can bronze be
+reset to that position."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def require_source(
     layout: Layout, pipeline: Pipeline, savepoint: Savepoint, jars: Sequence[Path] = ()
 ) -> None:
-    """Raises SavepointError if something behind the savepoint cannot be read again. Asking a
-    Kafka cluster takes a JVM and seconds."""
+    """Raises SavepointError if some input after the savepoint cannot be read again. For Kafka this
+    starts a JVM and takes seconds."""
     gone = what_is_gone(layout, pipeline, savepoint.offsets, savepoint.topics, jars)
     if gone is not None:
         raise SavepointError(
@@ -39,9 +39,8 @@ def what_is_gone(
     topics: Sequence[str],
     jars: Sequence[Path] = (),
 ) -> str | None:
-    """What the source has no longer of all that came after ``offsets`` of ``topics`` (as ``State``
-    has both), in words; None if it has everything. Asking a Kafka cluster takes a JVM and
-    seconds."""
+    """A message about the input after ``offsets`` of ``topics`` (as in ``State``) that the source
+    no longer has; None if it has everything. For Kafka this starts a JVM and takes seconds."""
 
     @contextmanager
     def spark() -> Iterator[SparkSession]:

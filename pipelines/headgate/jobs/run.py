@@ -1,4 +1,4 @@
-"""What all parts of one run of a job share."""
+"""The objects that all parts of one run of a job share."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from headgate.storage.layout import Layout
 
 @dataclass(frozen=True)
 class Run:
-    """A job whose tables are open and fenced under ``epoch``. ``say`` gets the stage that begins;
-    ``report`` ends it."""
+    """A job whose tables are open and fenced under ``epoch``. ``say`` is called with the name of
+    each stage that begins, ``report`` when a stage is done."""
 
     task: Task
     layout: Layout

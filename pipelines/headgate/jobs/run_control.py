@@ -1,4 +1,4 @@
-"""What ends a run or holds it up: a stop, the end of input, a lost lease, a pause."""
+"""Stops and pauses of a run: a stop request, the end of input, a lost lease, a pause."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class RunControl:
 
     @property
     def is_ending(self) -> bool:
-        """Whether no further micro-batch is to begin, for whatever reason."""
+        """Whether no further micro-batch may begin, for any reason."""
         return self._stop.is_set() or self._finish.is_set() or self._lease.is_lost
 
     def observe_stop_requests(self, since: datetime) -> None:
-        """Stop if somebody asked for it after ``since``, the start of the job."""
+        """Stop if a stop was requested after ``since``, the start of the job."""
         if stop_requested(self._layout, since):
             self._stop.set()
 
@@ -53,21 +53,21 @@ class RunControl:
         self.pause_latch.set(paused_since(self._layout))
 
     def wait(self, seconds: float) -> None:
-        """Return after some seconds, or as soon as a stop is asked for."""
+        """Return after some seconds, or as soon as a stop is requested."""
         self._stop.wait(seconds)
 
     def check(self) -> None:
-        """Raises FencedError where the lease is lost, StopRequested where no further micro-batch
-        is to begin."""
+        """Raises FencedError if the lease is lost, StopRequested if no further micro-batch may
+        begin."""
         self.require_lease()
         if self._stop.is_set() or self.batch_lock.is_ending:
             raise StopRequested
 
     def require_lease(self) -> None:
-        """Raises FencedError where another driver has the lease."""
+        """Raises FencedError if another driver has the lease."""
         if self._lease.is_lost:
             raise self.fenced()
 
     def fenced(self) -> FencedError:
-        said = f"{self._pipeline}: another driver has taken the lease"
-        return FencedError(said, remedy=pipeline_command("status"))
+        message = f"{self._pipeline}: another driver has taken the lease"
+        return FencedError(message, remedy=pipeline_command("status"))

@@ -1,4 +1,4 @@
-"""The tables of a pipeline that one job owns, and how they move forward together."""
+"""The tables of a pipeline that one job owns, and the stages that update them together."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from headgate.tables.table_schema import TableSchema
 
 
 class PipelineRuntime:
-    """Bronze, silver and gold of one pipeline; ``layers`` says which of them this job writes.
+    """Bronze, silver and gold of one pipeline. ``layers`` are the layers that this job writes.
 
-    While tables are rebuilt there are two sets of stages: one over the living tables, as they were
-    declared when they were made, and one over the rebuilds, as they are declared now.
+    During a rebuild there are two sets of stages. One updates the living tables by the declaration
+    that they were made from, the other updates the rebuilds by the current declaration.
     """
 
     def __init__(
@@ -62,19 +62,18 @@ class PipelineRuntime:
         self._written = {node.path: by_path[node.path] for node in written}
 
     def table(self, path: str) -> Table:
-        """The living table: what readers see."""
+        """The living table, which readers see."""
         return self._living[path]
 
     def create(self) -> None:
-        """Make the tables that are missing, of every layer: each is made empty, by whoever comes
-        first."""
+        """Create the missing tables of every layer, empty. The first job that starts does this."""
         for shape in self.shapes():
             shape.create(self._definition(shape.table))
         for publication in self.publications:
             publication.create()
 
     def shapes(self) -> tuple[TableSchema, ...]:
-        """Every table as it is declared."""
+        """The declared schema of every table."""
         stages = self._declared
         gold = (
             shape
@@ -92,8 +91,8 @@ class PipelineRuntime:
             raise DefinitionChangedError(self.pipeline, table.name)
 
     def changed(self) -> tuple[Table, ...]:
-        """The tables that were made from another declaration, are not rebuilt, and are not about to
-        be reset by the job that owns them."""
+        """The tables that were made from another declaration, and for which neither a rebuild nor
+        a reset is under way."""
         rebuilt: Collection[str] = self.rebuild.tables if self.rebuild else ()
         return tuple(
             table
@@ -104,12 +103,12 @@ class PipelineRuntime:
         )
 
     def _definition(self, table: Table) -> str:
-        # What a source keeps stays through changes of the declaration.
+        # The tables of a source survive changes of the declaration.
         return self.pipeline.definitions.get(table.name) or kind_of(table.name).name
 
     def open(self, epoch: int, now: datetime) -> None:
-        """Shut out every older driver from every table of this job, before any stage runs; see
-        that their logs are whole, and finish a reset that was left open.
+        """Fence every table of this job against older drivers, check that the logs are complete,
+        and finish an interrupted reset. Call this before any stage runs.
 
         Raises FencedError, LogGapError.
         """
@@ -120,15 +119,15 @@ class PipelineRuntime:
         self._reset(now)
 
     def _reset(self, now: datetime) -> None:
-        """Finish what a reset asks of this job's tables. One that is asked for later ends the job:
-        the generation is read first."""
+        """Finish a requested reset of this job's tables. The generation is read first, so a reset
+        that is requested later ends the job."""
         self._generation = self.resets.bronze.refresh().generation
         self.resets.carry_out(self.owned(), now)
         followed = self.graph.read_by(self.layers)
         self._waits_for = frozenset(node.path for node in followed)
 
     def begin(self, rebuild: Rebuild, epoch: int) -> None:
-        """Build some tables beside the living ones from here on, or go on with it."""
+        """Begin or continue to rebuild some tables beside the living ones."""
         shapes = {shape.table.name: shape for shape in self.shapes()}
         for path, definition in rebuild.tables.items():
             table = rebuild.table(self._layout, self.pipeline.name, path)
@@ -164,21 +163,21 @@ class PipelineRuntime:
         return self._rebuilt_tables.get(path) or self.table(path)
 
     def _as_made(self, rebuild: Rebuild) -> Stages:
-        """The stages that go on feeding the living tables: each as it was declared when it was
-        made, if that declaration is kept.
+        """The stages that continue to update the living tables, each by the declaration that it was
+        made from, if that declaration is kept.
 
-        Where bronze is rebuilt, the living tables have all there is. Where layers have jobs of
-        their own, the tables that are rebuilt stand still: they would go on while bronze's job
-        asks for the rebuild as of an earlier batch, and readers would see them go back.
+        If bronze is rebuilt, no stage updates the living tables: they have all batches. If layers
+        have separate jobs, the living tables of a rebuild are not updated. Otherwise bronze's job
+        could publish the rebuild at an earlier batch, and readers would see the tables go back.
         """
         if self.resets.bronze.name in rebuild.tables:
             return self._stages(self.table, (), ())
         pipelines = [self.pipeline, *all_kept(self._layout)]
-        stands_still = () if set(self.layers) == set(LAYERS) else rebuild.tables
+        not_updated = () if set(self.layers) == set(LAYERS) else rebuild.tables
         made_as = {
             path: table.refresh().definition
             for path, table in self._living.items()
-            if path not in stands_still
+            if path not in not_updated
         }
 
         def is_as_made(pipeline: Pipeline, path: str) -> bool:
@@ -190,7 +189,7 @@ class PipelineRuntime:
             for name in self.pipeline.silver
             if is_as_made(before, SILVER.path(name))
         }
-        # The table above has to be as declared, too: a new table may need what it has not.
+        # The upstream table must match its declaration, too: a new table may need new columns.
         gold = {
             name: before.gold[name]
             for before in pipelines
@@ -201,25 +200,25 @@ class PipelineRuntime:
         return self._stages(self.table, silver.values(), gold.values())
 
     def owned(self) -> tuple[Table, ...]:
-        """The living tables that this job writes, side tables before the tables that count them."""
+        """The living tables that this job writes. Each side table comes before the table that
+        counts its rows."""
         return tuple(self._written.values())
 
     def upstream(self) -> tuple[Table, ...]:
-        """Readers of their own for the tables from which this job's layers are fed."""
+        """Separate readers of the upstream tables that other jobs write."""
         followed = self.graph.read_by(self.layers)
         return tuple(self.table(node.path).reader() for node in followed)
 
     def intend(self, operation: str, document: Document, now: datetime) -> None:
-        """Ask for an operation, as ``operations.carrying_out.intend``."""
+        """Request an operation (``operations.carrying_out.intend``)."""
         intend(self.bronze.table, self.graph, operation, document, now)
 
     def catch_up(self, now: datetime, *, beside: bool = False) -> bool:
-        """Bring the silver and gold tables of this job to where the table above them is, carry out
-        the operations on the way, and publish a rebuild that is ready. Returns whether nothing of
-        that is left to do.
+        """Bring the silver and gold tables of this job up to their upstream tables, carry out the
+        operations on the way, and publish a rebuild that is ready. Returns whether all is done.
 
-        ``beside``: a table that is far behind takes one step only, so that it does not hold up the
-        others. Raises ResetAskedError if tables went back behind this job.
+        With ``beside``, a table that is far behind takes only one step, so that it does not delay
+        the others. Raises ResetAskedError if tables of this job must be reset.
         """
         if self._generation_moved():
             self._take_over(now)
@@ -230,20 +229,20 @@ class PipelineRuntime:
                 return level
             self._rebuilt.catch_up(self.layers, now, _most(beside), waits_for)
         except LogGapError as error:
-            if self._generation_moved():  # what is missing went back
+            if self._generation_moved():  # the missing batches were reset
                 raise ResetAskedError(self.pipeline) from error
             raise
         return self._publish(now) and self.catch_up(now, beside=beside)
 
     def _generation_moved(self) -> bool:
-        """Whether a reset was asked for since this job's tables were opened."""
+        """Whether a reset was requested since this job opened its tables."""
         return self.resets.bronze.refresh().generation != self._generation
 
     def _take_over(self, now: datetime) -> None:
-        """Put this job's part of a rebuild that bronze's job has published into place.
+        """Take over this job's tables of a rebuild that bronze's job has published.
 
-        Raises ResetAskedError where tables go back. A restore fences every job, but it may be
-        paused behind its fences for longer than its lease, while this job begins.
+        Raises ResetAskedError if tables must be reset. A restore fences every job, but it may pause
+        after its fences for longer than its lease, and this job may start meanwhile.
         """
         intent = self.resets.intent
         if intent is None or not intent.is_publication:
@@ -252,14 +251,14 @@ class PipelineRuntime:
         self._end_rebuild()
 
     def _still_awaited(self) -> Collection[str]:
-        """The tables above this job's that other jobs have still to reset."""
+        """The upstream tables that other jobs have not reset yet."""
         awaited = (path for path in self._waits_for if self.resets.awaits(self.table(path)))
         self._waits_for = frozenset(awaited)
         return self._waits_for
 
     def _publish(self, now: datetime) -> bool:
-        """Put the rebuild into the place of the living tables if it is ready. Bronze's job asks for
-        that. Returns whether it was done."""
+        """Replace the living tables by the rebuild if it is ready. Bronze's job requests that.
+        Returns whether it was done."""
         assert self.rebuild is not None
         if "bronze" not in self.layers:
             return False
@@ -270,7 +269,7 @@ class PipelineRuntime:
         return True
 
     def _end_rebuild(self) -> None:
-        """From here on the living tables are what is declared."""
+        """From here on the living tables match the declaration."""
         self.bronze.write_to(self.resets.bronze)
         self.rebuild, self._rebuilt, self._rebuilt_tables = None, None, {}
         self.stages = self._declared

@@ -1,4 +1,4 @@
-"""The savepoints that a running pipeline takes by itself."""
+"""The savepoints that a running pipeline takes on a schedule."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from headgate.storage.layout import Layout
 
 NOTE = "scheduled"
 AGAIN_AFTER = timedelta(minutes=1)
-"""One that could not be taken is tried again after that, or after its interval if that is less."""
+"""The delay after which a failed savepoint is tried again, unless its interval is shorter."""
 
 
 class Schedule:
-    """Bronze's job keeps it; nothing waits for a savepoint, and none ends a driver."""
+    """Runs in bronze's job. Nothing waits for a savepoint, and a failed one ends no driver."""
 
     def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
         self._layout = layout
@@ -25,7 +25,7 @@ class Schedule:
         self._due = self._first()
 
     def keep(self, now: datetime) -> Savepoint | None:
-        """Take one if it is time, and forget what need not be kept."""
+        """Take a savepoint if one is due, and delete those that need not be kept."""
         schedule = self._pipeline.savepoints
         if schedule is None or (self._due and now < self._due):
             return None
@@ -41,13 +41,13 @@ class Schedule:
         return taken
 
     def _first(self) -> datetime | None:
-        """When the next one is due after those of earlier drivers; None for at once."""
+        """When the next savepoint is due after those of earlier drivers; None for now."""
         if self._pipeline.savepoints is None:
             return None
         try:
             taken = [s.created for s in savepoints(self._layout) if isinstance(s, Savepoint)]
         except (HeadgateError, OSError):
-            return None  # whatever it is, taking one will tell
+            return None  # taking a savepoint reports the same error
         return max(taken) + self._pipeline.savepoints.every if taken else None
 
     def _prune(self, schedule: SavepointSchedule, now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Spark's scratch files and its checkpoint: local, disposable, of one run of a driver only."""
+"""Spark's scratch files and its checkpoint: local, disposable, and used by one run of a driver."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FUSED = "fused"
 
 
 def job_name(layers: Sequence[str]) -> str:
-    """What a job that writes ``layers`` is called: fused, or its layer."""
+    """The name of a job that writes ``layers``: ``fused``, or its layer."""
     return FUSED if len(layers) == len(LAYERS) else layers[0]
 
 
@@ -22,12 +22,12 @@ def scratch_folder(layout: Layout, job: str, epoch: int) -> Path:
 
 
 def remove_left_behind(layout: Layout, layers: Sequence[str], epoch: int) -> None:
-    """Remove the scratch folders of killed drivers. Call it once all tables of ``layers`` are
+    """Remove the scratch folders of killed drivers. Call it after all tables of ``layers`` are
     fenced with ``epoch``.
 
-    Those of lower epochs that wrote no other layers can commit nothing any more; one that still
-    runs fails a little sooner. A fused driver's stays where only some of its layers were fenced:
-    it may be writing the others. What cannot be removed now is the next start's.
+    Drivers of lower epochs that wrote no other layers can no longer commit; one that still runs
+    fails a little earlier. The folder of a fused driver stays if only some of its layers are
+    fenced: it may still write the others. The next start removes what cannot be removed now.
     """
     shared = scratch_folder(layout, FUSED, epoch).parent
     for folder in shared.glob("*-*"):

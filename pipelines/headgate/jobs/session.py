@@ -1,4 +1,4 @@
-"""The Spark session of a driver, and who provides it."""
+"""Provides the Spark session of a driver."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ from headgate.jars import class_archive
 from headgate.jobs import references
 from headgate.jvm import leave_out_checksum_files
 
-# A split is a task: the position of a line never depends on what else is in the batch.
+# Each split is a task of its own, so the position of a line does not depend on the other files of
+# the batch.
 _SPLIT = 8 * 1024 * 1024
 
-# Nearly all that a batch allocates dies with it: half of the heap for the young saves a third of
-# the collections, 2 to 3 % of a batch's CPU time. Huge pages took 8 to 10 % off it; that flag is
-# unknown to a JVM elsewhere.
+# Give half the heap to the young generation: nearly all objects of a batch are garbage after it.
+# This cuts collections by a third and a batch's CPU time by 2 to 3 %. Huge pages cut it by 8 to
+# 10 %; only a JVM on Linux knows that flag.
 _JVM = "-XX:+UseParallelGC -XX:NewRatio=1" + (
     " -XX:+UseTransparentHugePages" if sys.platform == "linux" else ""
 )
 
 _OPTIONS = "spark.driver.extraJavaOptions"
 
-# Columns of ours whose every value is another one: no dictionary is even begun.
+# Columns whose values are all unique: a dictionary would be useless.
 _UNIQUE = ("value", "offset", "event_id", "_offset", "_event_id")
 
 
-# What Spark must not show of its options, wherever it prints a plan or a configuration.
+# Options that Spark must redact when it prints a plan or a configuration.
 _SECRET = r"(?i)secret|password|passphrase|token|access[.]?key|credential|jaas|keystore[.]key"
 
 
 class SessionProvider(Protocol):
-    """Where drivers get their sessions. Options that decide about results are the same in all of
-    them: the size of a split is part of every offset of a file."""
+    """Gives drivers their sessions. Options that affect results are the same in all sessions: for
+    example, the size of a split is part of every offset in a file."""
 
     def start(self, name: str, scratch: Path) -> SparkSession:
-        """A session, which its user stops. ``scratch`` is a folder of this machine that goes when
+        """Start a session; the caller stops it. ``scratch`` is a local folder that is removed after
         the session has ended."""
 
 
@@ -53,7 +54,7 @@ class LocalSessions:
     jars: Sequence[Path] = ()
 
     def start(self, name: str, scratch: Path) -> SparkSession:
-        """It listens on loopback only and writes nothing outside ``scratch``.
+        """Start a session that listens on loopback only and writes nothing outside ``scratch``.
 
         Reads ``HEADGATE_DRIVER_MEMORY`` (default 2g).
         """
@@ -70,7 +71,7 @@ def _start(name: str, cores: int, scratch: Path, jars: Sequence[Path]) -> SparkS
     except PySparkRuntimeError:
         if not archived:
             raise
-        # Whatever the JVM did not like: the archive shall not be it.
+        # The cause is unknown, so start again without the archive to exclude it.
         spark = _session(name, cores, scratch, jars, "")
     leave_out_checksum_files(spark)
     references.register(spark)
@@ -99,7 +100,7 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.redaction.regex": _SECRET,
         "spark.sql.redaction.options.regex": f"{_SECRET}|url",
         "spark.ui.enabled": "false",
-        # Kept even without the UI: a thousand finished queries with their plans fill the heap.
+        # Spark keeps finished queries even without the UI; a thousand plans would fill the heap.
         "spark.sql.ui.retainedExecutions": "20",
         "spark.ui.retainedJobs": "50",
         "spark.ui.retainedStages": "50",
@@ -108,11 +109,11 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.log.level": "ERROR",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        # Spark takes a page for every hash table, also for one of a single row. Left to itself it
-        # takes 64 MB: every few batches the heap was full of them.
+        # Spark allocates a page for every hash table, even for a single row. The default of 64 MB
+        # filled the heap every few batches.
         "spark.buffer.pageSize": "2m",
         "spark.sql.session.timeZone": "UTC",
-        # An error in one user's cast must become a null or a reason, never the end of the stream.
+        # A failed cast of user data must give a null or a quarantine reason, not end the stream.
         "spark.sql.ansi.enabled": "false",
         "spark.sql.runSQLOnFiles": "false",
         "spark.sql.caseSensitive": "true",
@@ -121,8 +122,8 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.sql.files.maxPartitionBytes": str(_SPLIT),
         "spark.sql.files.openCostInBytes": str(_SPLIT),
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        # Unique values give their dictionary up after 64 KiB instead of 1 MiB: an eighth of a
-        # batch's samples in a profile were dictionaries that were thrown away.
+        # Abandon the dictionary of unique values after 64 KiB instead of 1 MiB: in a profile, an
+        # eighth of a batch's samples built dictionaries that were then abandoned.
         "spark.hadoop.parquet.dictionary.page.size": str(64 * 1024),
         **{f"spark.hadoop.parquet.enable.dictionary#{name}": "false" for name in _UNIQUE},
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
@@ -130,9 +131,9 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.hadoop.parquet.enable.summary-metadata": "false",
         "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
         "spark.hadoop.parquet.size.statistics.enabled": "false",
-        # Nobody looks for a document by its first and last one.
+        # No query filters by ranges of JSON documents, so they need no statistics.
         "spark.hadoop.parquet.column.statistics.enabled#value": "false",
-        # The default manager forks a process for every file; our checkpoint is disposable.
+        # The default manager forks a process for every file. The checkpoint is disposable.
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing."
             "FileSystemBasedCheckpointFileManager"

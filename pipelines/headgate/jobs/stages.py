@@ -1,4 +1,4 @@
-"""Silver and gold stages over one bronze table, and how they move forward together."""
+"""Silver and gold stages over one bronze table, and how they catch up together."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from headgate.tables.table import TableOf
 
 
 class Stages:
-    """The stages of some tables, all of one source. ``table`` gives the tables that they write,
-    ``graph`` has all that are declared."""
+    """The stages of some tables of one source. ``table`` returns the table of a path, ``graph``
+    contains all declared tables."""
 
     def __init__(
         self,
@@ -41,9 +41,9 @@ class Stages:
         most_steps: int | None,
         waits_for: Collection[str],
     ) -> bool:
-        """Bring the tables of ``layers`` to where the table above them is, and carry out the
-        operations on the way. Returns whether they all are. ``waits_for`` are the tables that their
-        jobs have still to reset: nothing is built on them.
+        """Bring the tables of ``layers`` up to their upstream tables, and carry out the operations
+        on the way. Returns whether all tables are up to date. ``waits_for`` are tables that other
+        jobs have not reset yet: nothing is built on them.
 
         Raises CommitRefusedError, FencedError, LogGapError or UnknownOperationError.
         """
@@ -62,7 +62,7 @@ class Stages:
 
     def _catch_up_gold(self, gold: GoldStage, now: datetime, most_steps: int | None) -> bool:
         upto = gold.silver.refresh().n
-        # Bronze after silver: an operation that silver has passed is never overlooked.
+        # Read bronze after silver, so that no operation that silver has carried out is missed.
         self.bronze.refresh()
         operations = self._operations().of(place.table for place in gold.places)
         for stop in operations.stops(upto):
@@ -73,5 +73,5 @@ class Stages:
         return True
 
     def _operations(self) -> Operations:
-        """As of the last look at bronze."""
+        """The operations as of the last refresh of bronze."""
         return Operations(self.bronze.state.operations, self._graph)

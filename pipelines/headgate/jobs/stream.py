@@ -1,4 +1,4 @@
-"""Supervising a stream: its query, its source, stop requests, maintenance and savepoints."""
+"""Supervises a stream: its query, its source, stop requests, maintenance and savepoints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from headgate.sources.micro_batches import MicroBatchSource
 from headgate.storage.documents import write_document
 from headgate.storage.layout import Layout
 
-POLL = 0.25  # seconds between looks at stop requests, the lease and the query
+POLL = 0.25  # seconds between checks of stop requests, the lease and the query
 TRIGGER = "250 milliseconds"
 MOST_PLANNED = 1000
 
@@ -27,7 +27,7 @@ MOST_PLANNED = 1000
 def process(run: Run) -> None:
     """Run micro-batches until the job's input is absorbed (``once``) or the run ends.
 
-    Raises whatever ended a batch, FencedError if the lease was lost.
+    Raises the error that ended a batch, and FencedError if the lease was lost.
     """
     run.say("looking for input")
     supervisor = StreamSupervisor(run)
@@ -40,14 +40,14 @@ def process(run: Run) -> None:
 
 
 class StreamSupervisor:
-    """Supervises the query on the thread that starts it; batches run on the stream's."""
+    """Supervises the query on the thread that starts it. Batches run on the stream's thread."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._schedule = Schedule(run.layout, run.task.pipeline)
 
     def waits(self, trouble: str) -> None:
-        """For brokers that do not answer, maybe before there is a query to supervise."""
+        """Called while brokers do not answer, possibly before the query has started."""
         run = self._run
         run.control.observe_stop_requests(run.progress.since)
         if run.progress.waits(trouble):
@@ -55,7 +55,7 @@ class StreamSupervisor:
         run.control.check()
 
     def supervise(self, source: MicroBatchSource, batches: BatchRunner) -> None:
-        """Start the query and stay with it to its end."""
+        """Start the query and supervise it until it ends."""
         run = self._run
         if (backlog := source.backlog()).count:
             run.say(f"found {backlog} to read")
@@ -63,7 +63,7 @@ class StreamSupervisor:
             run.report(run.progress)
         self._plan(source, batches)
         query = self._start(batches)
-        run.progress.reached(source.backlog())
+        run.progress.source_ready(source.backlog())
         try:
             self._until_end(query, source, batches)
         finally:
@@ -72,7 +72,7 @@ class StreamSupervisor:
         self._raise_failure(query, batches.failure)
 
     def _plan(self, source: MicroBatchSource, batches: BatchRunner) -> None:
-        """Tell the stream how far it may go: nowhere while the pipeline is paused."""
+        """Write the ends at which batches may end. While the pipeline is paused there are none."""
         run = self._run
         if run.writes_bronze:
             run.control.observe_pause()
@@ -99,7 +99,7 @@ class StreamSupervisor:
     def _until_end(
         self, query: StreamingQuery, source: MicroBatchSource, batches: BatchRunner
     ) -> None:
-        """Until the query ends, the run is to end, or all is absorbed."""
+        """Supervise until the query ends, the run must end, or all input is absorbed."""
         run, control = self._run, self._run.control
         maintaining = Maintaining(
             *(run.layout, run.task.pipeline, run.job, run.runtime.owned()),
@@ -129,7 +129,7 @@ class StreamSupervisor:
             with lock.between_batches():
                 run.catch_up.run(beside=True)
         with lock.if_free() as free:
-            # The other jobs have just done so above.
+            # The other jobs have already caught up above.
             if free and run.writes_bronze:
                 run.catch_up.run_rest()
             news = run.progress.idle(
@@ -143,7 +143,7 @@ class StreamSupervisor:
 
     def _trouble(self, source: MicroBatchSource) -> str | None:
         troubles = source.trouble, self._run.catch_up.trouble, self._schedule.trouble
-        return "; ".join(said for said in troubles if said) or None
+        return "; ".join(trouble for trouble in troubles if trouble) or None
 
     def _raise_failure(self, query: StreamingQuery, failure: BaseException | None) -> None:
         was_asked_to = isinstance(failure, StopRequested)

@@ -1,4 +1,4 @@
-"""What a driver is asked to do."""
+"""The task of a driver."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from headgate.storage.ownership import LAYERS
 
 @dataclass(frozen=True)
 class Task:
-    """One task of a driver. ``layers`` are those it writes: all of them is *fused*;
-    ``once`` ends when everything the source has now is absorbed; ``accept_gap`` passes over what a
-    topic has lost; ``anew`` says which tables are rebuilt; ``only_open`` ends when the tables are
-    open, and with ``once`` when they have absorbed what bronze has."""
+    """``layers`` are the layers that the driver writes; a *fused* driver writes all. ``once`` ends
+    the driver when everything that the source has now is absorbed. ``accept_gap`` continues after
+    records that a topic has lost. ``rebuild`` names the tables to rebuild. ``only_open`` ends the
+    driver when the tables are open, and with ``once`` when they have absorbed all of bronze."""
 
     pipeline: Pipeline
     root: str
@@ -25,7 +25,7 @@ class Task:
     drain: bool = False
     take_over: bool = False
     accept_gap: bool = False
-    anew: RebuildRequest = NOTHING
+    rebuild: RebuildRequest = NOTHING
     only_open: bool = False
     cores: int = 2
     jars: Sequence[Path] = ()

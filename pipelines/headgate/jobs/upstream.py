@@ -1,4 +1,4 @@
-"""What moves silver's and gold's own jobs: a batch only asks to catch up with what is above."""
+"""The input of separate silver and gold jobs: their batches catch up with the upstream tables."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from headgate.sources.micro_batches import MicroBatchSource
 from headgate.storage.backlog import Backlog
 from headgate.tables.table import Table
 
-POLL = 0.25  # seconds between looks at the tables above
+POLL = 0.25  # seconds between reads of the upstream tables
 
 
 class UpstreamTables(MicroBatchSource):
-    """``tables`` are readers of its own: tables are not shared between threads."""
+    """``tables`` are separate readers, because threads do not share tables."""
 
     every = POLL
 

@@ -20,8 +20,8 @@ class Difference:
     found: int
 
     def __str__(self) -> str:
-        said = f"expected {self.expected:,}, found {self.found:,}"
-        return f"{self.table}: {self.law}: {said} (batch {self.n:,})"
+        counts = f"expected {self.expected:,}, found {self.found:,}"
+        return f"{self.table}: {self.law}: {counts} (batch {self.n:,})"
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class GoldAccount:
 
 
 @dataclass(frozen=True)
-class Gap:
+class AcceptedGap:
     """Offsets ``[first, end)`` of a topic's partition that were lost before they were read, which
     a person has accepted. ``end`` is None where nobody knows how far it went."""
 
@@ -89,7 +89,7 @@ class Ledger:
     silver: tuple[SilverAccount, ...]
     gold: tuple[GoldAccount, ...]
     files: tuple[UnreadInput, ...] | None
-    gaps: tuple[Gap, ...]
+    gaps: tuple[AcceptedGap, ...]
     differences: tuple[Difference, ...]
 
     @property

@@ -8,8 +8,8 @@ from itertools import chain
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.declaration.operators import operator_of
 from headgate.ledger.account import (
+    AcceptedGap,
     Difference,
-    Gap,
     GoldAccount,
     Ledger,
     SilverAccount,
@@ -39,7 +39,7 @@ def balance(layout: Layout, pipeline: Pipeline) -> Ledger:
         silver=tuple(_silver(name, at) for name in pipeline.silver),
         gold=tuple(_gold(g, at) for g in pipeline.gold.values()),
         files=_unread(layout, pipeline),
-        gaps=tuple(Gap(**gap) for gap in bronze.state.gaps),
+        gaps=tuple(AcceptedGap(**gap) for gap in bronze.state.gaps),
         differences=tuple(_differences(pipeline, at)),
     )
 

@@ -27,7 +27,7 @@ _BRONZE = """
 
 
 @dataclass(frozen=True)
-class Finding:
+class Discrepancy:
     """``count`` rows are not where they belong; ``examples`` are the first of them."""
 
     table: str
@@ -41,7 +41,7 @@ class Proof:
     """``rows`` rows of bronze were followed; no finding means that each is in its one place."""
 
     rows: int
-    findings: tuple[Finding, ...]
+    findings: tuple[Discrepancy, ...]
 
     @property
     def holds(self) -> bool:
@@ -65,7 +65,7 @@ def by_id(layout: Layout, pipeline: Pipeline) -> Proof:
 
     at = newest(layout, pipeline)
     prover = _Prover(duckdb.connect(), at)
-    findings: list[Finding] = []
+    findings: list[Discrepancy] = []
     for table in pipeline.silver.values():
         findings += prover.silver(table)
     for gold in pipeline.gold.values():
@@ -78,7 +78,7 @@ class _Prover:
         self._sql = connection
         self._at = at
 
-    def silver(self, table: SilverTable) -> Iterator[Finding]:
+    def silver(self, table: SilverTable) -> Iterator[Discrepancy]:
         """Every bronze row is in exactly one place, and nothing is anywhere that bronze lacks."""
         silver = self._at.silver[table.name]
         n = silver.state.n
@@ -106,15 +106,15 @@ class _Prover:
         yield from self._wrong(quarantine, "rows that did not fail in bronze", _WRONGLY_QUARANTINED)
         yield from self._missing(table, silver)
 
-    def _missing(self, table: SilverTable, silver: TablePosition) -> Iterator[Finding]:
+    def _missing(self, table: SilverTable, silver: TablePosition) -> Iterator[Discrepancy]:
         """Conformed rows that are not in silver: as many as were filtered, none without a where."""
         filtered = silver.total("filtered") if table.where else 0
-        count, examples = self._look(_MISSING)
+        count, examples = self._rows_of(_MISSING)
         if count != filtered:
             problem = f"conformed rows missing, where {filtered:,} were filtered"
-            yield Finding(silver.table.name, problem, count, examples)
+            yield Discrepancy(silver.table.name, problem, count, examples)
 
-    def gold(self, table: GoldTable) -> Iterator[Finding]:
+    def gold(self, table: GoldTable) -> Iterator[Discrepancy]:
         """Late pairs are unique and from silver; the windows count what was folded."""
         gold = self._at.gold[table.name]
         late = as_of(self._at.late[table.name], gold.state.n)
@@ -133,13 +133,13 @@ class _Prover:
                 yield from self._counted(gold, measure.name)
                 break
 
-    def _counted(self, gold: TablePosition, measure: str) -> Iterator[Finding]:
+    def _counted(self, gold: TablePosition, measure: str) -> Iterator[Discrepancy]:
         self._load("gold_rows", gold, [measure])
         counted = self._number(f'SELECT coalesce(sum("{measure}"), 0) FROM gold_rows')
         folded = gold.total("folded")
         if counted != folded:
             problem = f"sum({measure}) is {counted:,}, but {folded:,} pairs were folded: off by"
-            yield Finding(gold.table.name, problem, abs(counted - folded))
+            yield Discrepancy(gold.table.name, problem, abs(counted - folded))
 
     def _load(self, name: str, position: TablePosition, columns: list[str]) -> None:
         """Hold ``columns`` of a table, as of a position; nothing else of it is ever read."""
@@ -158,12 +158,12 @@ class _Prover:
     def _number(self, sql: str) -> int:
         return int(self._run(sql)[0][0])
 
-    def _wrong(self, table: str, problem: str, sql: str) -> Iterator[Finding]:
-        count, examples = self._look(sql)
+    def _wrong(self, table: str, problem: str, sql: str) -> Iterator[Discrepancy]:
+        count, examples = self._rows_of(sql)
         if count:
-            yield Finding(table, problem, count, examples)
+            yield Discrepancy(table, problem, count, examples)
 
-    def _look(self, sql: str) -> tuple[int, tuple[dict[str, Any], ...]]:
+    def _rows_of(self, sql: str) -> tuple[int, tuple[dict[str, Any], ...]]:
         count = self._number(f"SELECT count(*) FROM ({sql})")
         if not count:
             return 0, ()

@@ -65,13 +65,13 @@ def _message(
     headers: dict[str, Column],
 ) -> Projection:
     table = F.lit(f"{publication.layer}.{publication.table}")
-    told = {"id": F.sha2(F.concat_ws(" ", table, _json(identity)), 256), "table": table, **headers}
+    texts = {"id": F.sha2(F.concat_ws(" ", table, _json(identity)), 256), "table": table, **headers}
     pairs = (
         F.when(
             text.isNotNull(),
             F.struct(F.lit(f"headgate-{name}").alias("key"), text.cast("binary").alias("value")),
         )
-        for name, text in told.items()
+        for name, text in texts.items()
     )
     return Projection(
         key.cast("binary").alias("key"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
-from headgate.repair.findings import Finding
+from headgate.repair.findings import Damage
 from headgate.savepoints.savepoint import Savepoint
 from headgate.storage.documents import Document, read_document
 from headgate.storage.layout import CONTROL, Layout
@@ -45,8 +45,8 @@ class DamagedDocument:
         return f"{self.path}: put aside ({self.means})"
 
     @property
-    def finding(self) -> Finding:
-        return Finding(self.path, self.what, "document")
+    def finding(self) -> Damage:
+        return Damage(self.path, self.what, "document")
 
 
 def damaged_documents(layout: Layout) -> tuple[DamagedDocument, ...]:

@@ -19,7 +19,7 @@ from headgate.graph.graph import graph_of
 from headgate.repair.describe import describe
 from headgate.repair.documents import UNFINISHED, DamagedDocument, damaged_documents
 from headgate.repair.files_log import Filling, filling
-from headgate.repair.findings import Finding
+from headgate.repair.findings import Damage
 from headgate.repair.logs import Log, examine_log
 from headgate.repair.lost_intent import perhaps_asked
 from headgate.repair.plan import Plan
@@ -84,7 +84,7 @@ class _Examination:
                 *(document.finding for document in documents),
                 *(f for log in self._logs.values() for f in self._of_log(log, choice)),
                 *(
-                    Finding(f"{path}/{file}", what, "file")
+                    Damage(f"{path}/{file}", what, "file")
                     for path, condition in self._conditions.items()
                     for file, what in condition.bad.items()
                 ),
@@ -182,19 +182,19 @@ class _Examination:
         left = left_behind(filter(is_built, undeclared), again)
         return {**self._awaiting, **left, **changed}
 
-    def _of_log(self, log: Log, choice: Choice) -> Iterator[Finding]:
+    def _of_log(self, log: Log, choice: Choice) -> Iterator[Damage]:
         """An entry that the log can be read without may still be one that somebody reads."""
         unread = log.path in choice.unread or log.path in self._unsent.values()
         intent_lost = self._intent_lost and log.path == self._bronze
         for finding in log.findings():
             yield replace(finding, harmless=finding.harmless and not (unread or intent_lost))
 
-    def _lost_ends(self) -> Iterator[Finding]:
+    def _lost_ends(self) -> Iterator[Damage]:
         """A table whose log is bad anyway explains what does not fit around it."""
         known = {path for path, log in self._logs.items() if log.is_cut or log.is_lost}
         for found in disagreements(self._pipeline, self._states, self._awaiting):
             if found.table not in known:
-                yield Finding(found.table, f"its log has lost its end: {found.what}", "position")
+                yield Damage(found.table, f"its log has lost its end: {found.what}", "position")
 
     @cached_property
     def _unsent(self) -> dict[str, str]:

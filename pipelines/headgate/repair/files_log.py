@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from headgate.declaration.kinds import FILES
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
-from headgate.repair.findings import Finding
+from headgate.repair.findings import Damage
 from headgate.repair.logs import Log
 from headgate.repair.version_history import VersionHistory
-from headgate.sources.files.log import FILES_LOG, SCHEMA, FilesLog, LoggedFile, standing
+from headgate.sources.files.log import FILES_LOG, SCHEMA, FilesLog, LoggedFile, file_statuses
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow
@@ -47,7 +47,7 @@ class Filling:
     bad: tuple[DataFile, ...] = ()
     events: int = 0
     last: int = 0
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Damage, ...] = ()
 
     @property
     def is_needed(self) -> bool:
@@ -78,14 +78,14 @@ def filling(
         bad = VersionHistory(log.table).bad_files()
         files = live_files(log.table.handle)
         sound = (file for file in files if file.path not in bad)
-        known, events = standing(_events(data.at(path), sound))
+        known, events = file_statuses(_events(data.at(path), sound))
     last = max((*known, state.sequence))
     missing = [sequence for sequence in range(1, last + 1) if sequence not in known]
     there = _in_bronze(bronze) if missing else {}
     landing = Storage(pipeline.source.reads.path)
-    findings = [Finding(f"{path}/{file}", what, "file") for file, what in bad.items()]
+    findings = [Damage(f"{path}/{file}", what, "file") for file, what in bad.items()]
     if missing:
-        findings.append(Finding(path, f"files {_listed(missing)} are not in it", "sequence"))
+        findings.append(Damage(path, f"files {_listed(missing)} are not in it", "sequence"))
     return Filling(
         path,
         rows=tuple(_row(sequence, there, landing) for sequence in missing),

@@ -11,7 +11,7 @@ Kind = Literal["document", "log", "checkpoint", "file", "position", "sequence"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Damage:
     """Something that is not what was written. ``place`` is a path under the pipeline's folder;
     ``harmless`` says that nothing needs it any more."""
 

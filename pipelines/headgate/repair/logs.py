@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake.exceptions import DeltaError
 
-from headgate.repair.findings import Finding
+from headgate.repair.findings import Damage
 from headgate.storage.files import Storage
 from headgate.tables.errors import CommitRefusedError, LogGapError
 from headgate.tables.log import entry_path, read_commit
@@ -43,15 +43,15 @@ class Log:
     def is_lost(self) -> bool:
         return self.stands is None
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Damage]:
         """What is damaged. An entry is harmless if the log can be read without it."""
         for version, why in self.broken.items():
             harmless = self.stands is not None and version <= self.stands
-            yield Finding(f"{self.path}/{entry_path(version)}", why, "log", harmless)
+            yield Damage(f"{self.path}/{entry_path(version)}", why, "log", harmless)
         for place, why in self.aside.items():
-            yield Finding(f"{self.path}/{place}", why, "checkpoint")
+            yield Damage(f"{self.path}/{place}", why, "checkpoint")
         if (self.is_cut or self.is_lost) and not self.broken and not self.aside:
-            yield Finding(self.path, "its log does not give the files that it says", "log")
+            yield Damage(self.path, "its log does not give the files that it says", "log")
 
 
 def examine_log(storage: Storage, path: str, pipeline: str, scratch: Path) -> Log:

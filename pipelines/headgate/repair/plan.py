@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from headgate.repair.documents import DamagedDocument
-from headgate.repair.findings import Finding
+from headgate.repair.findings import Damage
 from headgate.repair.logs import Log
 from headgate.savepoints.resets import Target
 
@@ -25,7 +25,7 @@ class Plan:
     says why nothing is done.
     """
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Damage, ...] = ()
     documents: tuple[DamagedDocument, ...] = ()
     logs: tuple[Log, ...] = ()
     targets: Mapping[str, Target] = field(default_factory=dict)

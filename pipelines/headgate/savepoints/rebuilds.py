@@ -89,15 +89,15 @@ def begun(layout: Layout, generation: int) -> Rebuild | None:
     One that was begun over a lower generation is void: tables were taken back since. Raises
     DamagedDocumentError.
     """
-    said = read_document(layout.storage, DOCUMENT)
-    if said is None or said["generation"] <= generation:
+    content = read_document(layout.storage, DOCUMENT)
+    if content is None or content["generation"] <= generation:
         return None
     return Rebuild(
-        folder=said["folder"],
-        generation=said["generation"],
-        tables=said["tables"],
-        why=said["why"],
-        at=datetime.fromisoformat(said["at"]),
+        folder=content["folder"],
+        generation=content["generation"],
+        tables=content["tables"],
+        why=content["why"],
+        at=datetime.fromisoformat(content["at"]),
     )
 
 

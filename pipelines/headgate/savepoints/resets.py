@@ -45,11 +45,11 @@ class Target:
     rebuilt: str | None = None
 
     @staticmethod
-    def of(said: Mapping[str, Any]) -> Target:
+    def of(content: Mapping[str, Any]) -> Target:
         """What a commit says. Earlier versions said more of a table that is emptied: it is then of
         the declaration that it was made from, and an upgrade rebuilds it."""
         known = {field.name for field in fields(Target)}
-        return Target(**{key: value for key, value in said.items() if key in known})
+        return Target(**{key: value for key, value in content.items() if key in known})
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,14 @@ class Intent:
     @staticmethod
     def of(state: State) -> Intent:
         """The intent that a reset commit of bronze says."""
-        said = state.reset or {}
+        content = state.reset or {}
         return Intent(
             generation=state.generation,
-            tables={path: Target.of(target) for path, target in said["tables"].items()},
-            why=said["why"],
-            at=datetime.fromisoformat(said["at"]),
-            savepoint=said["savepoint"],
-            reread=said["reread"],
+            tables={path: Target.of(target) for path, target in content["tables"].items()},
+            why=content["why"],
+            at=datetime.fromisoformat(content["at"]),
+            savepoint=content["savepoint"],
+            reread=content["reread"],
         )
 
 

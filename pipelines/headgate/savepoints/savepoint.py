@@ -126,13 +126,13 @@ class Savepoint:
     @staticmethod
     def from_document(content: Mapping[str, Any]) -> Savepoint:
         """Raises ValueError, KeyError or TypeError if it is not what was written."""
-        said = {k: v for k, v in content.items() if k not in ("digest", "schema")}
-        if _digest(said) != content["digest"]:
+        saved = {k: v for k, v in content.items() if k not in ("digest", "schema")}
+        if _digest(saved) != content["digest"]:
             raise ValueError("it is not what its digest says")
-        tables = {path: SavedTable(**table) for path, table in said["tables"].items()}
-        created = datetime.fromisoformat(said["created"])
+        tables = {path: SavedTable(**table) for path, table in saved["tables"].items()}
+        created = datetime.fromisoformat(saved["created"])
         return Savepoint(
-            **said | {"tables": tables, "created": created, "topics": tuple(said["topics"])}
+            **saved | {"tables": tables, "created": created, "topics": tuple(saved["topics"])}
         )
 
 

@@ -22,7 +22,7 @@ from headgate.tables.snapshot import ConsistentSnapshot, snapshot
 from headgate.tables.table import Table
 
 LATEST = "latest"
-READS = 3
+ATTEMPTS = 3
 """Tables that are read while a reset is carried out are read again."""
 
 
@@ -53,7 +53,7 @@ def settled_snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
 
     Raises as ``create`` does.
     """
-    for _ in range(READS):
+    for _ in range(ATTEMPTS):
         before = _newest_reset(layout, pipeline)
         at = snapshot(layout, pipeline)
         waiting = awaiting(at)

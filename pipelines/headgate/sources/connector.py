@@ -57,7 +57,7 @@ class Connector(SourceKind[Reads]):
     why_no_gap: ClassVar[str | None] = "reads a source that loses nothing; start it without"
     has_known_start: ClassVar[bool] = True
 
-    def look(self, reads: Reads, declaration: Path) -> str | None:
+    def remark(self, reads: Reads, declaration: Path) -> str | None:
         """A remark about input that is still to come. Raises SourceError where none can come."""
         return None
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Reached:
+class BatchEnd:
     """Where a batch ends: ``offsets`` is where the source continues, ``partitions`` those that
     the watermark waits for, ``topics`` and new ``gaps`` what ``State`` says."""
 
@@ -40,7 +40,7 @@ class BronzeWriter(Protocol):
     def absorb(
         self,
         records: DataFrame,
-        reached: Reached,
+        reached: BatchEnd,
         now: datetime,
         verify: Callable[[], None] = ...,
     ) -> State:

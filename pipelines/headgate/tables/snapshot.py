@@ -48,14 +48,14 @@ class ConsistentSnapshot:
     @property
     def n(self) -> int:
         """The bronze batch up to which every silver and gold table has absorbed bronze."""
-        return min((self.bronze.n, *(standing.n for standing in self.dense.values())))
+        return min((self.bronze.n, *(position.n for position in self.dense.values())))
 
     @property
     def dense(self) -> dict[str, TablePosition]:
         """The silver and gold tables that are declared: they have a commit at every step."""
         return {
-            path: standing
-            for path, standing in self.tables.items()
+            path: position
+            for path, position in self.tables.items()
             if kind_of(path).is_dense and path in self.declared
         }
 

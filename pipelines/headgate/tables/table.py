@@ -200,10 +200,10 @@ class Table:
     def require_intact(self) -> None:
         """Raises LogGapError if, as last refreshed, the log gives other files or columns than its
         last commit says: an entry or a checkpoint before it is damaged."""
-        said = self.state
-        if not self._foreign and self._live_digest() != said.files:
+        state = self.state
+        if not self._foreign and self._live_digest() != state.files:
             raise self._damaged("the log gives other files than its last commit says")
-        if said.shape not in ("", self._shape()):
+        if state.shape not in ("", self._shape()):
             raise self._damaged("the log gives other columns than its last commit says")
 
     def _shape(self) -> str:

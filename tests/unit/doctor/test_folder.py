@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import pytest
 
-from headgate.doctor import Finding, folder
+from headgate.doctor import CheckResult, folder
 
 
 def refuse(*_: object, **__: object) -> NoReturn:
@@ -19,7 +19,7 @@ def refuse(*_: object, **__: object) -> NoReturn:
 
 @pytest.mark.parametrize("check", [folder.disk, folder.writing, folder.renaming])
 def test_a_root_that_is_not_there_yet_is_fine_and_stays_so(
-    check: Callable[[Path], Finding], tmp_path: Path
+    check: Callable[[Path], CheckResult], tmp_path: Path
 ) -> None:
     root = tmp_path / "lake" / "deep"
     finding = check(root)

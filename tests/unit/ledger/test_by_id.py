@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.ledger.by_id import Finding, by_id
+from headgate.ledger.by_id import Discrepancy, by_id
 from tests.unit.ledger.conftest import Lake, fill
 
 
-def findings(lake: Lake) -> list[Finding]:
+def findings(lake: Lake) -> list[Discrepancy]:
     return list(by_id(lake.layout, lake.pipeline).findings)
 
 

@@ -45,7 +45,7 @@ def test_its_key_has_its_name(case: Case) -> None:
     assert kind.key.name == case.name
     assert kind.key.child(kind.place) is not None
     assert kind.accepts
-    assert kind.look
+    assert kind.check_hint
 
 
 def test_its_plan_is_a_document_and_lines(case: Case) -> None:

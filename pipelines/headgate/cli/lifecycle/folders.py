@@ -25,7 +25,7 @@ def check_sources(pipeline: Pipeline) -> tuple[str, ...]:
     from headgate.sources.connector import connector_of
 
     remarks = (
-        connector_of(source).look(source.reads, pipeline.file)
+        connector_of(source).remark(source.reads, pipeline.file)
         for source in pipeline.sources.values()
     )
     return tuple(remark for remark in remarks if remark)

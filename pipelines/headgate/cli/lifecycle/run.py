@@ -69,7 +69,7 @@ def run(
     with waiting("checking the declaration"):
         declared = declaration.load(pipeline, kept=(root, declared_as) if declared_as else None)
         layout = Layout.of(root, declared.name)
-        anew = RebuildRequest(refreshed(declared, full_refresh or ()), apply)
+        rebuild = RebuildRequest(refreshed(declared, full_refresh or ()), apply)
         if layer is None:
             check_gap(declared, accept_gap)
             make_root(layout)
@@ -80,9 +80,9 @@ def run(
         options = {"once": once, "take_over": take_over, "accept_gap": accept_gap}
         options["drain"] = drain
         if declared.jobs == "per_layer" and layer is None:
-            _drive_layers(declared, layout, root, options, anew, declared_as)
+            _drive_layers(declared, layout, root, options, rebuild, declared_as)
         else:
-            _drive(declared, layout, root, (layer,) if layer else LAYERS, options, anew)
+            _drive(declared, layout, root, (layer,) if layer else LAYERS, options, rebuild)
     if layer is None:
         _conclude(declared, layout, json, began, before)
 
@@ -137,14 +137,14 @@ def _drive_layers(
     layout: Layout,
     root: str,
     options: Mapping[str, bool],
-    anew: RebuildRequest,
+    rebuild: RebuildRequest,
     declared_as: str | None,
 ) -> None:
     from headgate.cli.lifecycle.per_layer import run_layers
 
-    if anew != NOTHING or rebuilding(layout, declared):
+    if rebuild != NOTHING or rebuilding(layout, declared):
         taking = {"take_over": options["take_over"]}
-        _drive(declared, layout, root, LAYERS, taking, anew, only_open=True)
+        _drive(declared, layout, root, LAYERS, taking, rebuild, only_open=True)
     run_layers(declared, root, declared_as=declared_as, **options)
     if options["once"] and rebuilding(layout, declared):
         # Bronze's job, which publishes a rebuild, has ended before gold's.
@@ -157,7 +157,7 @@ def _drive(
     root: str,
     layers: tuple[str, ...],
     options: Mapping[str, bool],
-    anew: RebuildRequest,
+    rebuild: RebuildRequest,
     *,
     only_open: bool = False,
 ) -> None:
@@ -179,7 +179,7 @@ def _drive(
         from headgate.jars.class_archive import record_in_background
         from headgate.jobs.driver import Driver
 
-        task = _task(declared, root, layers, options, anew, only_open=only_open)
+        task = _task(declared, root, layers, options, rebuild, only_open=only_open)
 
         def report(progress: Progress) -> None:
             shown.take(progress)
@@ -194,7 +194,7 @@ def _task(
     root: str,
     layers: tuple[str, ...],
     options: Mapping[str, bool],
-    anew: RebuildRequest,
+    rebuild: RebuildRequest,
     *,
     only_open: bool,
 ) -> Task:
@@ -207,7 +207,7 @@ def _task(
         layers=layers,
         cores=os.cpu_count() or 2,
         jars=jars_for(declared),
-        anew=anew,
+        rebuild=rebuild,
         only_open=only_open,
         once=options.get("once", False),
         drain=options.get("drain", False) and "bronze" in layers,

@@ -19,7 +19,7 @@ class Kafka(RunnableSink[KafkaSink]):
     place = "topic"
     needs_jars = True
     accepts = "the brokers take it"
-    look = "see whether they listen and the topic is there"
+    check_hint = "see whether they listen and the topic is there"
 
     def build(self, section: Section, report: Report) -> KafkaSink | None:
         servers, topic = section.get("servers"), section.get("topic")

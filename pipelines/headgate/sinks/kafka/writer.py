@@ -42,5 +42,5 @@ class KafkaWriter(Writer):
             return None
         servers = self._sink.written.get("servers", self._sink.servers)
         causes = ", ".join(dict.fromkeys(_KAFKAS_ERROR.findall(str(error))))
-        told = f"{servers} does not take records for {self._sink.topic}"
-        return f"{told} ({causes})" if causes else told
+        message = f"{servers} does not take records for {self._sink.topic}"
+        return f"{message} ({causes})" if causes else message

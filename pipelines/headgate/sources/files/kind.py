@@ -12,7 +12,7 @@ from headgate.declaration.reading.checked import Report, Section
 from headgate.sources.connector import Connector, Place, Session, UnreadInput
 from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.keys import FILES
-from headgate.sources.files.landing import look_at_landing, require_landing
+from headgate.sources.files.landing import landing_remark, require_landing
 from headgate.sources.files.plan import files_lines, planned_files
 from headgate.sources.files.section import build_files
 
@@ -41,8 +41,8 @@ class Files(Connector[FilesSource]):
     def format(self, reads: FilesSource) -> RecordFormat:
         return reads.format
 
-    def look(self, reads: FilesSource, declaration: Path) -> str | None:
-        return look_at_landing(reads, declaration)
+    def remark(self, reads: FilesSource, declaration: Path) -> str | None:
+        return landing_remark(reads, declaration)
 
     def require_input(self, reads: FilesSource, declaration: Path) -> None:
         require_landing(reads, declaration)

@@ -17,14 +17,14 @@ class LandingError(SourceError):
 
 def require_landing(reads: FilesSource, declaration: Path) -> None:
     """Raises LandingError where there is no landing folder that may be listed."""
-    if (remark := look_at_landing(reads, declaration)) is not None:
+    if (remark := landing_remark(reads, declaration)) is not None:
         raise LandingError(
             remark.partition(" yet")[0],
             f"mkdir -p {shlex.quote(reads.path)}\nor mend its path in {declaration}",
         )
 
 
-def look_at_landing(reads: FilesSource, declaration: Path) -> str | None:
+def landing_remark(reads: FilesSource, declaration: Path) -> str | None:
     """A remark about a landing folder that is still to come.
 
     Raises LandingError where it is no folder or may not be listed.

@@ -16,7 +16,7 @@ LARGEST_FILE = 1 << 36
 
 
 @dataclass(frozen=True)
-class Listing:
+class LandingListing:
     """``ready`` is to be recorded, in this order; ``settling`` has to hold a little longer;
     ``rewritten`` was recorded with another size or time; ``too_large`` has no room for offsets."""
 
@@ -34,7 +34,7 @@ def examine(
     now: datetime,
     settle: timedelta,
     order: FileOrder,
-) -> Listing:
+) -> LandingListing:
     """Sort a listing out.
 
     ``recorded`` maps a path to the size and time it was recorded with, ``before`` is what the
@@ -54,7 +54,7 @@ def examine(
             ready.append(stat)
         else:
             settling[stat.path] = stat
-    return Listing(
+    return LandingListing(
         tuple(sorted(ready, key=_by_name if order == "name" else _by_time)),
         settling,
         tuple(rewritten),

@@ -59,7 +59,7 @@ class LoggedFile:
 _FIELDS = tuple(field.name for field in fields(LoggedFile))
 
 
-def standing(events: Iterable[Mapping[str, Any]]) -> tuple[dict[int, LoggedFile], int]:
+def file_statuses(events: Iterable[Mapping[str, Any]]) -> tuple[dict[int, LoggedFile], int]:
     """What became of each file, by its sequence, after some events of a log in any order; and the
     number of the last event."""
     files: dict[int, LoggedFile] = {}
@@ -94,7 +94,7 @@ class FilesLog:
         handle = self.table.handle
         for file in with_footers(self.table, handle.version(), live_files(handle)):
             rows += read_sound(self.table.storage, file).to_pylist()
-        self._files, self._events = standing(rows)
+        self._files, self._events = file_statuses(rows)
 
     def _hold(self, file: LoggedFile) -> None:
         self._files[file.sequence] = file

@@ -14,7 +14,7 @@ from headgate.sources.files.batches import batch_ends
 from headgate.sources.files.intake import FilesIntake
 from headgate.sources.files.log import FilesLog, LoggedFile
 from headgate.sources.files.reading import FilesReader
-from headgate.sources.micro_batches import MicroBatchSource, Reached, SourceContext
+from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.storage.backlog import Backlog
 
 LIST_EVERY = 1.0  # seconds between listings of the landing folder
@@ -112,7 +112,7 @@ class FilesMicroBatches(MicroBatchSource):
                 self._files.readable(start, end)
 
         records = self._records(files)
-        self._bronze.absorb(records, Reached({"sequence": end}), self._clock(), verify)
+        self._bronze.absorb(records, BatchEnd({"sequence": end}), self._clock(), verify)
         with self._lock:
             self._position = end
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from headgate.sources.connector import Place, UnreadInput
-from headgate.sources.files.log import FilesLog, standing
+from headgate.sources.files.log import FilesLog, file_statuses
 from headgate.tables.live_files import live_files
 
 
@@ -20,6 +20,6 @@ def unread_files(place: Place) -> Iterator[UnreadInput]:
     for file in live_files(table.handle):
         with table.storage.open(file.path) as source:
             events += pq.read_table(source).to_pylist()
-    for sequence, logged in sorted(standing(events)[0].items()):
+    for sequence, logged in sorted(file_statuses(events)[0].items()):
         if logged.status != "recorded":
             yield UnreadInput(sequence, logged.path, logged.status, str(logged.reason))

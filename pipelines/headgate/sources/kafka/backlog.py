@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from headgate.sources.kafka.arrivals import Arrivals
-from headgate.sources.kafka.listing import Listing
+from headgate.sources.kafka.listing import TopicListing
 from headgate.sources.kafka.ranges import Offsets, unread
 from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.tables.state import time_of
@@ -13,7 +13,7 @@ from headgate.tables.state import time_of
 
 def kafka_backlog(
     now: float,
-    listing: Listing,
+    listing: TopicListing,
     position: Offsets,
     arrivals: Arrivals,
     clocks: Mapping[str, int],

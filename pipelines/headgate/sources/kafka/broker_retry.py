@@ -41,7 +41,7 @@ class BrokerRetry:
     def answered(self) -> None:
         self._silent_since = None
 
-    def bear(self, error: BrokersUnreachableError) -> None:
+    def record_failure(self, error: BrokersUnreachableError) -> None:
         """Take in that there was no answer. Raises BrokersUnreachableError after too long."""
         now = self._monotonic()
         since = now if self._silent_since is None else self._silent_since
@@ -55,12 +55,12 @@ class BrokerRetry:
             ) from None
 
     def persist(self, ask: Callable[[], Answer]) -> Answer:
-        """Ask until there is an answer. Blocks; raises as ``bear`` and ``waits`` do."""
+        """Ask until there is an answer. Blocks; raises as ``record_failure`` and ``waits`` do."""
         while True:
             try:
                 answer = ask()
             except BrokersUnreachableError as error:
-                self.bear(error)
+                self.record_failure(error)
                 self._waits(self.trouble or error.message)
                 time.sleep(ASK_AGAIN)
             else:

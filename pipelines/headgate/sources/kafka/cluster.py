@@ -25,7 +25,7 @@ from headgate.sources.kafka.errors import (
 )
 from headgate.sources.kafka.topics import Partition, Topic
 
-_PATIENCE = 10_000  # milliseconds for one question: the caller decides whether to ask again
+_TIMEOUT = 10_000  # milliseconds for one question: the caller decides whether to ask again
 
 _NO_NODE = "Timed out waiting for a node assignment"
 _NO_HOST = "No resolvable bootstrap urls"
@@ -91,14 +91,14 @@ class Cluster:
         message = f"{self._source.servers} has no topic {topic}{hint}"
         return UnknownTopicError(message, remedy=_listed(names))
 
-    def _look(self) -> str:
+    def _listener_hint(self) -> str:
         """How to find out why nobody answers."""
         servers = self._source.servers
         if "security.protocol" in self._source.options:
             return f"see whether brokers listen at {servers}, and speak this security.protocol"
-        look = shell_command("kafka topics", "--servers", servers)
+        topics = shell_command("kafka topics", "--servers", servers)
         return (
-            f"see whether a broker listens there: {look}; "
+            f"see whether a broker listens there: {topics}; "
             "one that wants a password or TLS answers only with security.protocol in options"
         )
 
@@ -113,7 +113,7 @@ class Cluster:
             self._java.org.apache.kafka.common.IsolationLevel, self._source.isolation.upper()
         )
         options = self._class("ListOffsetsOptions")(level)
-        options.timeoutMs(self._java.java.lang.Integer(_PATIENCE))
+        options.timeoutMs(self._java.java.lang.Integer(_TIMEOUT))
         found = self._answer(self._call("listOffsets", specs, options).all())
         return {number: int(found[key].offset()) for number, key in keys.items()}
 
@@ -134,7 +134,7 @@ class Cluster:
 
     def _ask(self, method: str, argument: Any, options: str) -> Any:
         chosen = self._class(f"{options}Options")()
-        chosen.timeoutMs(self._java.java.lang.Integer(_PATIENCE))
+        chosen.timeoutMs(self._java.java.lang.Integer(_TIMEOUT))
         arguments = [chosen] if argument is None else [argument, chosen]
         return self._call(method, *arguments)
 
@@ -156,42 +156,42 @@ class Cluster:
         properties = self._java.java.util.Properties()
         for name, value in client_properties(self._source).items():
             properties.put(name, value)
-        properties.put("default.api.timeout.ms", str(_PATIENCE))
-        properties.put("request.timeout.ms", str(_PATIENCE // 2))
+        properties.put("default.api.timeout.ms", str(_TIMEOUT))
+        properties.put("request.timeout.ms", str(_TIMEOUT // 2))
         return properties
 
     def _meaning(self, error: Py4JJavaError) -> Exception:
         """The error as a person would put it. Causes are not chained: they may show secrets."""
-        names, said, retriable = self._causes(error)
+        names, message, retriable = self._causes(error)
         servers = self._source.servers
         if "UnknownTopicOrPartitionException" in names and self._source.topic:
             return self._unknown(self._source.topic)
         if "UnknownTopicOrPartitionException" in names or retriable:
-            why = "" if _NO_NODE in said else f": {said.partition(' Call: ')[0]}"
+            why = "" if _NO_NODE in message else f": {message.partition(' Call: ')[0]}"
             return BrokersUnreachableError(
-                f"no answer from the brokers {servers}{why}", remedy=self._look()
+                f"no answer from the brokers {servers}{why}", remedy=self._listener_hint()
             )
-        if _NO_HOST in said:
+        if _NO_HOST in message:
             return BrokersRefuseError(
                 f"no host of {servers} has an address", remedy="mend servers in the declaration"
             )
         return BrokersRefuseError(
-            f"the brokers {servers} refuse: {said}",
+            f"the brokers {servers} refuse: {message}",
             remedy="look at servers and options in the declaration: user, password, "
             "security.protocol, and what this user may do",
         )
 
     def _causes(self, error: Py4JJavaError) -> tuple[set[str], str, bool]:
         """The names of the exceptions, what the innermost says, and whether one is retriable."""
-        names, said, retriable = set(), "", False
+        names, message, retriable = set(), "", False
         cause = error.java_exception
         while cause is not None:
             names.add(str(cause.getClass().getSimpleName()))
             retriable |= _is_retriable(cause)
-            said = str(cause.getMessage() or cause.getClass().getSimpleName())
+            message = str(cause.getMessage() or cause.getClass().getSimpleName())
             cause = cause.getCause()
         refused = names & {"SslAuthenticationException", "SaslAuthenticationException"}
-        return names, without(secrets_in(self._source.options), said), retriable and not refused
+        return names, without(secrets_in(self._source.options), message), retriable and not refused
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from headgate.sources.kafka.topics import Partition, label_of
 
 
 @dataclass(frozen=True)
-class Listing:
+class TopicListing:
     """``topics`` as in ``State.topics``, old and gone ones included; ``ends`` are where the
     listed partitions' logs end, ``first`` where those begin that nothing was read of yet."""
 

@@ -67,9 +67,9 @@ def losses(
 
 def lost_error(lost: Sequence[Loss]) -> OffsetsLostError:
     """The error that tells of ``lost``."""
-    told = "\n".join(f"  {loss}" for loss in lost)
+    listed = "\n".join(f"  {loss}" for loss in lost)
     remedy = f"pass over it, which the ledger then tells: {pipeline_command('run', '--accept-gap')}"
     if not all(loss.acceptable for loss in lost):
         remedy = "offsets would be given twice: read the topic into a root of its own: "
         remedy += pipeline_command("run", "--root", NEW_ROOT)
-    return OffsetsLostError(f"records that were not read are gone:\n{told}", remedy=remedy)
+    return OffsetsLostError(f"records that were not read are gone:\n{listed}", remedy=remedy)

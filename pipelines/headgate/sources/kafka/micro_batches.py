@@ -22,14 +22,14 @@ from headgate.sources.kafka.cluster import Cluster
 from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.errors import BrokersUnreachableError, UnknownTopicError
 from headgate.sources.kafka.idling import Idling, waited_for
-from headgate.sources.kafka.listing import Listing, decoded, encoded
+from headgate.sources.kafka.listing import TopicListing, decoded, encoded
 from headgate.sources.kafka.losses import Loss, losses, lost_error
 from headgate.sources.kafka.ranges import Offsets, next_limit, next_range, unread
 from headgate.sources.kafka.reading import KafkaReader
 from headgate.sources.kafka.starting import check_offsets
 from headgate.sources.kafka.topics import Topic, enrolled, partitions
 from headgate.sources.kafka.unreadable import readable_before
-from headgate.sources.micro_batches import MicroBatchSource, Reached, SourceContext
+from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.storage.backlog import Backlog
 from headgate.tables.state import State
 
@@ -78,7 +78,7 @@ class KafkaMicroBatches(MicroBatchSource):
         try:
             self._list()
         except BrokersUnreachableError as error:
-            self._retry.bear(error)
+            self._retry.record_failure(error)
         else:
             self._retry.answered()
 
@@ -114,7 +114,7 @@ class KafkaMicroBatches(MicroBatchSource):
                 if before := readable_before(error, listing, position):
                     readable |= before
                     continue
-                self._look_for_losses()
+                self._check_for_losses()
                 attempt += 1
                 if attempt > READ_ATTEMPTS:
                     raise
@@ -138,19 +138,21 @@ class KafkaMicroBatches(MicroBatchSource):
     def close(self) -> None:
         self._cluster.close()
 
-    def _commit(self, listing: Listing, position: dict[int, int], reached: dict[int, int]) -> None:
+    def _commit(
+        self, listing: TopicListing, position: dict[int, int], reached: dict[int, int]
+    ) -> None:
         now = self._context.clock()
         rows = self._reader.read(listing.partitions, position, reached, now)
         with self._lock:
             idle = self._idling.idle(position)
-        stops = Reached(
+        stops = BatchEnd(
             encoded(reached), waited_for(listing.partitions, idle), tuple(listing.topics)
         )
         committed = self._bronze.absorb(rows, stops, now, self._verify(listing))
         self._taken = sum(reached.values()) - sum(position.values())
         self._moved(committed)
 
-    def _verify(self, listing: Listing) -> Callable[[], None]:
+    def _verify(self, listing: TopicListing) -> Callable[[], None]:
         """A topic that was made anew while it was read has other records at the same offsets."""
 
         def verify() -> None:
@@ -169,13 +171,13 @@ class KafkaMicroBatches(MicroBatchSource):
             listing = self._listing
             return unread(listing.position(self._offsets), self._wanted(listing))
 
-    def _wanted(self, listing: Listing) -> Offsets:
+    def _wanted(self, listing: TopicListing) -> Offsets:
         """Where the logs end, or ended at the final poll."""
         if self._goal is None:
             return listing.ends
         return {number: end for number, end in self._goal.items() if number in listing.ends}
 
-    def _begin(self, *, begun: bool) -> Listing:
+    def _begin(self, *, begun: bool) -> TopicListing:
         """The first listing, and where it takes a commit to begin: at the declared start, or
         behind a gap that was accepted."""
         listing = self._retry.persist(self._list_raw)
@@ -185,7 +187,7 @@ class KafkaMicroBatches(MicroBatchSource):
         lost = self._losses(listing)
         return self._accept(listing, lost) if lost else listing
 
-    def _start(self, listing: Listing) -> None:
+    def _start(self, listing: TopicListing) -> None:
         """Committed before anything is read: "latest" must not be another place after a crash."""
         parts = listing.partitions.values()
         start = self._source.start
@@ -197,7 +199,7 @@ class KafkaMicroBatches(MicroBatchSource):
             check_offsets(start, listing, first, str(self._context.declaration))
         self._begin_at(offsets, listing)
 
-    def _accept(self, listing: Listing, lost: tuple[Loss, ...]) -> Listing:
+    def _accept(self, listing: TopicListing, lost: tuple[Loss, ...]) -> TopicListing:
         if not self._context.accept_gap or not all(loss.acceptable for loss in lost):
             raise lost_error(lost)
         if not listing.partitions:
@@ -210,28 +212,30 @@ class KafkaMicroBatches(MicroBatchSource):
         self._begin_at(offsets, listing, lost)
         return replace(listing, first={})
 
-    def _begin_at(self, offsets: Offsets, listing: Listing, lost: tuple[Loss, ...] = ()) -> None:
+    def _begin_at(
+        self, offsets: Offsets, listing: TopicListing, lost: tuple[Loss, ...] = ()
+    ) -> None:
         """A commit without a record, from which reading goes on."""
         gaps = tuple(loss.as_dict() for loss in lost)
-        reached = Reached(encoded(offsets), tuple(offsets), tuple(listing.topics), gaps)
+        reached = BatchEnd(encoded(offsets), tuple(offsets), tuple(listing.topics), gaps)
         nothing = self._bronze.no_records()
         self._moved(self._bronze.absorb(nothing, reached, self._context.clock()))
 
-    def _look_for_losses(self) -> None:
+    def _check_for_losses(self) -> None:
         """After a failed read: list again, however long that takes, and see what is gone."""
         listing = self._retry.persist(self._list)
         if lost := self._losses(listing):
             raise lost_error(lost)
 
-    def _losses(self, listing: Listing) -> tuple[Loss, ...]:
+    def _losses(self, listing: TopicListing) -> tuple[Loss, ...]:
         earliest = self._earliest(listing)
         return losses(listing.topics, self._offsets, listing.partitions, earliest, listing.ends)
 
-    def _earliest(self, listing: Listing) -> Offsets:
+    def _earliest(self, listing: TopicListing) -> Offsets:
         parts = listing.partitions.values()
         return self._retry.persist(lambda: self._cluster.offsets(parts, "earliest"))
 
-    def _list(self) -> Listing:
+    def _list(self) -> TopicListing:
         """List, and compare with what was read. Raises OffsetsLostError."""
         with self._listing_lock:
             listing = self._list_raw()
@@ -242,7 +246,7 @@ class KafkaMicroBatches(MicroBatchSource):
             self._share(listing)
         return listing
 
-    def _share(self, listing: Listing) -> None:
+    def _share(self, listing: TopicListing) -> None:
         """What is read next, and what is idle, follow from one and the same listing. The places
         that it gave to topics stay theirs, though no commit names them yet."""
         with self._lock:
@@ -251,7 +255,7 @@ class KafkaMicroBatches(MicroBatchSource):
             self._idling.observe(now, listing.ends)
             self._arrivals.observe(now, listing.position(self._offsets), listing.ends)
 
-    def _list_raw(self) -> Listing:
+    def _list_raw(self) -> TopicListing:
         with self._lock:
             known, offsets = self._topics, self._offsets
         topics = self._topics_there()
@@ -259,7 +263,7 @@ class KafkaMicroBatches(MicroBatchSource):
         parts = partitions(names, topics)
         ends = self._cluster.offsets(parts.values(), "latest")
         new = [p for number, p in parts.items() if number not in offsets]
-        return Listing(names, parts, ends, self._cluster.offsets(new, "earliest"))
+        return TopicListing(names, parts, ends, self._cluster.offsets(new, "earliest"))
 
     def _topics_there(self) -> tuple[Topic, ...]:
         """None at all is a loss where something was read, and a wrong name where nothing was."""

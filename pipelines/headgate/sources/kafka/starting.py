@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headgate.sources.errors import SourceError
-from headgate.sources.kafka.listing import Listing
+from headgate.sources.kafka.listing import TopicListing
 from headgate.sources.kafka.ranges import Offsets
 
 
-def check_offsets(start: Mapping[int, int], listing: Listing, first: Offsets, file: str) -> None:
+def check_offsets(
+    start: Mapping[int, int], listing: TopicListing, first: Offsets, file: str
+) -> None:
     """``start`` by the partitions of the one topic; ``first`` are the first offsets by number;
     ``file`` is the declaration. Raises SourceError where a partition has no such offset."""
     there = {p.partition: p for p in listing.partitions.values()}

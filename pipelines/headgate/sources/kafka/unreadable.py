@@ -7,13 +7,13 @@ import re
 
 from headgate.commands import pipeline_command
 from headgate.sources.errors import SourceError
-from headgate.sources.kafka.listing import Listing
+from headgate.sources.kafka.listing import TopicListing
 from headgate.sources.kafka.ranges import Offsets
 
 _OVERFLOW = re.compile(r"Record at topic (\S+) partition (\d+) offset (\d+) has timestamp value")
 
 
-def readable_before(error: Exception, listing: Listing, position: Offsets) -> dict[int, int]:
+def readable_before(error: Exception, listing: TopicListing, position: Offsets) -> dict[int, int]:
     """Where the next batch has to end because of such a record: what lies before it is read first.
 
     Empty where ``error`` is about something else. Raises SourceError where the record is next.

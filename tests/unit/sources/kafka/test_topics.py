@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.sources.kafka.listing import Listing, decoded, encoded
+from headgate.sources.kafka.listing import TopicListing, decoded, encoded
 from headgate.sources.kafka.topics import Topic, enrolled, label_of, partition_of, partitions
 
 NAMES = st.sampled_from(["a", "b", "c", "a@b", "a.b-c_d"])
@@ -52,7 +52,7 @@ def test_a_listing_says_where_reading_continues_and_what_is_there() -> None:
     names = ("old@1", "new@2")
     parts = partitions(names, [Topic("new", "2", 2)])
     second = 1 << 16
-    listing = Listing(names, parts, {second: 9, second + 1: 9}, {second + 1: 4})
+    listing = TopicListing(names, parts, {second: 9, second + 1: 9}, {second + 1: 4})
     assert listing.position({0: 7, second: 5}) == {second: 5, second + 1: 4}
     assert listing.labels == {"new@2"}
 

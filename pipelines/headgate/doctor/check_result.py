@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """``remedy`` is what to type or change; empty if ``ok``."""
 
     name: str
@@ -16,12 +16,12 @@ class Finding:
     remedy: str = ""
 
 
-def passed(name: str, found: str, needed: str) -> Finding:
-    return Finding(name, True, found, needed)
+def passed(name: str, found: str, needed: str) -> CheckResult:
+    return CheckResult(name, True, found, needed)
 
 
-def failed(name: str, found: str, needed: str, remedy: str) -> Finding:
-    return Finding(name, False, found, needed, remedy)
+def failed(name: str, found: str, needed: str, remedy: str) -> CheckResult:
+    return CheckResult(name, False, found, needed, remedy)
 
 
 def readable(size: int) -> str:

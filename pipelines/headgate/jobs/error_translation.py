@@ -1,4 +1,4 @@
-"""What made a batch fail, where Spark and Arrow only say that it did."""
+"""Finds the cause of a failed batch when the error of Spark or Arrow does not name it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _ROWS = 65_536  # read at once
 
 
 def translate_error(error: BaseException, layout: Layout) -> HeadgateError | None:
-    """The error that says what is wrong with our own files; None where it is about something else:
-    a source's files lie elsewhere.
+    """An error that says which file of the pipeline is damaged; None if the cause is something
+    else, such as a file of the source.
 
-    A file of a table is blamed only if it cannot be read now, page by page.
+    A file of a table counts as damaged only if reading it page by page fails now.
     """
     if isinstance(error, HeadgateError):
         return None
-    told = [text for each in chain(error) for text in str(each).splitlines()]
-    for path in dict.fromkeys(path for text in told for path in _ours(text, layout)):
+    texts = [text for each in chain(error) for text in str(each).splitlines()]
+    for path in dict.fromkeys(path for text in texts for path in _ours(text, layout)):
         if (what := _unreadable(layout, path)) is not None:
             return damaged_file(layout.storage.uri(path), what)
     checkpoint = layout.storage.uri(f"{CONTROL}/checkpoint/")
-    if any(checkpoint in unquote(text) for text in told):
+    if any(checkpoint in unquote(text) for text in texts):
         return PlanError(
             f"{checkpoint}: Spark's own checkpoint cannot be read any more; nothing rests on it",
             remedy="start again: every start begins with a fresh one",
@@ -41,7 +41,7 @@ def translate_error(error: BaseException, layout: Layout) -> HeadgateError | Non
 
 
 def _ours(text: str, layout: Layout) -> Iterator[str]:
-    """The Parquet files under a pipeline's folder that a line of a message names."""
+    """The Parquet files in the pipeline's folder that one line of a message names."""
     root = f"{split_scheme(layout.storage.root)[1]}/"
     for found in _PARQUET.findall(text):
         _, is_there, path = unquote(found).partition(root)

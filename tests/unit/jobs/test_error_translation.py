@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from headgate.jobs.error_translation import translate_error
 from headgate.jobs.errors import PlanError
-from headgate.jobs.failing import translate_error
 from headgate.storage.layout import Layout
 from headgate.tables.errors import DamagedFileError, LogGapError
 
