@@ -135,4 +135,4 @@ def test_brokers_that_never_answer_are_seen_and_a_stop_is_heard(tmp_path: Path) 
     told = said("status", "watched")
     assert told.returncode == 3
     assert "no answer from the brokers 127.0.0.1:1; asked for" in told.stdout
-    assert "headgate start watched.yml" in told.stdout
+    assert "headgate start watched\n" in told.stdout
