@@ -179,7 +179,7 @@ def test_quarantine_gets_no_row_twice_when_all_of_silver_is_built_anew(
         engine.absorb(end)
         engine.catch_up()
     trimmed(engine)
-    assert engine.runtime.stages.silver.quarantine.refresh().n == 2
+    assert engine.runtime.stages.silver["raw"].quarantine.refresh().n == 2
     anew = RebuildRequest(("silver/clean", "silver/strong"))
     engine = Engine(spark, engine.pipeline, engine.root, now=engine.now, anew=anew)
     engine.catch_up()

@@ -14,6 +14,7 @@ from headgate.storage.files import Storage
 from headgate.tables.record_shape import record_shape
 from headgate.tables.table import Table
 from tests.oracle import SourceRecord, judge
+from tests.support.declared import source_of
 from tests.support.events import readings
 from tests.support.landing import ARRIVED
 from tests.support.readings import NOON, declare, rules
@@ -46,7 +47,7 @@ def test_each_partition_has_its_clock_and_its_ids(spark: SparkSession, tmp_path:
 
     def stage() -> BronzeStage:
         return BronzeStage(
-            spark, Table(storage, "bronze/raw", pipeline="readings"), pipeline.source
+            spark, Table(storage, "bronze/raw", pipeline="readings"), source_of(pipeline)
         )
 
     records = deal()

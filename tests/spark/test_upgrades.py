@@ -178,7 +178,7 @@ def test_a_table_that_is_built_anew_stops_at_operations(
     engine.absorb(4)
     engine.catch_up()
     engine = Engine(spark, engine.pipeline, engine.root, anew=RebuildRequest(("silver/clean",)))
-    sizes = [sum(f.rows for f in b.files) for b in batches(engine.runtime.bronze.table, 0, 4)]
+    sizes = [sum(f.rows for f in b.files) for b in batches(engine.runtime.head.table, 0, 4)]
     monkeypatch.setattr(catching_up, "ROWS_PER_STEP", max(map(sum, pairwise(sizes))))
     while not engine.runtime.catch_up(engine.clock(), beside=True):
         pass

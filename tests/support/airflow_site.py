@@ -20,6 +20,7 @@ from headgate.supervision.finality import final_up_to
 from headgate.supervision.hours import whole
 from headgate.supervision.job_state import JobState, probe
 from tests.support.airflow import Airflow
+from tests.support.declared import source_of
 from tests.support.events import reading, readings
 from tests.support.landing import ARRIVED, Landing
 from tests.support.readings import NOON
@@ -65,7 +66,7 @@ class Site:
         return failure
 
     def _listed(self) -> set[str]:
-        log = FilesLog.of(self.layout.storage, self.declared.name, self.declared.source.name)
+        log = FilesLog.of(self.layout.storage, self.declared.name, source_of(self.declared).name)
         log.load()
         return {file.path for file in log.files}
 

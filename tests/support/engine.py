@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 from headgate.declaration.model import Pipeline
 from headgate.jobs.lease import highest_epoch
 from headgate.jobs.opening import open_tables
-from headgate.jobs.reading import open_source
+from headgate.jobs.pipeline_sources import PipelineSources
+from headgate.jobs.reading import open_sources
 from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
 from headgate.jobs.runtime import PipelineRuntime
 from headgate.savepoints.restore import restore
@@ -49,11 +50,16 @@ class Engine:
         self.epoch += 1
         self.runtime = PipelineRuntime(self.spark, self.pipeline, self.layout, layers)
         open_tables(self.runtime, self.layout, self.epoch, self.clock(), self.anew)
-        self.source = self.open_source()
+        self.sources = self.open_sources()
         return self
 
-    def open_source(self) -> MicroBatchSource:
-        return open_source(self.spark, self.runtime, lambda _: None, self.clock)
+    def open_sources(self) -> PipelineSources:
+        return open_sources(self.spark, self.runtime, lambda _: None, self.clock)
+
+    @property
+    def source(self) -> MicroBatchSource:
+        (source,) = self.sources.sources.values()
+        return source
 
     def clock(self) -> datetime:
         """A moment later each time: never twice the same."""
@@ -65,8 +71,9 @@ class Engine:
 
     @property
     def files(self) -> FilesMicroBatches:
-        assert isinstance(self.source, FilesMicroBatches), "the pipeline does not read files"
-        return self.source
+        source = self.source
+        assert isinstance(source, FilesMicroBatches), "the pipeline does not read files"
+        return source
 
     @property
     def files_log(self) -> FilesLog:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from headgate.broker.running import Broker
-from headgate.jobs.reading import open_source
-from headgate.sources.micro_batches import MicroBatchSource
+from headgate.jobs.pipeline_sources import PipelineSources
+from headgate.jobs.reading import open_sources
 from headgate.storage.ownership import LAYERS
 from tests.oracle import SourceRecord
 from tests.support.broker import consume_all
@@ -29,16 +29,16 @@ class KafkaEngine(Engine):
         super().start(layers)
         return self
 
-    def open_source(self) -> MicroBatchSource:
-        return open_source(
+    def open_sources(self) -> PipelineSources:
+        return open_sources(
             *(self.spark, self.runtime, lambda _: None, self.clock),
             accept_gap=self.accept_gap,
             monotonic=lambda: self.moment,
         )
 
     def close(self) -> None:
-        if hasattr(self, "source"):
-            self.source.close()
+        if hasattr(self, "sources"):
+            self.sources.close()
 
     def wait(self, seconds: float) -> None:
         self.moment += seconds

@@ -100,6 +100,13 @@ class BronzeStage:
             self._dedup_index.add(ordered)
         return committed
 
+    def skip(self, now: datetime) -> State:
+        """Commit the next batch without a record; the source stays where it is. Raises
+        CommitRefusedError or FencedError."""
+        held = self.table.refresh()
+        nothing = dict.fromkeys(("read", "duplicate", "differing", "corrected"), 0)
+        return self.table.commit(held.absorbing(held.n + 1, now).counting(nothing))
+
     def no_records(self) -> DataFrame:
         """As ``BronzeWriter``."""
         return self._spark.createDataFrame([], record_shape(self._kind.place))

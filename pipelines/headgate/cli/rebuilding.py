@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headgate.declaration.kinds import BRONZE
 from headgate.errors import HeadgateError
+from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def rebuilding(layout: Layout, declared: Pipeline) -> list[dict[str, Any]]:
     from headgate.savepoints.rebuilds import continued
     from headgate.tables.table import Table
 
-    bronze = Table(layout.storage, BRONZE.path(declared.source.name), pipeline=declared.name)
+    bronze = Table(layout.storage, graph_of(declared).head.path, pipeline=declared.name)
     if not bronze.exists:
         return []
     try:

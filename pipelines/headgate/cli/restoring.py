@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from headgate.commands import NEW_ROOT, pipeline_command
-from headgate.declaration.kinds import BRONZE
+from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
@@ -80,7 +80,7 @@ def reread_only(declared: Pipeline, layout: Layout, taken: Iterable[Savepoint]) 
     from headgate.savepoints.pasts import BronzePast
     from headgate.tables.table import Table
 
-    bronze = Table(layout.storage, BRONZE.path(declared.source.name), pipeline=declared.name)
+    bronze = Table(layout.storage, graph_of(declared).head.path, pipeline=declared.name)
     if not bronze.exists:
         return frozenset()
     past = BronzePast(bronze)

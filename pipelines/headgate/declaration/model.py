@@ -186,8 +186,3 @@ class Pipeline:
     publish: Mapping[str, Publication] = field(default_factory=dict)
     savepoints: SavepointSchedule | None = None
     text: str = field(default="", repr=False, compare=False)
-
-    @property
-    def source(self) -> Source:
-        """The one source (several are refused today)."""
-        return next(iter(self.sources.values()))

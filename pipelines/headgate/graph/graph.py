@@ -64,6 +64,13 @@ class Graph:
     def __contains__(self, path: str) -> bool:
         return path in self._nodes
 
+    @property
+    def head(self) -> Node:
+        """The bronze table whose commits have the pipeline's operations and resets among them:
+        that of the first source. Batch ids are the pipeline's: every bronze table has each of
+        them."""
+        return self.of(BRONZE)[0]
+
     def of(self, *kinds: Kind) -> tuple[Node, ...]:
         return tuple(node for node in self if node.kind in kinds)
 

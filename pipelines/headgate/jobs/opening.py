@@ -30,8 +30,8 @@ def open_tables(
     DamagedFileError.
     """
     states = states_of(layout, runtime.pipeline)
-    if runtime.bronze.table.name not in states and any(kind_of(p) == BRONZE for p in states):
-        raise DefinitionChangedError(runtime.pipeline, runtime.bronze.table.name)
+    if runtime.head.table.name not in states and any(kind_of(p) == BRONZE for p in states):
+        raise DefinitionChangedError(runtime.pipeline, runtime.head.table.name)
     require_agreement(runtime.pipeline, states, _awaits(runtime, states))
     _save_way_back(runtime, layout, now)
     runtime.open(epoch, now)
@@ -56,7 +56,7 @@ def _finish_undeclared(runtime: PipelineRuntime, layout: Layout, epoch: int, now
 
 
 def _awaits(runtime: PipelineRuntime, states: States) -> Callable[[str], bool]:
-    if runtime.bronze.table.name not in states:
+    if runtime.head.table.name not in states:
         return lambda _: False
     return lambda path: runtime.resets.awaits_at(path, states[path][1].generation)
 
@@ -64,7 +64,7 @@ def _awaits(runtime: PipelineRuntime, states: States) -> Callable[[str], bool]:
 def _save_way_back(runtime: PipelineRuntime, layout: Layout, now: datetime) -> None:
     """Take a savepoint before other versions of packages write these tables. Skipped
     while a reset is open."""
-    bronze = runtime.bronze.table
+    bronze = runtime.head.table
     if "bronze" in runtime.layers and bronze.exists:
         wrote = bronze.refresh().engine
         if wrote not in ("", engine()):

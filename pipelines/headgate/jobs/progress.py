@@ -155,7 +155,7 @@ class Progress:
             self._write()
 
     def _take(self, runtime: PipelineRuntime) -> None:
-        bronze = runtime.bronze.table.refresh()
+        bronze = runtime.head.table.refresh()
         self.n = bronze.n
         self.watermark = None if bronze.watermark is None else time_of(bronze.watermark)
         graph = graph_of(runtime.pipeline)

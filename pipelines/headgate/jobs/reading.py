@@ -1,4 +1,4 @@
-"""Opens the input of a job: the source of its pipeline, or its upstream tables."""
+"""Opens the input of a job: the sources of its pipeline, or its upstream tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 
 from headgate.declaration.kinds import kind_of
+from headgate.jobs.pipeline_sources import PipelineSources
 from headgate.jobs.run import Run
 from headgate.jobs.runtime import PipelineRuntime
 from headgate.jobs.upstream import UpstreamTables
@@ -21,12 +22,12 @@ def micro_batches(run: Run, waits: Callable[[str], None]) -> MicroBatchSource:
     if not run.writes_bronze:
         return UpstreamTables(run.runtime.upstream())
     task = run.task
-    return open_source(
+    return open_sources(
         *(run.spark, run.runtime, waits, run.clock), cores=task.cores, accept_gap=task.accept_gap
     )
 
 
-def open_source(
+def open_sources(
     spark: SparkSession,
     runtime: PipelineRuntime,
     waits: Callable[[str], None],
@@ -35,16 +36,24 @@ def open_source(
     cores: int = 2,
     accept_gap: bool = False,
     monotonic: Callable[[], float] = time.monotonic,
-) -> MicroBatchSource:
-    """The source of a pipeline whose tables are open. Raises SourceError."""
+) -> PipelineSources:
+    """The sources of a pipeline whose tables are open. Raises SourceError."""
     pipeline = runtime.pipeline
-    context = SourceContext(
-        *(spark, pipeline.name, pipeline.file, pipeline.source, runtime.bronze),
-        tables={kind_of(kept.table.name).name: kept.table for kept in runtime.kept},
-        waits=waits,
-        clock=clock,
-        cores=cores,
-        accept_gap=accept_gap,
-        monotonic=monotonic,
-    )
-    return connector_of(pipeline.source).micro_batches(context)
+    opened: dict[str, MicroBatchSource] = {}
+    try:
+        for name, source in pipeline.sources.items():
+            context = SourceContext(
+                *(spark, pipeline.name, pipeline.file, source, runtime.bronze[name]),
+                tables={kind_of(s.table.name).name: s.table for s in runtime.kept[name]},
+                waits=waits,
+                clock=clock,
+                cores=cores,
+                accept_gap=accept_gap,
+                monotonic=monotonic,
+            )
+            opened[name] = connector_of(source).micro_batches(context)
+    except BaseException:
+        for each in opened.values():
+            each.close()
+        raise
+    return PipelineSources(opened, runtime.bronze, clock)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate.declaration.model import Pipeline
+from headgate.graph.graph import graph_of
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.savepoint import Savepoint
 from headgate.sources.connector import Place, connector_of
@@ -53,6 +54,6 @@ def what_is_gone(
             finally:
                 started.stop()
 
-    source = pipeline.source
+    source = pipeline.sources[graph_of(pipeline).head.name]
     place = Place(layout.storage, pipeline.name, source)
     return connector_of(source).gone(place, offsets, topics, spark)

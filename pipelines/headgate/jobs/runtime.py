@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from itertools import chain
 
 from pyspark.sql import SparkSession
 
@@ -39,12 +40,18 @@ class PipelineRuntime:
         self, spark: SparkSession, pipeline: Pipeline, layout: Layout, layers: Sequence[str]
     ) -> None:
         self._spark, self._layout = spark, layout
-        source, storage, name = pipeline.source, layout.storage, pipeline.name
+        storage, name = layout.storage, pipeline.name
         self.pipeline, self.graph = pipeline, graph_of(pipeline)
         self.layers = tuple(layers)
-        self.kept = connector_of(source).tables(Place(storage, name, source))
+        self.kept = {
+            source.name: connector_of(source).tables(Place(storage, name, source))
+            for source in pipeline.sources.values()
+        }
         self._living = {p: Table(storage, p, pipeline=name) for p in pipeline.definitions}
-        self.bronze = BronzeStage(spark, self.table(BRONZE.path(source.name)), source)
+        self.bronze = {
+            source.name: BronzeStage(spark, self.table(BRONZE.path(source.name)), source)
+            for source in pipeline.sources.values()
+        }
         self._declared = self._stages(self.table, pipeline.silver.values(), pipeline.gold.values())
         self.stages = self._declared
         self._rebuilt: Stages | None = None
@@ -52,14 +59,19 @@ class PipelineRuntime:
         self._rebuilt_tables: dict[str, Table] = {}
         published = (PublishStage(spark, storage, pipeline, p) for p in pipeline.publish.values())
         self.publications = tuple(stage for stage in published if stage.layer in layers)
-        self.resets = Resets(self.table(BRONZE.path(source.name)))
+        self.resets = Resets(self.table(self.graph.head.path))
         self._generation = 0
         self._waits_for: frozenset[str] = frozenset()
         own = [*self._living.values(), *(stage.table for stage in self.publications)]
-        own += [shape.table for shape in self.kept]
+        own += [shape.table for kept in self.kept.values() for shape in kept]
         by_path = {table.name: table for table in own}
         written = self.graph.written_by(layers)
         self._written = {node.path: by_path[node.path] for node in written}
+
+    @property
+    def head(self) -> BronzeStage:
+        """The stage whose table has the pipeline's operations and resets (``Graph.head``)."""
+        return self.bronze[self.graph.head.name]
 
     def table(self, path: str) -> Table:
         """The living table, which readers see."""
@@ -78,12 +90,15 @@ class PipelineRuntime:
         gold = (
             shape
             for name, stage in stages.gold.items()
-            for shape in stage.shapes(stages.silver.type_of(self.pipeline.gold[name].silver))
+            for shape in stage.shapes(stages.type_of(self.pipeline.gold[name].silver))
         )
-        bronze = TableSchema(
-            self.resets.bronze, self.bronze.shape.schema, self.bronze.shape.time_column
+        kept = chain.from_iterable(self.kept.values())
+        bronze = (
+            TableSchema(self.table(BRONZE.path(name)), stage.shape.schema, stage.shape.time_column)
+            for name, stage in self.bronze.items()
         )
-        return (*self.kept, bronze, *stages.silver.shapes, *gold)
+        silver = chain.from_iterable(stage.shapes for stage in stages.silver.values())
+        return (*kept, *bronze, *silver, *gold)
 
     def require_declared(self) -> None:
         """Raises DefinitionChangedError if a table was made from another declaration."""
@@ -148,8 +163,9 @@ class PipelineRuntime:
         silver = (t for name, t in declared.silver.items() if SILVER.path(name) in built)
         gold = (t for name, t in declared.gold.items() if GOLD.path(name) in built)
         self._rebuilt = self._stages(self._newest, silver, gold)
-        if (bronze := self._rebuilt_tables.get(self.resets.bronze.name)) is not None:
-            self.bronze.write_to(bronze)
+        for name, stage in self.bronze.items():
+            if (bronze := self._rebuilt_tables.get(BRONZE.path(name))) is not None:
+                stage.write_to(bronze)
 
     def _stages(
         self,
@@ -157,7 +173,7 @@ class PipelineRuntime:
         silver: Iterable[SilverTable],
         gold: Iterable[GoldTable],
     ) -> Stages:
-        return Stages(self._spark, table, self.graph, self.pipeline.source, silver, gold)
+        return Stages(self._spark, table, self.graph, self.pipeline.sources, silver, gold)
 
     def _newest(self, path: str) -> Table:
         return self._rebuilt_tables.get(path) or self.table(path)
@@ -211,7 +227,7 @@ class PipelineRuntime:
 
     def intend(self, operation: str, document: Document, now: datetime) -> None:
         """Request an operation (``operations.carrying_out.intend``)."""
-        intend(self.bronze.table, self.graph, operation, document, now)
+        intend(self.head.table, self.graph, operation, document, now)
 
     def catch_up(self, now: datetime, *, beside: bool = False) -> bool:
         """Bring the silver and gold tables of this job up to their upstream tables, carry out the
@@ -270,7 +286,8 @@ class PipelineRuntime:
 
     def _end_rebuild(self) -> None:
         """From here on the living tables match the declaration."""
-        self.bronze.write_to(self.resets.bronze)
+        for name, stage in self.bronze.items():
+            stage.write_to(self.table(BRONZE.path(name)))
         self.rebuild, self._rebuilt, self._rebuilt_tables = None, None, {}
         self.stages = self._declared
 

@@ -1,4 +1,4 @@
-"""Silver and gold stages over one bronze table, and how they catch up together."""
+"""Silver and gold stages over the bronze tables, and how they catch up together."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import GoldTable, SilverTable, Source
@@ -13,11 +14,11 @@ from headgate.graph.graph import Graph
 from headgate.operations.carrying_out import Operations
 from headgate.operators.contract import GoldStage, stage_of
 from headgate.silver.stage import SilverStage
-from headgate.tables.table import TableOf
+from headgate.tables.table import Table, TableOf
 
 
 class Stages:
-    """The stages of some tables of one source. ``table`` returns the table of a path, ``graph``
+    """The stages of some tables of some sources. ``table`` returns the table of a path, ``graph``
     contains all declared tables."""
 
     def __init__(
@@ -25,14 +26,21 @@ class Stages:
         spark: SparkSession,
         table: TableOf,
         graph: Graph,
-        source: Source,
+        sources: Mapping[str, Source],
         silver: Iterable[SilverTable],
         gold: Iterable[GoldTable],
     ) -> None:
-        self._graph = graph
-        self.bronze = table(BRONZE.path(source.name)).reader()
-        self.silver = SilverStage(spark, table, source, tuple(silver))
+        declared, self._graph = tuple(silver), graph
+        self.bronze = {name: table(BRONZE.path(name)).reader() for name in sources}
+        self.silver = {
+            name: SilverStage(spark, table, source, tuple(t for t in declared if t.source == name))
+            for name, source in sources.items()
+        }
         self.gold: Mapping[str, GoldStage] = {g.name: stage_of(spark, table, g) for g in gold}
+
+    def type_of(self, silver: str) -> StructType:
+        """The row type of a silver table."""
+        return next(s for s in self.silver.values() if silver in s.silver).type_of(silver)
 
     def catch_up(
         self,
@@ -49,9 +57,14 @@ class Stages:
         """
         level = True
         if "silver" in layers:
-            n = self.bronze.refresh().n
-            self.silver.catch_up(n, self._operations(), now, most_steps)
-            level = self.silver.has_absorbed(n)
+            # The head last: an operation that another table has passed is never overlooked.
+            last = self._graph.head.name
+            for name in sorted(self.bronze, key=lambda name: name == last):
+                self.bronze[name].refresh()
+            for name, silver in self.silver.items():
+                n = self.bronze[name].state.n
+                silver.catch_up(n, self._operations(), now, most_steps)
+                level &= silver.has_absorbed(n)
         if "gold" in layers:
             for gold in self.gold.values():
                 if gold.silver.name in waits_for:
@@ -63,7 +76,7 @@ class Stages:
     def _catch_up_gold(self, gold: GoldStage, now: datetime, most_steps: int | None) -> bool:
         upto = gold.silver.refresh().n
         # Read bronze after silver, so that no operation that silver has carried out is missed.
-        self.bronze.refresh()
+        self._head.refresh()
         operations = self._operations().of(place.table for place in gold.places)
         for stop in operations.stops(upto):
             gold.catch_up(stop, now, most_steps)
@@ -72,6 +85,10 @@ class Stages:
             operations.carry_out(gold.places, n, now)
         return True
 
+    @property
+    def _head(self) -> Table:
+        return self.bronze[self._graph.head.name]
+
     def _operations(self) -> Operations:
-        """The operations as of the last refresh of bronze."""
-        return Operations(self.bronze.state.operations, self._graph)
+        """The operations as of the last refresh of the head."""
+        return Operations(self._head.state.operations, self._graph)

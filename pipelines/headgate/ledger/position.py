@@ -9,6 +9,7 @@ from headgate.commands import SEE_DAMAGE, pipeline_command
 from headgate.declaration.kinds import GOLD, LATE, QUARANTINE, SILVER
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
+from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import lineage
@@ -37,7 +38,7 @@ def newest(layout: Layout, pipeline: Pipeline) -> Positions:
             )
     return Positions(
         found.bronze,
-        found.tables[QUARANTINE.path(pipeline.source.name)],
+        found.tables[QUARANTINE.path(graph_of(pipeline).head.name)],
         {name: found.tables[SILVER.path(name)] for name in pipeline.silver},
         {name: found.tables[GOLD.path(name)] for name in pipeline.gold},
         {name: found.tables[LATE.path(name)] for name in pipeline.gold},

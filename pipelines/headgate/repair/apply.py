@@ -7,10 +7,11 @@ from contextlib import suppress
 from datetime import datetime
 
 from headgate.commands import NEW_ROOT, pipeline_command
-from headgate.declaration.kinds import BRONZE, RECORDS, kind_of
+from headgate.declaration.kinds import RECORDS, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
+from headgate.graph.graph import graph_of
 from headgate.repair.files_log import fill
 from headgate.repair.findings import CannotRepairError
 from headgate.repair.plan import Plan
@@ -73,7 +74,7 @@ def mend(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: dateti
 
 
 def _reset(tables: dict[str, Table], pipeline: Pipeline, plan: Plan, now: datetime) -> None:
-    bronze = tables.get(BRONZE.path(pipeline.source.name))
+    bronze = tables.get(graph_of(pipeline).head.path)
     if bronze is None:
         return
     if plan.resets:

@@ -13,7 +13,7 @@ from pathlib import Path
 from deltalake.exceptions import DeltaError
 
 from headgate.commands import pipeline_command
-from headgate.declaration.kinds import BRONZE, FILES, PUBLICATION
+from headgate.declaration.kinds import FILES, PUBLICATION
 from headgate.declaration.model import Pipeline
 from headgate.graph.graph import graph_of
 from headgate.repair.describe import describe
@@ -58,7 +58,8 @@ class _Examination:
         self._pipeline = pipeline
         self._graph = graph_of(pipeline)
         self._source_holds = source_holds
-        self._bronze = BRONZE.path(pipeline.source.name)
+        head = self._graph.head
+        self._bronze, self._source = head.path, pipeline.sources[head.name]
         # Also of tables that no declaration has: a log that cannot be read stops every start.
         self._logs = {
             table.name: examine_log(layout.storage, table.name, pipeline.name, scratch)
@@ -215,12 +216,12 @@ class _Examination:
         return 0 if log.is_lost else log.newest
 
     def _filling(self, choice: Choice) -> Filling | None:
-        files = FILES.path(self._pipeline.source.name)
+        files = FILES.path(self._source.name)
         if files not in self._graph or self._bronze not in self._states:
             return None
         log = self._logs.get(files)
         bronze = self._logs[self._bronze].table
-        return filling(self._layout, self._pipeline, log, bronze, choice.state)
+        return filling(self._layout, self._source, log, bronze, choice.state)
 
     def _half(self, documents: Sequence[DamagedDocument]) -> str | None:
         """Refuses if the note of an unfinished copy is damaged: the copy may be incomplete."""
@@ -242,7 +243,7 @@ class _Examination:
             return None
         batches = f"batches {n + 1:,} to {upto:,}" if upto > n else "the newest batch"
         lost = f"{self._bronze}: {batches} are damaged or gone"
-        if n == 0 and not connector_of(self._pipeline.source).has_known_start:
+        if n == 0 and not connector_of(self._source).has_known_start:
             return f"{lost}, and with them where the topic was begun; {_BACKUP}"
         if filled is not None and filled.is_needed:
             return f"{lost}, and so is the log of the files they came from; {_BACKUP}"

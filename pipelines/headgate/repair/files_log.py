@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headgate.declaration.kinds import FILES
-from headgate.declaration.model import Pipeline
+from headgate.declaration.kinds import FILES, name_of
+from headgate.declaration.model import Pipeline, Source
 from headgate.failpoints import failpoint
 from headgate.repair.findings import Damage
 from headgate.repair.logs import Log
@@ -66,10 +66,10 @@ class Filling:
 
 
 def filling(
-    layout: Layout, pipeline: Pipeline, log: Log | None, bronze: Table, state: State
+    layout: Layout, source: Source, log: Log | None, bronze: Table, state: State
 ) -> Filling:
-    """What the files log lacks. ``bronze`` and ``state`` say what has been read."""
-    path, data = FILES.path(pipeline.source.name), layout.storage
+    """What the files log of a source lacks. ``bronze`` and ``state`` say what has been read."""
+    path, data = FILES.path(source.name), layout.storage
     known: dict[int, LoggedFile] = {}
     bad: dict[str, str] = {}
     files: tuple[DataFile, ...] = ()
@@ -82,7 +82,7 @@ def filling(
     last = max((*known, state.sequence))
     missing = [sequence for sequence in range(1, last + 1) if sequence not in known]
     there = _in_bronze(bronze) if missing else {}
-    landing = Storage(pipeline.source.reads.path)
+    landing = Storage(source.reads.path)
     findings = [Damage(f"{path}/{file}", what, "file") for file, what in bad.items()]
     if missing:
         findings.append(Damage(path, f"files {_listed(missing)} are not in it", "sequence"))
@@ -98,7 +98,7 @@ def filling(
 
 def fill(layout: Layout, pipeline: Pipeline, wanted: Filling, epoch: int, now: datetime) -> None:
     """Write what is lacking in one commit, on a table that is made anew if it is not there."""
-    log = FilesLog.of(layout.storage, pipeline.name, pipeline.source.name)
+    log = FilesLog.of(layout.storage, pipeline.name, name_of(wanted.path))
     log.shape.create(FILES_LOG)
     log.table.fence(epoch)
     events = enumerate(wanted.rows, start=wanted.events + 1)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from headgate.declaration.digest import GOLD_LAYOUT, Meaning, meaning_of, table_digests
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
 from headgate.declaration.model import Pipeline
+from headgate.graph.graph import graph_of
 from headgate.savepoints import rebuilds
 from headgate.savepoints.compatibility import Deployed, DeploymentAction, TablePlan, compare, worst
 from headgate.savepoints.declarations import all_kept, declaration_of
@@ -54,7 +55,7 @@ def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
         path: Deployed(state.definition, by_table.get((path, state.definition)))
         for path, state in states.items()
     }
-    bronze = states.get(BRONZE.path(pipeline.source.name))
+    bronze = states.get(graph_of(pipeline).head.path)
     changed = bronze is not None and bronze.definition != pipeline.definitions[_bronze(pipeline)]
     plans = compare(
         meaning_of(pipeline),
@@ -83,7 +84,7 @@ def _under_way(
 
 
 def _bronze(pipeline: Pipeline) -> str:
-    return BRONZE.path(pipeline.source.name)
+    return graph_of(pipeline).head.path
 
 
 def _by_table(kept: Mapping[str, Pipeline]) -> dict[tuple[str, str], Meaning]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from headgate.commands import NEW_ROOT, pipeline_command
-from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
+from headgate.graph.graph import graph_of
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.pasts import BronzePast
 from headgate.savepoints.resets import Intent, Resets, Target, intend, is_built
@@ -50,7 +50,7 @@ def restore(
     for table in tables.values():
         table.fence(epoch)
         failpoint("restore.fenced")
-    bronze = tables[BRONZE.path(pipeline.source.name)]
+    bronze = tables[graph_of(pipeline).head.path]
     if not reread:
         _require_same_past(savepoint, bronze)
     targets = savepoint.targets()

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from headgate.commands import pipeline_command
-from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
+from headgate.graph.graph import graph_of
 from headgate.savepoints.declarations import declaration_of
 from headgate.savepoints.errors import NoSuchSavepointError, ResetOpenError, SavepointError
 from headgate.savepoints.pasts import BronzePast
@@ -63,7 +63,7 @@ def settled_snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
 
 
 def _newest_reset(layout: Layout, pipeline: Pipeline) -> int:
-    bronze = Table(layout.storage, BRONZE.path(pipeline.source.name), pipeline=pipeline.name)
+    bronze = Table(layout.storage, graph_of(pipeline).head.path, pipeline=pipeline.name)
     return bronze.refresh().reset_commit if bronze.exists else 0
 
 
@@ -145,9 +145,7 @@ def is_last_good(layout: Layout, pipeline: Pipeline, savepoint: Savepoint | Unre
 
 def newest_good(layout: Layout, pipeline: Pipeline) -> Savepoint | None:
     """The newest that can be restored beside today's bronze. Raises LogGapError."""
-    past = BronzePast(
-        Table(layout.storage, BRONZE.path(pipeline.source.name), pipeline=pipeline.name)
-    )
+    past = BronzePast(Table(layout.storage, graph_of(pipeline).head.path, pipeline=pipeline.name))
     held = (each for each in savepoints(layout) if isinstance(each, Savepoint) and past.has(each))
     return next((each for each in held if _any_good(layout, pipeline, [each])), None)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headgate.declaration.model import Source
 from headgate.storage.backlog import Backlog
@@ -82,7 +82,7 @@ class MicroBatchSource(ABC):
     polls every so many seconds (``every``).
     """
 
-    every: ClassVar[float]
+    every: float
 
     @abstractmethod
     def poll(self, *, final: bool) -> None:

@@ -45,12 +45,27 @@ def freshness(layout: Layout, declared: Pipeline) -> Freshness:
 
     Raises LogGapError where one is damaged.
     """
-    bronze = _state(layout, BRONZE.path(declared.source.name))
+    sources = [source_freshness(layout, name) for name in declared.sources]
+    clocks = [each.clock for each in sources]
     return Freshness(
         gold={name: _moment(_state(layout, GOLD.path(name)).changed_at) for name in declared.gold},
-        clock=_moment(bronze.watermark),
-        arrived=_moment(bronze.changed_at),
+        clock=None if None in clocks else min(filter(None, clocks)),
+        arrived=max((each.arrived for each in sources if each.arrived), default=None),
     )
+
+
+@dataclass(frozen=True)
+class SourceFreshness:
+    """``clock`` and ``arrived`` as ``Freshness`` has them, of one source."""
+
+    clock: datetime | None
+    arrived: datetime | None
+
+
+def source_freshness(layout: Layout, source: str) -> SourceFreshness:
+    """Read from the last commit of a source's bronze. Raises LogGapError where it is damaged."""
+    bronze = _state(layout, BRONZE.path(source))
+    return SourceFreshness(_moment(bronze.watermark), _moment(bronze.changed_at))
 
 
 def _state(layout: Layout, path: str) -> State:

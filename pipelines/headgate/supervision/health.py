@@ -15,7 +15,7 @@ from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import stop_asked
 from headgate.supervision.ending import how_ended
-from headgate.supervision.freshness import freshness
+from headgate.supervision.freshness import source_freshness
 from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import condition
 from headgate.supervision.limits import Check, Limits
@@ -114,28 +114,32 @@ def _backlog(context: HealthContext, limits: Limits) -> Iterator[str]:
 def _input(context: HealthContext, limits: Limits) -> Iterator[str]:
     """Unread records count as input. The check applies only while a driver runs, so a stop, a pause
     or a crash is not reported as missing input."""
-    expected = context.declared.source.expect_input_every
     reader = next((job for job in context.jobs if "bronze" in job.layers), None)
-    if expected is None or reader is None or not context.is_running:
+    if reader is None or not context.is_running:
         return
     if reader.backlog is None or reader.backlog.count:
         return
-    arrived = freshness(context.layout, context.declared).arrived
-    silence = context.now - (arrived or reader.since)
-    if silence > expected:
+    for name, source in context.declared.sources.items():
+        if (expected := source.expect_input_every) is None:
+            continue
+        arrived = source_freshness(context.layout, name).arrived
+        silence = context.now - (arrived or reader.since)
+        if silence <= expected:
+            continue
         last = f"the last came at {arrived:%F %T}Z" if arrived else "none since the driver began"
         yield f"no record for {_span(silence)}, expected every {_span(expected)}: {last}"
 
 
 def _event_time(context: HealthContext, limits: Limits) -> Iterator[str]:
-    expected = context.declared.source.expect_event_time_within
-    if expected is None or not context.is_running:
-        return
-    clock = freshness(context.layout, context.declared).clock
-    if clock is not None and context.now - clock > expected:
-        behind = f"{_span(context.now - clock)} behind, expected within {_span(expected)}"
-        unread = sum(job.backlog.count for job in context.jobs if job.backlog)
-        yield f"the watermark is {behind}" + ("; input is unread" if unread else "")
+    for name, source in context.declared.sources.items():
+        expected = source.expect_event_time_within
+        if expected is None or not context.is_running:
+            continue
+        clock = source_freshness(context.layout, name).clock
+        if clock is not None and context.now - clock > expected:
+            behind = f"{_span(context.now - clock)} behind, expected within {_span(expected)}"
+            unread = sum(job.backlog.count for job in context.jobs if job.backlog)
+            yield f"the watermark is {behind}" + ("; input is unread" if unread else "")
 
 
 def _late(context: HealthContext, limits: Limits) -> Iterator[str]:

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from headgate.commands import Place
-from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
+from headgate.graph.graph import graph_of
 from headgate.ledger import Ledger, balance
 from headgate.savepoints.checkpoints import history
 from headgate.savepoints.savepoint import Savepoint
@@ -95,7 +95,7 @@ def tables_of_stream(
     Costs about as much as ``headgate status --checkpoint``: some milliseconds a table. ``place`` is
     where commands in the problems are typed.
     """
-    bronze = Table(layout.storage, BRONZE.path(declared.source.name), pipeline=declared.name)
+    bronze = Table(layout.storage, graph_of(declared).head.path, pipeline=declared.name)
     if not bronze.exists:
         return TablesReport()
     problems: dict[str, str] = {}

@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from headgate.commands import pipeline_command
-from headgate.declaration.kinds import BRONZE, KINDS, kind_of
+from headgate.declaration.kinds import KINDS, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
+from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
 from headgate.tables.state import State
 from headgate.tables.table import Table
@@ -66,7 +67,7 @@ def snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
     Raises HeadgateError if the pipeline has no tables, LogGapError where a log is damaged.
     """
     tables = {table.name: _standing(table) for table in tables_of(layout, pipeline.name)}
-    bronze = tables.get(BRONZE.path(pipeline.source.name))
+    bronze = tables.get(graph_of(pipeline).head.path)
     if bronze is None:
         raise HeadgateError(
             f"{pipeline.name} has no tables under {layout.storage.root}",

@@ -15,7 +15,7 @@ from headgate.declaration.model import Column, Derived, Duplicates, EventTime, P
 from headgate.declaration.types import BIGINT, INT, STRING, Decimal
 from headgate.errors import HeadgateError
 from headgate.operators.windows import Windows
-from tests.support.declared import files_of
+from tests.support.declared import files_of, source_of
 
 Read = Callable[[str], Pipeline]
 Refuse = Callable[[str], tuple[Problem, ...]]
@@ -33,7 +33,7 @@ def test_every_declaration_that_ships_loads(file: Path) -> None:
 def test_defaults_are_those_of_the_model(base: str, read: Read) -> None:
     text = base.replace("      duplicates: {within: 10 minutes}\n", "").replace("jobs: fused\n", "")
     pipeline = read(text)
-    files, record = files_of(pipeline), pipeline.source.record
+    files, record = files_of(pipeline), source_of(pipeline).record
     assert (files.order, files.settle, files.max_files_per_batch) == ("name", timedelta(0, 2), 1000)
     assert files.max_bytes_per_batch == 64 * 1024 * 1024
     assert (record.duplicates, record.future_after) == (None, timedelta(hours=1))
@@ -51,7 +51,7 @@ def test_every_key_of_a_source_is_read(base: str, read: Read) -> None:
     text = text.replace("      schema:", "      future_after: 2 hours\n      schema:")
     text = text.replace("      schema:", "      unknown_fields: rescue\n      schema:")
     pipeline = read(text)
-    files, record = files_of(pipeline), pipeline.source.record
+    files, record = files_of(pipeline), source_of(pipeline).record
     assert (files.format, files.order) == ("csv", "modified")
     assert (files.settle, files.max_files_per_batch) == (timedelta(0), 5)
     assert (files.max_bytes_per_batch, files.csv_header) == (3072, False)
@@ -104,7 +104,7 @@ def test_fields_are_named_as_producers_name_them(base: str, read: Read) -> None:
     for snake, camel in CAMEL.items():
         text = text.replace(snake, camel)
     shop = read(text)
-    record = shop.source.record
+    record = source_of(shop).record
     assert (record.event_id, record.event_time.column) == (("orderId",), "orderedAt")
     clean = shop.silver["clean"]
     assert clean.columns == (Derived("Note", "lower(Note)", STRING),)
@@ -155,7 +155,7 @@ def test_a_pipeline_can_be_sent_to_another_process(base: str, read: Read) -> Non
 )
 def test_formats_of_event_time(time: str, expected: EventTime, base: str, read: Read) -> None:
     text = base.replace("{column: ordered_at}", time)
-    assert read(text).source.record.event_time == expected
+    assert source_of(read(text)).record.event_time == expected
 
 
 def test_a_relative_path_starts_at_the_project(base: str, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from headgate.demo.feeding import FIRST, SPAN, Feeder, slices
 from headgate.demo.landing import into_folder
 from headgate.demo.topic import TOPIC, key_of
 from headgate.errors import HeadgateError
-from tests.support.declared import files_of, kafka_of
+from tests.support.declared import files_of, kafka_of, source_of
 
 START = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -89,7 +89,7 @@ def test_the_project_of_a_topic_reads_its_own_broker(tmp_path: Path) -> None:
 def test_both_examples_are_the_same_pipeline() -> None:
     files, kafka = load(example("auctions")), load(example("auctions_kafka"))
     assert (kafka.silver, kafka.gold) == (files.silver, files.gold)
-    assert kafka.source.record == files.source.record
+    assert source_of(kafka).record == source_of(files).record
 
 
 def test_the_project_reads_its_own_landing_folder_only(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tables:
     made = {path: table(path) for path in ("bronze/b", "silver/s", "gold/one", "gold/two")}
     runtime = SimpleNamespace(
         pipeline=load_text(DECLARATION, tmp_path / "p.yml"),
-        bronze=SimpleNamespace(table=made["bronze/b"]),
+        head=SimpleNamespace(table=made["bronze/b"]),
         table=made.__getitem__,
     )
     refreshed: Counter[str] = Counter()

@@ -107,9 +107,10 @@ def job_of_silver(lake: Lake) -> PipelineRuntime:
     own = tables(lake)
     job: Any = PipelineRuntime.__new__(PipelineRuntime)
     stages: Any = Stages.__new__(Stages)
-    stages.bronze, stages.gold = own[BRONZE].reader(), {}
-    stages.silver = SimpleNamespace(catch_up=lambda *_: None, has_absorbed=lambda _: True)
-    job.layers, job.publications, job.kept = ("silver",), (), ()
+    stages.bronze, stages.gold = {"events": own[BRONZE].reader()}, {}
+    silver = SimpleNamespace(catch_up=lambda *_: None, has_absorbed=lambda _: True)
+    stages.silver = {"events": silver}
+    job.layers, job.publications, job.kept = ("silver",), (), {}
     job.pipeline, job.graph = lake.pipeline, graph_of(lake.pipeline)
     job.rebuild = job._rebuilt = None
     stages._graph = job.graph
@@ -150,7 +151,7 @@ def test_a_gap_behind_a_reset_that_is_asked_for_is_no_damage(lake: Lake) -> None
         intend(paused[BRONZE], targets, NOW, why="a restore", reread=savepoint.bronze.target)
         raise LogGapError("batches 3 to 3 are not in the table's log", "headgate repair")
 
-    job.stages.silver.catch_up = step
+    job.stages.silver["events"].catch_up = step
     with pytest.raises(FencedError, match="other versions"):
         job.catch_up(NOW)
 
@@ -162,7 +163,7 @@ def test_a_gap_where_nothing_goes_back_is_damage(lake: Lake) -> None:
     def step(*_: object) -> None:
         raise LogGapError("batches 3 to 3 are not in the table's log", "headgate repair")
 
-    job.stages.silver.catch_up = step
+    job.stages.silver["events"].catch_up = step
     with pytest.raises(LogGapError):
         job.catch_up(NOW)
 

@@ -114,7 +114,8 @@ def test_a_job_that_runs_takes_it_over(lake: Lake) -> None:
     job: Any = job_of_silver(lake)
     job.open(9, NOW)
     job.rebuild = rebuild = begin(lake, BUILT)
-    job._declared, job.bronze = job.stages, SimpleNamespace(write_to=lambda _: None)
+    stage = SimpleNamespace(write_to=lambda _: None)
+    job._declared, job.bronze = job.stages, {"events": stage}
     absorb(lake, 2, *BUILT, rows=7)
     assert publish(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
     job.catch_up(NOW)

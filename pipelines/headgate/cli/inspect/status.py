@@ -17,7 +17,7 @@ from headgate.cli.inspect.freshness import describe_freshness
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rebuilding import in_words, rebuilding
-from headgate.declaration.kinds import BRONZE
+from headgate.graph.graph import graph_of
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since
@@ -111,7 +111,7 @@ def last_reset(layout: Layout, declared: Pipeline) -> Intent | None:
     from headgate.savepoints.resets import Resets
     from headgate.tables.table import Table
 
-    bronze = Table(layout.storage, BRONZE.path(declared.source.name), pipeline=declared.name)
+    bronze = Table(layout.storage, graph_of(declared).head.path, pipeline=declared.name)
     return Resets(bronze).intent if bronze.exists else None
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from headgate.declaration.kinds import BRONZE, RECORDS, kind_of
+from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
@@ -32,11 +33,12 @@ def require_tables(declared: Pipeline, layout: Layout) -> None:
     from headgate.savepoints.resets import Resets
     from headgate.sources.connector import Place, connector_of
     from headgate.tables.agreement import require_agreement, states_of
+    from headgate.tables.state import State
     from headgate.tables.table import Table
 
     require_whole(layout)
     states = states_of(layout, declared)
-    bronze = BRONZE.path(declared.source.name)
+    bronze = graph_of(declared).head.path
     if bronze not in states:
         if any(kind_of(path) == BRONZE for path in states):
             raise DefinitionChangedError(declared, bronze)
@@ -54,6 +56,7 @@ def require_tables(declared: Pipeline, layout: Layout) -> None:
         is_declared = kind_of(path) in RECORDS and wanted is not None and path not in goes_on
         if is_declared and state.definition != wanted and not awaits(path):
             raise DefinitionChangedError(declared, path)
-    source = declared.source
-    place = Place(layout.storage, declared.name, source)
-    connector_of(source).require_unchanged(place, states[bronze][1].offsets)
+    for name, source in declared.sources.items():
+        place = Place(layout.storage, declared.name, source)
+        _, state = states.get(BRONZE.path(name), (0, State()))
+        connector_of(source).require_unchanged(place, state.offsets)

@@ -29,7 +29,8 @@ from headgate.cli.options import (
 from headgate.cli.output import console, respond
 from headgate.cli.rebuilding import rebuilding
 from headgate.cli.screen import screen, waiting
-from headgate.declaration.kinds import BRONZE, GOLD, SILVER
+from headgate.declaration.kinds import GOLD, SILVER
+from headgate.graph.graph import graph_of
 from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
@@ -220,7 +221,7 @@ def _batches(layout: Layout, declared: Pipeline) -> int:
     """Bronze's n now; 0 where there is no table yet."""
     from headgate.tables.table import Table
 
-    path = BRONZE.path(declared.source.name)
+    path = graph_of(declared).head.path
     if not layout.storage.exists(f"{path}/_delta_log"):
         return 0
     return Table(layout.storage, path, pipeline=declared.name).refresh().n

@@ -18,8 +18,8 @@ from headgate.cli.output import respond
 from headgate.cli.rebuilding import in_words, rebuilding
 from headgate.cli.screen import Say, waiting
 from headgate.commands import pipeline_command
-from headgate.declaration.kinds import BRONZE
 from headgate.errors import HeadgateError
+from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def _roll_back(
     from headgate.cli.restoring import restore_in_place
     from headgate.supervision import local
 
-    reread = BRONZE.path(declared.source.name) in found.to_rebuild()
+    reread = graph_of(declared).head.path in found.to_rebuild()
     back = command("savepoint restore", savepoint.id, *["--reread"] * reread)
     done = "the new declaration may still be at work"
     remedy = f"{command('stop', '--now')}, then {back}"

@@ -19,7 +19,7 @@ from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
 if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline
+    from headgate.declaration.model import Pipeline, Source
     from headgate.sources.files.log import FilesLog, FileStatus, LoggedFile
 
 app = typer.Typer(help="The landing files of a pipeline.", no_args_is_help=True)
@@ -74,7 +74,7 @@ def skip_file(
 
     declared, layout = declaration.opened(pipeline, root)
     log = _open(declared, layout)
-    landing = Storage(declared.source.reads.path)
+    landing = Storage(_source(declared).reads.path)
     _get(log, sequence)
     # On all layers: a fused driver must not start now, and one job must not hold two epochs.
     lease = Lease(layout, LAYERS, declared.name, "files skip")
@@ -106,16 +106,9 @@ def skip_file(
 
 
 def _open(declared: Pipeline, layout: Layout) -> FilesLog:
-    from headgate.sources.connector import connector_of
     from headgate.sources.files.log import FilesLog
 
-    kind = connector_of(declared.source)
-    if FILES not in kind.keeps:
-        raise HeadgateError(
-            f"{declared.name} reads no files: its source {declared.source.name} is {kind.title}",
-            remedy=command("status"),
-        )
-    log = FilesLog.of(layout.storage, declared.name, declared.source.name)
+    log = FilesLog.of(layout.storage, declared.name, _source(declared).name)
     try:
         log.load()
     except FileNotFoundError as error:
@@ -136,11 +129,26 @@ def _get(log: FilesLog, sequence: int) -> LoggedFile:
     return file
 
 
+def _source(declared: Pipeline) -> Source:
+    """The one that has a files log. Raises HeadgateError where none has."""
+    from headgate.sources.connector import connector_of
+
+    titles = []
+    for source in declared.sources.values():
+        kind = connector_of(source)
+        if FILES in kind.keeps:
+            return source
+        titles.append(f"its source {source.name} is {kind.title}")
+    raise HeadgateError(
+        f"{declared.name} reads no files: {', '.join(titles)}", remedy=command("status")
+    )
+
+
 def _read_up_to(declared: Pipeline, layout: Layout) -> int:
     """The sequence up to which bronze has absorbed the log."""
     from headgate.tables.table import Table
 
-    path = BRONZE.path(declared.source.name)
+    path = BRONZE.path(_source(declared).name)
     bronze = Table(layout.storage, path, pipeline=declared.name)
     return bronze.refresh().sequence
 

@@ -1,0 +1,76 @@
+"""The sources of a pipeline, which move together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from headgate.sources.micro_batches import MicroBatchSource
+from headgate.storage.backlog import Backlog
+from headgate.tables.state import State
+from headgate.tables.table import Table
+
+
+class BatchTable(Protocol):
+    """The stage of a source's bronze table, as far as its batch ids go."""
+
+    @property
+    def table(self) -> Table: ...
+
+    def skip(self, now: datetime) -> State:
+        """Commit the next batch without a record: the source has nothing for it."""
+
+
+class PipelineSources(MicroBatchSource):
+    """A batch id is the pipeline's: the bronze table of every source has a commit for it, perhaps
+    without a record. Where a crash left some tables a batch behind, they have it before any other
+    batch begins."""
+
+    def __init__(
+        self,
+        sources: Mapping[str, MicroBatchSource],
+        bronze: Mapping[str, BatchTable],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.sources = sources
+        self.every = min(source.every for source in sources.values())
+        self._bronze, self._clock = bronze, clock
+
+    def poll(self, *, final: bool) -> None:
+        for source in self.sources.values():
+            source.poll(final=final)
+
+    def pending(self) -> int:
+        return max(source.pending() for source in self.sources.values())
+
+    def absorb(self) -> bool:
+        reached = {name: self._bronze[name].table.refresh().n for name in self.sources}
+        level = len(set(reached.values())) == 1
+        behind = [name for name, n in reached.items() if level or n < max(reached.values())]
+        idle = [name for name in behind if not self.sources[name].absorb()]
+        if level and idle == behind:
+            return False
+        for name in idle:
+            self._bronze[name].skip(self._clock())
+        return True
+
+    def backlog(self) -> Backlog:
+        first, *others = (source.backlog() for source in self.sources.values())
+        return Backlog("batches", self.pending()) if others else first
+
+    def has_absorbed_all(self) -> bool:
+        return all(source.has_absorbed_all() for source in self.sources.values())
+
+    @property
+    def trouble(self) -> str | None:
+        troubles = (source.trouble for source in self.sources.values())
+        return "; ".join(said for said in troubles if said) or None
+
+    def batch_took(self, took: timedelta) -> None:
+        for source in self.sources.values():
+            source.batch_took(took)
+
+    def close(self) -> None:
+        for source in self.sources.values():
+            source.close()
