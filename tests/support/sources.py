@@ -18,7 +18,7 @@ import pytest
 from headgate.declaration.kinds import kind_of
 from headgate.declaration.load import load_text
 from headgate.declaration.model import Pipeline
-from headgate.sources.connector import CONNECTORS, Place
+from headgate.sources.contract import CONNECTORS, Place
 from headgate.sources.files.log import LoggedFile
 from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.storage.files import Storage

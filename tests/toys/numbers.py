@@ -16,7 +16,7 @@ from typing import Any
 
 from headgate.declaration.keys.key import Key
 from headgate.declaration.reading.checked import Report, Section
-from headgate.sources.connector import Connector, Place, Session
+from headgate.sources.contract import Connector, Place, Session
 from headgate.sources.errors import SourceError
 from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.storage.backlog import Backlog

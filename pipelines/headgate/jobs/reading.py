@@ -13,7 +13,7 @@ from headgate.jobs.pipeline_sources import PipelineSources
 from headgate.jobs.run import Run
 from headgate.jobs.runtime import PipelineRuntime
 from headgate.jobs.upstream import UpstreamTables
-from headgate.sources.connector import connector_of
+from headgate.sources.contract import connector_of
 from headgate.sources.micro_batches import MicroBatchSource, SourceContext
 
 

@@ -13,7 +13,7 @@ from headgate.declaration.model import Pipeline
 from headgate.graph.graph import graph_of
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.savepoint import Savepoint
-from headgate.sources.connector import Place, connector_of
+from headgate.sources.contract import Place, connector_of
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:

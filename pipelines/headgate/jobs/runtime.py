@@ -21,7 +21,7 @@ from headgate.savepoints import rebuilds
 from headgate.savepoints.declarations import all_kept
 from headgate.savepoints.rebuilds import Rebuild
 from headgate.savepoints.resets import Resets
-from headgate.sources.connector import Place, connector_of
+from headgate.sources.contract import Place, connector_of
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 from headgate.tables.errors import LogGapError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from headgate.sources.connector import UnreadInput
+from headgate.sources.contract import UnreadInput
 
 
 @dataclass(frozen=True)

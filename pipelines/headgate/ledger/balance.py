@@ -15,7 +15,7 @@ from headgate.ledger.account import (
     SilverAccount,
 )
 from headgate.ledger.position import Positions, as_of, newest
-from headgate.sources.connector import Place, UnreadInput, connector_of
+from headgate.sources.contract import Place, UnreadInput, connector_of
 from headgate.storage.layout import Layout
 from headgate.tables.live_files import live_files
 from headgate.tables.snapshot import TablePosition

@@ -27,7 +27,7 @@ from headgate.repair.recovery_point import Choice, TableCondition, choose
 from headgate.repair.version_history import TableVersion, VersionHistory
 from headgate.savepoints.resets import Resets, Target, is_built
 from headgate.savepoints.undeclared import left_behind
-from headgate.sources.connector import connector_of
+from headgate.sources.contract import connector_of
 from headgate.storage.layout import Layout
 from headgate.tables.agreement import disagreements
 from headgate.tables.errors import LogGapError

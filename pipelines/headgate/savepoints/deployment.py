@@ -12,7 +12,7 @@ from headgate.graph.graph import graph_of
 from headgate.savepoints import rebuilds
 from headgate.savepoints.compatibility import Deployed, DeploymentAction, TablePlan, compare, worst
 from headgate.savepoints.declarations import all_kept, declaration_of
-from headgate.sources.connector import Place, connector_of
+from headgate.sources.contract import Place, connector_of
 from headgate.storage.layout import Layout
 from headgate.tables.engine import engine
 from headgate.tables.snapshot import tables_of

@@ -21,7 +21,7 @@ from headgate.declaration.reference.schema import json_schema
 from headgate.declaration.secrets import secrets_of
 from headgate.declaration.sources import SOURCES
 from headgate.graph.graph import graph_of
-from headgate.sources.connector import CONNECTORS
+from headgate.sources.contract import CONNECTORS
 from headgate.sources.errors import SourceError
 from headgate.sources.micro_batches import MicroBatchSource
 from tests.support.declared import source_of
@@ -131,7 +131,7 @@ def test_declarations_are_read_without_spark(case: Case, tmp_path: Path) -> None
         "from headgate.declaration.load import load\n"
         "from headgate.declaration.plan import describe\n"
         "from headgate.graph.graph import graph_of\n"
-        "from headgate.sources.connector import connector_of\n"
+        "from headgate.sources.contract import connector_of\n"
         "pipeline = load(Path(sys.argv[1])); describe(pipeline); graph_of(pipeline)\n"
         "source = pipeline.sources['orders']\n"
         "connector_of(source).remark(source.reads, pipeline.file)\n"

@@ -151,7 +151,7 @@ def _start(
 
 
 def _is_remote(declared: Pipeline) -> bool:
-    from headgate.sources.connector import connector_of
+    from headgate.sources.contract import connector_of
 
     return any(connector_of(source).is_remote for source in declared.sources.values())
 

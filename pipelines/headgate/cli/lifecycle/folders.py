@@ -22,7 +22,7 @@ class RootError(HeadgateError, code=exit_codes.MACHINE):
 
 def check_sources(pipeline: Pipeline) -> tuple[str, ...]:
     """Remarks about missing input. Raises SourceError if a source cannot deliver any."""
-    from headgate.sources.connector import connector_of
+    from headgate.sources.contract import connector_of
 
     remarks = (
         connector_of(source).remark(source.reads, pipeline.file)
@@ -33,7 +33,7 @@ def check_sources(pipeline: Pipeline) -> tuple[str, ...]:
 
 def require_input(pipeline: Pipeline) -> None:
     """Raises SourceError if the folder or topic of a source does not exist yet."""
-    from headgate.sources.connector import connector_of
+    from headgate.sources.contract import connector_of
 
     for source in pipeline.sources.values():
         connector_of(source).require_input(source.reads, pipeline.file)

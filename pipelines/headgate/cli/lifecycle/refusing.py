@@ -31,7 +31,7 @@ def require_tables(declared: Pipeline, layout: Layout) -> None:
     from headgate.savepoints.clone import require_whole
     from headgate.savepoints.rebuilds import continued
     from headgate.savepoints.resets import Resets
-    from headgate.sources.connector import Place, connector_of
+    from headgate.sources.contract import Place, connector_of
     from headgate.tables.agreement import require_agreement, states_of
     from headgate.tables.state import State
     from headgate.tables.table import Table

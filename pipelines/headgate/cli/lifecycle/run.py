@@ -126,7 +126,7 @@ def check_gap(declared: Pipeline, accept_gap: bool) -> None:
     """Raises BadParameter for a source that cannot have a gap."""
     if not accept_gap:
         return
-    from headgate.sources.connector import connector_of
+    from headgate.sources.contract import connector_of
 
     why = [connector_of(source).why_no_gap for source in declared.sources.values()]
     if None not in why:

@@ -131,7 +131,7 @@ def _get(log: FilesLog, sequence: int) -> LoggedFile:
 
 def _source(declared: Pipeline) -> Source:
     """The one that has a files log. Raises HeadgateError where none has."""
-    from headgate.sources.connector import connector_of
+    from headgate.sources.contract import connector_of
 
     titles = []
     for source in declared.sources.values():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.declaration.kinds import FILES as FILES_LOG
 from headgate.declaration.model import RecordFormat
 from headgate.declaration.reading.checked import Report, Section
-from headgate.sources.connector import Connector, Place, Session, UnreadInput
+from headgate.sources.contract import Connector, Place, Session, UnreadInput
 from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.keys import FILES
 from headgate.sources.files.landing import landing_remark, require_landing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headgate.errors import HeadgateError
-from headgate.sources.connector import Place
+from headgate.sources.contract import Place
 from headgate.sources.files.intake import FilesIntake
 from headgate.sources.files.log import FilesLog
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from headgate.sources.connector import Place, UnreadInput
+from headgate.sources.contract import Place, UnreadInput
 from headgate.sources.files.log import FilesLog, file_statuses
 from headgate.tables.live_files import live_files
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.declaration.reading.checked import Report, Section
 from headgate.declaration.secrets import secrets_in
 from headgate.sinks.kafka.declared import KafkaSink
-from headgate.sources.connector import Connector, Place, Session
+from headgate.sources.contract import Connector, Place, Session
 from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.keys import KAFKA
 from headgate.sources.kafka.plan import planned_source, source_lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from headgate.sources.connector import Session
+from headgate.sources.contract import Session
 from headgate.sources.kafka.cluster import Cluster
 from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.listing import decoded

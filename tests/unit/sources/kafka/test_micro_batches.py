@@ -278,6 +278,17 @@ def test_a_final_poll_waits_for_an_answer(place: Place) -> None:
     assert source.has_absorbed_all()
 
 
+def test_what_arrives_after_the_final_poll_is_left(place: Place) -> None:
+    place.brokers.make("a", 5)
+    source = place.start()
+    source.poll(final=True)
+    place.brokers.logs["a"][0].end = 9
+    source._share(source._list_raw())  # as after a doubtful read
+    read_all(source)
+    assert source.has_absorbed_all()
+    assert place.bronze.state.offsets == {"0": 5}
+
+
 def test_a_stop_is_heard_while_brokers_do_not_answer(place: Place) -> None:
     place.brokers.make("a", 5)
     source = place.start()
