@@ -18,7 +18,7 @@ import pytest
 from headgate.declaration.kinds import kind_of
 from headgate.declaration.load import load_text
 from headgate.declaration.model import Pipeline
-from headgate.sources.contract import CONNECTORS, Place
+from headgate.sources.contract import CONNECTORS, DeployedSource
 from headgate.sources.files.log import LoggedFile
 from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.storage.files import Storage
@@ -115,8 +115,10 @@ class Log(ABC):
         )
         return CONNECTORS[source.kind].micro_batches(context)
 
-    def place(self, pipeline: Pipeline) -> Place:
-        return Place(Storage(str(self.folder / "root")), pipeline.name, source_of(pipeline))
+    def place(self, pipeline: Pipeline) -> DeployedSource:
+        return DeployedSource(
+            Storage(str(self.folder / "root")), pipeline.name, source_of(pipeline)
+        )
 
     @contextmanager
     def session(self) -> Iterator[Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from headgate.declaration.keys.key import Key
 from headgate.declaration.reading.checked import Report, Section
-from headgate.sources.contract import Connector, Place, Session
+from headgate.sources.contract import Connector, DeployedSource, Session
 from headgate.sources.errors import SourceError
 from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.storage.backlog import Backlog
@@ -94,22 +94,26 @@ class NumbersKind(Connector[Numbers]):
         if remark := self.remark(reads, declaration):
             raise SourceError(remark, f"write it, or mend its path in {declaration}")
 
-    def require_unchanged(self, place: Place, offsets: Mapping[str, int]) -> None:
+    def require_unchanged(self, place: DeployedSource, offsets: Mapping[str, int]) -> None:
         if why := self._gone(place, offsets):
             raise SourceError(why, "put them back")
 
     def gone(
-        self, place: Place, offsets: Mapping[str, int], topics: Sequence[str], session: Session
+        self,
+        place: DeployedSource,
+        offsets: Mapping[str, int],
+        topics: Sequence[str],
+        session: Session,
     ) -> str | None:
         return self._gone(place, offsets)
 
-    def holds_all(self, place: Place) -> bool:
+    def holds_all(self, place: DeployedSource) -> bool:
         return self._gone(place, {}) is None
 
     def micro_batches(self, context: SourceContext) -> MicroBatchSource:
         return NumbersMicroBatches(context)
 
-    def _gone(self, place: Place, offsets: Mapping[str, int]) -> str | None:
+    def _gone(self, place: DeployedSource, offsets: Mapping[str, int]) -> str | None:
         first, after = Document.of(place.source.reads.path).first, offsets.get("number", 0)
         return f"the document begins at {first}, and {after} is next" if first > after else None
 

@@ -13,7 +13,7 @@ from headgate.declaration.model import Pipeline
 from headgate.graph.graph import graph_of
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.savepoint import Savepoint
-from headgate.sources.contract import Place, connector_of
+from headgate.sources.contract import DeployedSource, connector_of
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
@@ -55,5 +55,5 @@ def what_is_gone(
                 started.stop()
 
     source = pipeline.sources[graph_of(pipeline).head.name]
-    place = Place(layout.storage, pipeline.name, source)
+    place = DeployedSource(layout.storage, pipeline.name, source)
     return connector_of(source).gone(place, offsets, topics, spark)

@@ -21,7 +21,7 @@ from headgate.savepoints import rebuilds
 from headgate.savepoints.declarations import all_kept
 from headgate.savepoints.rebuilds import Rebuild
 from headgate.savepoints.resets import Resets
-from headgate.sources.contract import Place, connector_of
+from headgate.sources.contract import DeployedSource, connector_of
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 from headgate.tables.errors import LogGapError
@@ -44,7 +44,7 @@ class PipelineRuntime:
         self.pipeline, self.graph = pipeline, graph_of(pipeline)
         self.layers = tuple(layers)
         self.kept = {
-            source.name: connector_of(source).tables(Place(storage, name, source))
+            source.name: connector_of(source).tables(DeployedSource(storage, name, source))
             for source in pipeline.sources.values()
         }
         self._living = {p: Table(storage, p, pipeline=name) for p in pipeline.definitions}

@@ -15,7 +15,7 @@ from headgate.ledger.account import (
     SilverAccount,
 )
 from headgate.ledger.position import Positions, as_of, newest
-from headgate.sources.contract import Place, UnreadInput, connector_of
+from headgate.sources.contract import DeployedSource, UnreadInput, connector_of
 from headgate.storage.layout import Layout
 from headgate.tables.live_files import live_files
 from headgate.tables.snapshot import TablePosition
@@ -143,7 +143,7 @@ def _final_rows(position: TablePosition) -> int:
 
 def _unread(layout: Layout, pipeline: Pipeline) -> tuple[UnreadInput, ...] | None:
     found = [
-        connector_of(source).unread(Place(layout.storage, pipeline.name, source))
+        connector_of(source).unread(DeployedSource(layout.storage, pipeline.name, source))
         for source in pipeline.sources.values()
     ]
     listed = [each for each in found if each is not None]

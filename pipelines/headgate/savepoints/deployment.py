@@ -12,7 +12,7 @@ from headgate.graph.graph import graph_of
 from headgate.savepoints import rebuilds
 from headgate.savepoints.compatibility import Deployed, DeploymentAction, TablePlan, compare, worst
 from headgate.savepoints.declarations import all_kept, declaration_of
-from headgate.sources.contract import Place, connector_of
+from headgate.sources.contract import DeployedSource, connector_of
 from headgate.storage.layout import Layout
 from headgate.tables.engine import engine
 from headgate.tables.snapshot import tables_of
@@ -97,5 +97,7 @@ def _by_table(kept: Mapping[str, Pipeline]) -> dict[tuple[str, str], Meaning]:
 
 
 def _holds_everything(layout: Layout, pipeline: Pipeline) -> bool:
-    places = (Place(layout.storage, pipeline.name, each) for each in pipeline.sources.values())
+    places = (
+        DeployedSource(layout.storage, pipeline.name, each) for each in pipeline.sources.values()
+    )
     return all(connector_of(place.source).holds_all(place) for place in places)

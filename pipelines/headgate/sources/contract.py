@@ -27,7 +27,7 @@ Session = Callable[[], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True)
-class Place:
+class DeployedSource:
     """The source of a pipeline and where its tables are. ``pipeline`` is its name."""
 
     storage: Storage
@@ -65,24 +65,28 @@ class Connector(SourceKind[Reads]):
         """Raises SourceError where there is no place to read from yet."""
         return
 
-    def require_unchanged(self, place: Place, offsets: Mapping[str, int]) -> None:
+    def require_unchanged(self, place: DeployedSource, offsets: Mapping[str, int]) -> None:
         """Raises SourceError where what lies behind ``offsets`` of bronze is not what it was, as
         far as that shows without a JVM. Does not block for long."""
         return
 
     def gone(
-        self, place: Place, offsets: Mapping[str, int], topics: Sequence[str], session: Session
+        self,
+        place: DeployedSource,
+        offsets: Mapping[str, int],
+        topics: Sequence[str],
+        session: Session,
     ) -> str | None:
         """What can no longer be read of all that came after ``offsets`` (of ``topics``, as
         ``State`` has both), in words; None if it is all there. ``session`` may take seconds."""
         return None
 
-    def holds_all(self, place: Place) -> bool:
+    def holds_all(self, place: DeployedSource) -> bool:
         """Whether all that bronze ever read can be read again. Starts no JVM; False where that
         cannot be known."""
         return False
 
-    def tables(self, place: Place) -> tuple[TableSchema, ...]:
+    def tables(self, place: DeployedSource) -> tuple[TableSchema, ...]:
         """The tables that the source keeps beside bronze, of ``keeps``. They are fenced like
         every other table of a pipeline and survive changes of its declaration."""
         return ()
@@ -92,7 +96,7 @@ class Connector(SourceKind[Reads]):
         """What reads a source while its pipeline runs. Blocks until it knows where to begin; may
         commit to bronze where it begins. Raises SourceError."""
 
-    def unread(self, place: Place) -> tuple[UnreadInput, ...] | None:
+    def unread(self, place: DeployedSource) -> tuple[UnreadInput, ...] | None:
         """What the ledger lists as not read; None where the source has nothing of the kind."""
         return None
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from headgate.cli.driving import NoJarsError, jars_for
 from headgate.cli.inspect.backlogs import furthest
+from headgate.cli.lifecycle.background import SourceSilentError, _start
 from headgate.cli.sql import tables
 from headgate.declaration.load import load
 from headgate.declaration.model import Publication
@@ -231,6 +233,26 @@ def test_there_is_no_gap_in_files_to_accept(
     assert code == 2
     assert "--accept-gap" in err
     assert "files skip" in err
+
+
+def test_a_start_over_brokers_that_do_not_answer_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, topic: Lake
+) -> None:
+    launched, stopped = SimpleNamespace(waits_for="no answer for 30 s", pid=7), list[Layout]()
+    monkeypatch.setattr("headgate.supervision.local.launch", lambda *_: launched)
+    monkeypatch.setattr("headgate.supervision.local.stop", stopped.append)
+    with pytest.raises(SourceSilentError, match=r"no answer for 30 s; tiny is stopped again"):
+        _start(load(topic.pipeline.file), "lake", lambda _: None)
+    assert len(stopped) == 1
+
+
+def test_a_start_over_files_waits_for_no_answer(
+    monkeypatch: pytest.MonkeyPatch, lake: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    launched = SimpleNamespace(waits_for="its tables are brought level", pid=7)
+    monkeypatch.setattr("headgate.supervision.local.launch", lambda *_: launched)
+    assert _start(lake.pipeline, "lake", lambda _: None) == 7
+    assert "its tables are brought level" in capsys.readouterr().err
 
 
 def test_the_line_of_a_pipeline_that_waits() -> None:

@@ -31,7 +31,7 @@ def require_tables(declared: Pipeline, layout: Layout) -> None:
     from headgate.savepoints.clone import require_whole
     from headgate.savepoints.rebuilds import continued
     from headgate.savepoints.resets import Resets
-    from headgate.sources.contract import Place, connector_of
+    from headgate.sources.contract import DeployedSource, connector_of
     from headgate.tables.agreement import require_agreement, states_of
     from headgate.tables.state import State
     from headgate.tables.table import Table
@@ -57,6 +57,6 @@ def require_tables(declared: Pipeline, layout: Layout) -> None:
         if is_declared and state.definition != wanted and not awaits(path):
             raise DefinitionChangedError(declared, path)
     for name, source in declared.sources.items():
-        place = Place(layout.storage, declared.name, source)
+        place = DeployedSource(layout.storage, declared.name, source)
         _, state = states.get(BRONZE.path(name), (0, State()))
         connector_of(source).require_unchanged(place, state.offsets)

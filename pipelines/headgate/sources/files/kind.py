@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.declaration.kinds import FILES as FILES_LOG
 from headgate.declaration.model import RecordFormat
 from headgate.declaration.reading.checked import Report, Section
-from headgate.sources.contract import Connector, Place, Session, UnreadInput
+from headgate.sources.contract import Connector, DeployedSource, Session, UnreadInput
 from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.keys import FILES
 from headgate.sources.files.landing import landing_remark, require_landing
@@ -47,24 +47,28 @@ class Files(Connector[FilesSource]):
     def require_input(self, reads: FilesSource, declaration: Path) -> None:
         require_landing(reads, declaration)
 
-    def require_unchanged(self, place: Place, offsets: Mapping[str, int]) -> None:
+    def require_unchanged(self, place: DeployedSource, offsets: Mapping[str, int]) -> None:
         from headgate.sources.files.rereading import require_unchanged
 
         require_unchanged(place, _sequence(offsets))
 
     def gone(
-        self, place: Place, offsets: Mapping[str, int], topics: Sequence[str], session: Session
+        self,
+        place: DeployedSource,
+        offsets: Mapping[str, int],
+        topics: Sequence[str],
+        session: Session,
     ) -> str | None:
         from headgate.sources.files.rereading import gone_files
 
         return gone_files(place, _sequence(offsets))
 
-    def holds_all(self, place: Place) -> bool:
+    def holds_all(self, place: DeployedSource) -> bool:
         from headgate.sources.files.rereading import gone_files
 
         return gone_files(place, after=0) is None
 
-    def tables(self, place: Place) -> tuple[TableSchema, ...]:
+    def tables(self, place: DeployedSource) -> tuple[TableSchema, ...]:
         from headgate.sources.files.log import FilesLog
 
         return (FilesLog.of(place.storage, place.pipeline, place.source.name).shape,)
@@ -77,7 +81,7 @@ class Files(Connector[FilesSource]):
         log.load()
         return FilesMicroBatches(log, context)
 
-    def unread(self, place: Place) -> tuple[UnreadInput, ...] | None:
+    def unread(self, place: DeployedSource) -> tuple[UnreadInput, ...] | None:
         from headgate.sources.files.unread import unread_files
 
         return tuple(unread_files(place))

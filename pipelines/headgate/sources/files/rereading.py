@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from headgate.errors import HeadgateError
-from headgate.sources.contract import Place
+from headgate.sources.contract import DeployedSource
 from headgate.sources.files.intake import FilesIntake
 from headgate.sources.files.log import FilesLog
 
 
-def gone_files(place: Place, after: int) -> str | None:
+def gone_files(place: DeployedSource, after: int) -> str | None:
     """Which of the files behind sequence ``after`` cannot be read a second time, in words; None if
     all can."""
     log = FilesLog.of(place.storage, place.pipeline, place.source.name)
@@ -22,7 +22,7 @@ def gone_files(place: Place, after: int) -> str | None:
     return None
 
 
-def require_unchanged(place: Place, after: int) -> None:
+def require_unchanged(place: DeployedSource, after: int) -> None:
     """Raises FileChangedError if a file behind sequence ``after`` is not what was recorded."""
     log = FilesLog.of(place.storage, place.pipeline, place.source.name)
     if log.table.exists:

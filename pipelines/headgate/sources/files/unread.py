@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from headgate.sources.contract import Place, UnreadInput
+from headgate.sources.contract import DeployedSource, UnreadInput
 from headgate.sources.files.log import FilesLog, file_statuses
 from headgate.tables.live_files import live_files
 
 
-def unread_files(place: Place) -> Iterator[UnreadInput]:
+def unread_files(place: DeployedSource) -> Iterator[UnreadInput]:
     """By their sequences."""
     table = FilesLog.of(place.storage, place.pipeline, place.source.name).table
     table.refresh()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.declaration.reading.checked import Report, Section
 from headgate.declaration.secrets import secrets_in
 from headgate.sinks.kafka.declared import KafkaSink
-from headgate.sources.contract import Connector, Place, Session
+from headgate.sources.contract import Connector, DeployedSource, Session
 from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.keys import KAFKA
 from headgate.sources.kafka.plan import planned_source, source_lines
@@ -57,7 +57,11 @@ class Kafka(Connector[KafkaSource]):
         return isinstance(sink, KafkaSink) and would_read(section, sink)
 
     def gone(
-        self, place: Place, offsets: Mapping[str, int], topics: Sequence[str], session: Session
+        self,
+        place: DeployedSource,
+        offsets: Mapping[str, int],
+        topics: Sequence[str],
+        session: Session,
     ) -> str | None:
         from headgate.sources.kafka.rereading import gone_offsets
 
