@@ -1,7 +1,7 @@
-"""Spark's JVM behind PySpark: the only module that reaches through to py4j.
+"""Access to Spark's JVM: the only module that uses py4j internals.
 
-PySpark has no name for what is here, and may rename it in any version. Nothing of this works on a
-session that is remote (Spark Connect).
+PySpark has no public interface for these functions, and any version may break them. None of them
+works with a remote session (Spark Connect).
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 
 def java(spark: SparkSession) -> Any:
-    """The classes of the JVM, by their full names: ``java(spark).java.util.HashMap()``."""
+    """The classes of the JVM by full name: ``java(spark).java.util.HashMap()``."""
     view = spark._jvm
     assert view is not None, "the session has ended"
     return view
 
 
 def leave_out_checksum_files(spark: SparkSession) -> None:
-    """Hadoop would write a ``.crc`` beside every local file and fork a chmod for it. The pages of
-    a Parquet file have checksums of their own; those are verified."""
+    """Keep Hadoop from writing a ``.crc`` beside every local file and forking a chmod for it. The
+    pages of a Parquet file have checksums of their own, which are verified."""
     configuration = spark._jsc.hadoopConfiguration()
     java(spark).org.apache.hadoop.fs.FileSystem.getLocal(configuration).setWriteChecksum(False)
 
 
 def java_columns(frame: DataFrame, columns: Sequence[Column | str]) -> Any:
-    """Columns as ``select`` takes them, to be used for other frames, too."""
+    """Columns in the form that ``select`` takes. They can be used for several frames."""
     return cast(ClassicDataFrame, frame)._jcols(*columns)
 
 
 def select(frame: DataFrame, columns: Any) -> DataFrame:
-    """``frame.select`` of ``java_columns``, in one call into the JVM."""
+    """``frame.select`` with ``java_columns``, in one call into the JVM."""
     classic = cast(ClassicDataFrame, frame)
     return ClassicDataFrame(classic._jdf.select(columns), classic.sparkSession)
 
 
 def forget_checkpoint(frame: DataFrame) -> None:
-    """Let go of the memory that a frame's local checkpoint holds."""
+    """Release the memory of a frame's local checkpoint."""
     checkpointed = cast(ClassicDataFrame, frame)._jdf.queryExecution().logical().rdd()
     checkpointed.unpersist(False)
 
 
 def held_in_memory_count(spark: SparkSession) -> int:
-    """How many frames the session holds in memory."""
+    """The number of frames that the session has in memory."""
     return int(spark.sparkContext._jsc.getPersistentRDDs().size())

@@ -235,7 +235,7 @@ def test_a_position_moves_past_what_there_is_nothing_to_send_of(
     spark: SparkSession, tmp_path: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Commits without final windows are not looked at again by every start."""
-    monkeypatch.setattr("headgate.publish.stage.LOOKED_AT_MOST", 2)
+    monkeypatch.setattr("headgate.publish.stage.MOST_UNSENT", 2)
     shop = Shop(spark, tmp_path, broker).publish("lates", "late.sliding")
     engine = shop.engine()
     for _ in range(3):

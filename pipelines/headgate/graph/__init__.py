@@ -1,1 +1,1 @@
-"""Which tables a pipeline has, and which feeds which."""
+"""The tables of a pipeline and their dependencies."""

@@ -1,6 +1,6 @@
-"""The tables of a declaration as a graph: what is fed by what, and which job writes it.
+"""The tables of a declaration as a graph: their upstream tables, and the jobs that write them.
 
-Whatever asks which tables there are, in which order, above or below which, asks here.
+Only this module knows the tables of a pipeline, their order, and their dependencies.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Node:
 
 
 class Graph:
-    """Every table that a pipeline declares, each after those that feed it, and each side table
-    before the table that counts its rows. Iterating gives the nodes in this order."""
+    """Every table that a pipeline declares, each after its upstream tables, and each side table
+    before the table that counts its rows. Iteration yields the nodes in this order."""
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._nodes = {node.path: node for node in nodes}
@@ -93,14 +93,14 @@ class Graph:
         return node if node.kind == BRONZE else self.source_of(node.upstream[0])
 
     def rebuilt_with(self, paths: Iterable[str]) -> frozenset[str]:
-        """Some tables and all that is built on them: a side table goes with the table that it is a
-        side of. Publications are not built."""
+        """Some tables and their downstream tables. A side table is rebuilt with its table.
+        Publications are not rebuilt."""
         found = set(paths)
         for node in self:
             feeds = (node.side_of,) if node.side_of else node.upstream
             if node.kind.is_built and found.intersection(feeds):
                 found.add(node.path)
-        # A side table stands before its table.
+        # A side table comes before its table.
         sides = {node.path for node in self if node.side_of in found}
         return frozenset(found | sides)
 

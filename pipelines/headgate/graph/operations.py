@@ -1,9 +1,9 @@
-"""What an operation is, and which there are: rare changes of tables outside the flow of batches.
+"""The contract and registry of operations: rare changes of tables between batches.
 
-Somebody asks for an operation between two batches, by a commit of bronze. Each table that it
-touches carries it out at exactly that place, in one commit; a table that is rebuilt does so again.
-A member is a module of ``headgate.operations`` (``headgate.registry``); how it changes a table is
-in its full contract (``headgate.operations.contract``).
+A commit of bronze between two batches requests an operation. Each table that it touches carries it
+out at exactly that place, in one commit. A rebuild carries it out again. A member is a module of
+``headgate.operations`` (``headgate.registry``). Its full contract
+(``headgate.operations.contract``) defines how it changes a table.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from headgate.graph.graph import Graph
 from headgate.registry import Registry
 
 Document = Mapping[str, Any]
-"""What somebody asked for, in JSON values. Every commit of bronze repeats it: it has to be small,
-and names data instead of holding it."""
+"""The parameters of an operation, in JSON values. Every commit of bronze repeats them, so they must
+be small, and refer to data instead of containing it."""
 
 
 class UnknownOperationError(HeadgateError, code=exit_codes.USAGE):
-    """The tables went through an operation that this installation does not have."""
+    """The tables have an operation that this installation does not know."""
 
 
 class OperationKind(ABC):
@@ -35,7 +35,7 @@ class OperationKind(ABC):
 
     @abstractmethod
     def describe(self, document: Document) -> str:
-        """What it does to a table, for people: the end of "gold/sales must …"."""
+        """A message about its effect on a table: the end of "gold/sales must …"."""
 
 
 KINDS: Registry[OperationKind] = Registry("headgate.operations", OperationKind)

@@ -103,7 +103,7 @@ class Driver:
             epoch,
             runtime,
             cores=task.cores,
-            paused=control.pause_latch.at_rest_since,
+            paused=control.pause_latch.paused_since,
         )
         publications = Publications(runtime.publications, time.monotonic)
         return Run(

@@ -29,7 +29,7 @@ class PauseLatch:
         return self._since is not None
 
     @property
-    def at_rest_since(self) -> datetime | None:
+    def paused_since(self) -> datetime | None:
         """When the latch was closed; None while it is open or a batch still runs."""
         with self._moved:
             return None if self._inside else self._since

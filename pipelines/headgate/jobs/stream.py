@@ -136,7 +136,7 @@ class StreamSupervisor:
                 source.backlog(),
                 run.runtime if free else None,
                 self._trouble(source),
-                run.control.pause_latch.at_rest_since,
+                run.control.pause_latch.paused_since,
             )
         if news:
             run.report(run.progress)

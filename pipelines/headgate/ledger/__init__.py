@@ -1,4 +1,4 @@
-"""Accounting of every event, from the tables' logs alone or, by id, from the tables themselves."""
+"""Accounts for every event, from the tables' logs alone or, by id, from the tables themselves."""
 
 from __future__ import annotations
 

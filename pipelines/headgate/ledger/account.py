@@ -1,4 +1,4 @@
-"""What became of every event of a pipeline, as plain values."""
+"""The account of every event of a pipeline, as plain values."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from headgate.sources.contract import UnreadInput
 
 @dataclass(frozen=True)
 class Difference:
-    """A law that does not hold: ``expected`` by the one side, ``found`` on the other, both of them
-    as of batch ``n``."""
+    """A law that does not hold: one side has ``expected``, the other ``found``, both as of batch id
+    ``n``."""
 
     table: str
     law: str
@@ -26,9 +26,9 @@ class Difference:
 
 @dataclass(frozen=True)
 class SilverAccount:
-    """read = duplicate + quarantined + silver + filtered, as of the table's own batch ``n``.
-    ``corrected`` of the quarantined records got a conforming copy later; ``lag`` is how many
-    batches the table stands behind bronze."""
+    """read = duplicate + quarantined + silver + filtered, as of the table's own batch id ``n``. For
+    ``corrected`` of the quarantined records, a valid copy came later. ``lag`` is the number of
+    batches that the table is behind bronze."""
 
     table: str
     n: int
@@ -43,8 +43,8 @@ class SilverAccount:
 
 @dataclass(frozen=True)
 class GoldAccount:
-    """pairs = folded + late, in (row, window) pairs. ``rows`` are those in the table now, of
-    which ``final`` will never change by the flow of events."""
+    """pairs = folded + late, in (row, window) pairs. ``rows`` counts the rows in the table now;
+    later events cannot change ``final`` of them."""
 
     table: str
     silver: str
@@ -59,8 +59,8 @@ class GoldAccount:
 
 @dataclass(frozen=True)
 class AcceptedGap:
-    """Offsets ``[first, end)`` of a topic's partition that were lost before they were read, which
-    a person has accepted. ``end`` is None where nobody knows how far it went."""
+    """Offsets ``[first, end)`` of a topic's partition that were lost before they were read. A
+    person has accepted the loss. ``end`` is None if it is unknown."""
 
     topic: str
     partition: int
@@ -77,8 +77,8 @@ class AcceptedGap:
 
 @dataclass(frozen=True)
 class Ledger:
-    """The whole account. Lag and gaps are shown, never an error; a difference at one n always is
-    one. ``files`` is None where the source is no files."""
+    """The whole account. Lag and gaps are shown and are no errors. A difference as of one batch id
+    is always an error. ``files`` is None if the source does not read files."""
 
     pipeline: str
     n: int
@@ -98,13 +98,13 @@ class Ledger:
 
     @property
     def quarantined(self) -> int:
-        """Records in quarantine, at the n of the silver table that is furthest."""
+        """Records in quarantine, as of the batch id of the most advanced silver table."""
         return max((s.quarantined for s in self.silver), default=0)
 
     @property
     def corrected(self) -> int:
-        """Quarantined records whose first conforming copy came later and was taken: of those with
-        an id and an event time, at the same n."""
+        """Quarantined records, with an id and an event time, whose first valid copy came later and
+        was accepted, as of the same batch id."""
         return max((s.corrected for s in self.silver), default=0)
 
     @property

@@ -1,4 +1,4 @@
-"""The accounting law, checked on what the commits say: no data file is read, no JVM started."""
+"""Checks the accounting law from commit metadata. No data file is read and no JVM is started."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from headgate.tables.snapshot import TablePosition
 def balance(layout: Layout, pipeline: Pipeline) -> Ledger:
     """Account for every event of a pipeline, running or not.
 
-    Each table is compared with the one above it as of the table's own n. Raises HeadgateError if
-    there are no tables, LogGapError if a log is damaged.
+    Each table is compared with its upstream table as of the table's own batch id. Raises
+    HeadgateError if there are no tables, LogGapError if a log is damaged.
     """
     at = newest(layout, pipeline)
     bronze, n = at.bronze, at.bronze.state.n
@@ -127,7 +127,7 @@ def _check_gold(declared: GoldTable, at: Positions, laws: _Laws) -> None:
     laws.check(gold, "final rows = rows of its final files", gold.total("final"), _final_rows(gold))
     windows = operator_of(declared).pairs_per_row(declared.operator)
     if declared.where is None and windows is not None:
-        # Every silver row is selected, and is in exactly this many windows.
+        # Every silver row is selected and is in exactly this many windows.
         rows = as_of(at.silver[declared.silver], gold.state.n).total("silver")
         laws.check(gold, "pairs = silver rows × windows a row", rows * windows, gold.total("pairs"))
 

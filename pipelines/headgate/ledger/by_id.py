@@ -1,4 +1,4 @@
-"""The accounting law proved from the tables, by position: DuckDB over the Parquet files."""
+"""Proves the accounting law from the tables, by position, with DuckDB over the Parquet files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import duckdb
 
 SHOWN = 20
-"""How many of the rows in the wrong place are listed."""
+"""The number of misplaced rows that are listed."""
 
 _BRONZE = """
     SELECT partition, "offset", event_id,
@@ -28,7 +28,7 @@ _BRONZE = """
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """``count`` rows are not where they belong; ``examples`` are the first of them."""
+    """``count`` rows are misplaced; ``examples`` are the first of them."""
 
     table: str
     problem: str
@@ -38,7 +38,7 @@ class Discrepancy:
 
 @dataclass(frozen=True)
 class Proof:
-    """``rows`` rows of bronze were followed; no finding means that each is in its one place."""
+    """``rows`` rows of bronze were followed. Without findings, each is in exactly one place."""
 
     rows: int
     findings: tuple[Discrepancy, ...]
@@ -58,8 +58,8 @@ class Proof:
 def by_id(layout: Layout, pipeline: Pipeline) -> Proof:
     """Follow every row of bronze. Reads positions and ids of all tables: seconds per million.
 
-    Each table is compared with the one above it as of its own n, so a running pipeline is judged
-    as fairly as a stopped one. Raises HeadgateError as ``balance`` does.
+    Each table is compared with its upstream table as of its own batch id, so the proof also holds
+    for a running pipeline. Raises HeadgateError as ``balance`` does.
     """
     import duckdb
 
@@ -79,7 +79,7 @@ class _Prover:
         self._at = at
 
     def silver(self, table: SilverTable) -> Iterator[Discrepancy]:
-        """Every bronze row is in exactly one place, and nothing is anywhere that bronze lacks."""
+        """Every bronze row is in exactly one place, and every row elsewhere is in bronze."""
         silver = self._at.silver[table.name]
         n = silver.state.n
         self._load("bronze_rows", as_of(self._at.bronze, n), _BRONZE_COLUMNS)
@@ -107,7 +107,7 @@ class _Prover:
         yield from self._missing(table, silver)
 
     def _missing(self, table: SilverTable, silver: TablePosition) -> Iterator[Discrepancy]:
-        """Conformed rows that are not in silver: as many as were filtered, none without a where."""
+        """Valid rows that are not in silver: as many as were filtered, none without a ``where``."""
         filtered = silver.total("filtered") if table.where else 0
         count, examples = self._rows_of(_MISSING)
         if count != filtered:
@@ -115,7 +115,8 @@ class _Prover:
             yield Discrepancy(silver.table.name, problem, count, examples)
 
     def gold(self, table: GoldTable) -> Iterator[Discrepancy]:
-        """Late pairs are unique and from silver; the windows count what was folded."""
+        """Late pairs are unique and come from silver. The windows' counts add up to the folded
+        pairs."""
         gold = self._at.gold[table.name]
         late = as_of(self._at.late[table.name], gold.state.n)
         late_twice = _LATE_TWICE.format("".join(f'"{name}", ' for name in begin_of(table)))
@@ -142,7 +143,7 @@ class _Prover:
             yield Discrepancy(gold.table.name, problem, abs(counted - folded))
 
     def _load(self, name: str, position: TablePosition, columns: list[str]) -> None:
-        """Hold ``columns`` of a table, as of a position; nothing else of it is ever read."""
+        """Load ``columns`` of a table, as of a position. No other column is read."""
         from deltalake import DeltaTable
 
         table = DeltaTable(position.table.storage.uri(), version=position.version)

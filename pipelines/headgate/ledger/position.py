@@ -1,4 +1,4 @@
-"""Where tables stand, and where they stood when they reached a batch."""
+"""Positions of tables, now and as of a batch id."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Positions:
 
 
 def newest(layout: Layout, pipeline: Pipeline) -> Positions:
-    """Read where every table stands. Raises HeadgateError if one has never been run."""
+    """Read the position of every table. Raises HeadgateError if the pipeline has never run."""
     found = snapshot(layout, pipeline)
     for path in pipeline.definitions:
         if path not in found.tables:
@@ -46,10 +46,10 @@ def newest(layout: Layout, pipeline: Pipeline) -> Positions:
 
 
 def as_of(position: TablePosition, n: int) -> TablePosition:
-    """The table when it had absorbed bronze up to ``n`` and no further.
+    """The position at which the table had absorbed bronze up to batch id ``n`` and no further.
 
     Side tables skip batches without rows, so their position may be below ``n``. Raises
-    LogGapError if the table's log no longer reaches back so far.
+    LogGapError if the table's log no longer has this position.
     """
     if position.n <= n:
         return position

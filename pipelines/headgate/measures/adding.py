@@ -1,4 +1,4 @@
-"""Sums and counts, which several measures keep."""
+"""Sums and counts, which several measures have in their states."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ADD = "case when {old} is null then {new} when {new} is null then {old} else {o
 
 
 def require_number(name: str, argument: DataType) -> None:
-    """Raises Invalid."""
+    """Raises Invalid if the argument is not a number."""
     if not is_number(argument):
         raise Invalid(f"{name}() takes a number, not a {argument}")
 
@@ -45,7 +45,7 @@ def summed(measure: Measure) -> Field:
 
 
 def _sum_type(argument: DataType | None) -> DataType:
-    """Exact for integers and decimals; one digit is left free so that Spark's addition keeps the
+    """Exact for integers and decimals. One digit stays free, so that Spark's addition keeps the
     scale."""
     if argument in INTEGRALS:
         return Decimal(37, 0)

@@ -10,8 +10,8 @@ from headgate.declaration.types import BIGINT, BINARY, INT, STRING, DataType
 class ApproxCountDistinct(MeasureKind):
     """A HyperLogLog sketch with 2^12 registers: standard error 1.6 %.
 
-    The estimate is always taken of a union. A sketch that was never in a union estimates by its
-    insertion order, and the value would depend on how rows were cut into batches.
+    The estimate is always taken from a union. The estimate of a sketch that was never in a union
+    depends on its insertion order, so the value would depend on the division into batches.
     """
 
     result = "bigint"

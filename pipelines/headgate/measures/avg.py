@@ -21,7 +21,7 @@ class Average(MeasureKind):
 
     def fold(self, measure: Measure) -> Fold:
         if is_decimal(argument := measure.argument_type):
-            # Narrowed first: Spark would give a full-width sum only six digits after the point.
+            # Narrow the sum first: Spark gives the quotient of a full-width sum only six decimals.
             narrow = Decimal(min(38, argument.precision + 10), argument.scale)
             value = f"{cast('{sum}', narrow)} / cast({{n}} as decimal(19,0))"
         else:

@@ -1,4 +1,4 @@
-"""The smaller or greater of two: of values, or of rows by event time."""
+"""The least or greatest value, and the value of the first or last row by event time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _POSITION: dict[str, DataType] = {"at": TIMESTAMP, "partition": INT, "offset": B
 
 
 class Extreme(MeasureKind):
-    """``function`` finds one among rows, ``merge`` among two values."""
+    """``function`` is the aggregate over rows, ``merge`` the function of two values."""
 
     result = "the argument's type"
     keeps = "one value"

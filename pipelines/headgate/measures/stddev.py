@@ -9,10 +9,10 @@ from headgate.measures.adding import counted, require_number
 
 
 class StandardDeviation(MeasureKind):
-    """By count, mean and sum of squared differences.
+    """The state is the count, the mean and the sum of squared differences.
 
-    Merged as in Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for
-    Computing Sample Variances" (1979). Never as sums of squares, which cancel.
+    States are merged as in Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for
+    Computing Sample Variances" (1979). Sums of squares would lose precision by cancellation.
     """
 
     result = "double (of a sample; null for fewer than two values)"

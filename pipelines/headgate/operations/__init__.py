@@ -1,1 +1,1 @@
-"""Operations on tables, each carried out at its place among the batches: a module per member."""
+"""Operations on tables, each carried out between two batches. Each member is a module."""

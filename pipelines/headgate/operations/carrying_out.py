@@ -1,9 +1,9 @@
-"""Asking for operations, and carrying them out at their place.
+"""Requests operations and carries them out at their place among the batches.
 
-The intent is a commit of bronze with the next number, so it is fenced and has its place among the
-batches: behind bronze's n. Every later commit of bronze repeats which operations there are. A table
-has one to do while its own number is lower, and does it before it absorbs any later batch. Nothing
-marks an operation done and nothing is removed (docs/exactly-once.md).
+The intent is a commit of bronze with the next number, so it is fenced and ordered: it takes place
+after bronze's current batch id. Every later commit of bronze repeats all operations. A table must
+carry out an operation while its own number is lower, before it absorbs a later batch. Operations
+are never marked as done and never removed (docs/exactly-once.md).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from headgate.tables.table import Table
 
 
 def intend(bronze: Table, graph: Graph, name: str, document: Document, now: datetime) -> None:
-    """Ask for an operation. Bronze's job does this, between batches; nothing is asked for where no
-    table is touched. Raises UnknownOperationError, CommitRefusedError, FencedError."""
+    """Request an operation. Bronze's job does this between batches. Nothing is requested if the
+    operation touches no table. Raises UnknownOperationError, CommitRefusedError, FencedError."""
     if not known(name).touches(graph, document):
         return
     held = bronze.refresh()
@@ -40,25 +40,25 @@ def intend(bronze: Table, graph: Graph, name: str, document: Document, now: date
 
 @dataclass(frozen=True)
 class Operations:
-    """The operations of a pipeline, in their order, as its bronze table had them when it was
-    read."""
+    """The operations of a pipeline, in order, as of the last refresh of its bronze table."""
 
     asked: Sequence[Operation]
     graph: Graph
 
     def of(self, tables: Iterable[Table]) -> Operations:
-        """Those that some tables, as last refreshed, have still to go through."""
+        """The operations that some tables, as last refreshed, have not carried out."""
         of = {table.name: table.state.operation for table in tables}
         awaited = (o for o in self.asked if any(self._awaits(o, *each) for each in of.items()))
         return Operations(tuple(awaited), self.graph)
 
     def stops(self, upto: int) -> tuple[int, ...]:
-        """Where the steps of a stage end that goes up to a batch: no step passes an operation."""
+        """The batch ids at which the steps of a stage up to ``upto`` end. No step passes an
+        operation."""
         return (*(each.n for each in self.asked if each.n < upto), upto)
 
     def carry_out(self, places: Sequence[Place], n: int, now: datetime) -> None:
-        """Whatever the tables of a stage have to do, one table after the other, now that the stage
-        stands at batch ``n``. Side tables come before the table that counts their rows.
+        """Carry out the open operations of a stage's tables, one table after the other, when the
+        stage is at batch id ``n``. Side tables come before the table that counts their rows.
 
         Raises UnknownOperationError, CommitRefusedError, FencedError.
         """

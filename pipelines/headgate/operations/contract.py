@@ -1,4 +1,4 @@
-"""How an operation changes a table: the part of the contract that reads and writes rows."""
+"""The full contract of an operation, with the part that reads and writes rows."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Place:
     """A table of a stage. ``rows`` reads some of its files, with the states of open rows.
-    ``time_column`` is the one that files have bounds of, ``end`` when a result of gold is complete,
-    in microseconds since 1970 UTC."""
+    ``time_column`` is the column for which files have bounds. ``end`` is the time when a result of
+    gold is complete, in microseconds since 1970 UTC."""
 
     table: Table
     rows: Callable[[Sequence[DataFile]], DataFrame]
@@ -31,7 +31,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Change:
-    """One commit of an operation: the state after it, and the files that come and go."""
+    """One commit of an operation: the state after it, and the added and removed files."""
 
     state: State
     add: Sequence[DataFile] = ()
@@ -43,11 +43,11 @@ class TableOperation(OperationKind):
 
     @abstractmethod
     def change(self, place: Place, state: State, document: Document) -> Change:
-        """What the operation does to a table that stands at its batch.
+        """The change of a table that is at the operation's batch id.
 
-        ``state`` is that of the commit to come: the table's position, the operation's number, the
-        time. The change depends on the table's rows and the document alone: it is computed again
-        after a crash, and where the table is rebuilt. Files are staged and not committed.
+        ``state`` is the state of the next commit: the table's position, the operation's number, the
+        time. The change must depend only on the table's rows and the document, because it is
+        computed again after a crash and in a rebuild. Files are staged and not committed.
         """
 
 

@@ -1,4 +1,4 @@
-"""Make the open windows of every gold table final, because input has ended."""
+"""Makes the open windows of every gold table final, because input has ended."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from headgate.tables.state import State, add_counts
 
 
 class Drain(TableOperation):
-    """The watermark does not move: a later row for a window that was drained is late, with the
-    reason ``closed``. So gold remembers up to which window end that is so."""
+    """The watermark does not change. A later row for a drained window is late, with the reason
+    ``closed``, so gold records the window end up to which windows are drained."""
 
     def touches(self, graph: Graph, document: Document) -> Collection[str]:
         return [node.path for node in graph.of(GOLD)]

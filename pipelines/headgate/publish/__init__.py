@@ -1,5 +1,5 @@
 """Rows of tables for sinks: final windows, changes of windows, late and quarantined rows.
 
-A publication is a stage like any other: it catches up with its table's log. What it sends may be
-sent again after a crash, under the same ids; nothing is ever left out.
+A publication is a stage like any other: it catches up with its table's log. After a crash, rows may
+be sent again with the same ids. No row is ever left out.
 """

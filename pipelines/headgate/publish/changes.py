@@ -1,4 +1,4 @@
-"""What a table's log has beyond a version: the commits whose rows are to be published."""
+"""The commits of a table's log after a version, whose rows must be published."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from headgate.tables.table import Table
 
 
 def changes(table: Table, after: int, upto: int) -> Iterator[Commit]:
-    """The commits of versions ``(after, upto]`` that may have brought rows, oldest first.
+    """The commits of versions ``(after, upto]`` that may have new rows, oldest first.
 
-    Maintenance keeps what a declared publication has still to send. To one that is declared later
-    it may have left no more than what is live: then that is one commit, the table's newest.
-    Raises LogGapError if an entry is missing otherwise.
+    Maintenance keeps the commits that a declared publication has not sent. For a publication that
+    is declared later, only the live files may be left: then they are returned as one commit, the
+    table's newest. Raises LogGapError if an entry is missing otherwise.
     """
     for version in range(after + 1, upto + 1):
         try:
@@ -37,7 +37,7 @@ def changes(table: Table, after: int, upto: int) -> Iterator[Commit]:
 
 
 def _has_rows(commit: Commit) -> bool:
-    """A reset to an earlier version brings nothing new; that to a rebuild brings all its rows."""
+    """A reset to an earlier version has no new rows. A reset to a rebuild has all its rows."""
     state = commit.state
     is_new = state.kind in ("data", "operation") or (state.kind == "reset" and state.origin is None)
     return is_new and bool(commit.files)

@@ -1,4 +1,4 @@
-"""What a row looks like as a message: key, value, headers, and an id that is a function of it.
+"""Converts rows to messages: key, value, headers, and an id that is a function of the row.
 
 ===========  =============================  ====================  ==================================
 from         key                            value                 headers beside ``headgate-id``
@@ -9,7 +9,8 @@ quarantine   the event's id, or null        the bytes as read     table, reason,
                                                                   partition, offset, file or topic
 ===========  =============================  ====================  ==================================
 
-Headers begin with ``headgate-`` and hold text. Two messages with one id say the same.
+Names of headers begin with ``headgate-``; values are text. Messages with the same id have the same
+content.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from headgate.declaration.operators import begin_of, columns_of
 from headgate.tables.projection import Projection
 
 BATCH = "_batch"
-"""The bronze batch of a change, a column of the rows; null for what is final."""
+"""A column of the rows: the batch id of a change, null for a final row."""
 
 _JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
 

@@ -1,4 +1,4 @@
-"""The stage of one publication: reads what its table's log has new, sends it, commits how far."""
+"""The stage of one publication: reads new rows of its table, sends them, commits its position."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from headgate.tables.projection import Projection
 from headgate.tables.table import Table
 
 ROWS_PER_STEP = 100_000
-"""Commits are published together up to this many rows, so a long backlog takes few steps."""
-LOOKED_AT_MOST = 1000
-"""Commits without anything to send that a new start looks at again."""
+"""Commits are published together up to this many rows, so that a long backlog takes few steps."""
+MOST_UNSENT = 1000
+"""The number of commits without rows to send after which the position is committed."""
 
 
 class PublicationChangedError(HeadgateError, code=exit_codes.USAGE):
-    """A publication is not what its offsets were made by."""
+    """The publication's position was recorded for another definition."""
 
 
 class PublishStage:
-    """The only writer of one publication's position. ``layer`` is the job that it runs in."""
+    """The only writer of one publication's position. ``layer`` is the layer of its job."""
 
     def __init__(
         self, spark: SparkSession, storage: Storage, pipeline: Pipeline, publication: Publication
@@ -53,18 +53,18 @@ class PublishStage:
         self.table = Table(storage, node.path, pipeline=pipeline.name)
         self._rows = Rows(spark, self.source)
         self._messages: tuple[str, Projection] | None = None
-        self._looked = 0
+        self._read_upto = 0
         self._writer = writer_of(publication)
 
     @property
     def definition(self) -> str:
-        """What the position is a position in: it counts the commits of one table."""
+        """Identifies the table whose commits the position counts."""
         meant = f"{self.source.name} {self.publication.when}"
         return hashlib.sha256(meant.encode()).hexdigest()
 
     def create(self) -> None:
-        """Make the table of the position, which has commits and no rows. A new publication of a
-        table that is there begins with the table's first commit."""
+        """Create the table of the position, which has commits and no rows. A new publication of an
+        existing table begins with the table's first commit."""
         schema = pa.schema([("at", pa.timestamp("us", "UTC"))])
         self.table.create(schema, self.definition, time_column="at")
         if self.table.refresh().definition != self.definition:
@@ -75,9 +75,9 @@ class PublishStage:
             )
 
     def catch_up(self, now: datetime) -> None:
-        """Publish everything that the table's log has now.
+        """Publish all rows that the table's log has now.
 
-        Raises what the sink raises (``failure`` names it); CommitRefusedError, FencedError.
+        Raises the errors of the sink (``failure`` describes them), CommitRefusedError, FencedError.
         """
         self.source.refresh()
         newest = self.source.handle.version()
@@ -85,9 +85,9 @@ class PublishStage:
         position = self._writer.position(held)
         if position > held:
             self._commit(position, self.table.refresh().n, now)
-        commits = changes(self.source, max(position, self._looked), newest)
+        commits = changes(self.source, max(position, self._read_upto), newest)
         wanted = (c for c in commits if self._wanted(c))
-        # A change has its batch's number: one batch at a time.
+        # A change carries its batch id, so send one batch at a time.
         together = 0 if self.publication.when == "update" else ROWS_PER_STEP
         for group in grouped(wanted, together):
             self._writer.send(self._outgoing(group, position))
@@ -95,8 +95,8 @@ class PublishStage:
             self._commit(group[-1].version, group[-1].state.n, now)
             position = group[-1].version
             failpoint("publish.committed")
-        self._looked = newest
-        if newest - position >= LOOKED_AT_MOST:
+        self._read_upto = newest
+        if newest - position >= MOST_UNSENT:
             self._commit(newest, self.table.refresh().n, now)
 
     def _commit(self, version: int, n: int, now: datetime) -> None:
@@ -107,7 +107,7 @@ class PublishStage:
         return self.publication.when != "final" or any(f.is_final for f in commit.files)
 
     def failure(self, error: Exception) -> str | None:
-        """What to say of an error that the sink has raised; None if it is about something else."""
+        """A message about an error of the sink; None if the error has another cause."""
         return self._writer.failure(error)
 
     def _outgoing(self, group: Sequence[Commit], after: int) -> Outgoing:
@@ -128,7 +128,7 @@ class PublishStage:
         return final.unionByName(self._changed(opened, batch))
 
     def _changed(self, files: Sequence[DataFile], batch: Commit) -> DataFrame:
-        """The open rows that this commit changed: those that it dates, or all of a rebuild."""
+        """The open rows that this commit changed: those with its batch id, or all of a rebuild."""
         if batch.state.kind == "reset":
             return self._with(self._rows.of(files), final=False, n=batch.state.n)
         at = pa.table({"at": pa.array([batch.state.at], pa.timestamp("us", "UTC"))})

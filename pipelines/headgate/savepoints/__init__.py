@@ -1,1 +1,1 @@
-"""Savepoints: a reading of every table's version, and going back to one."""
+"""Savepoints: record a version of every table, and restore it."""

@@ -1,6 +1,6 @@
-"""The checkpoints of a pipeline: bronze's commits, what a crash would have done again, open state.
+"""The checkpoints of a pipeline: bronze's commits, batches that a crash would repeat, open state.
 
-Read from the tables alone, while drivers run or not.
+All is read from the tables, whether drivers run or not.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from headgate.tables.state import time_of
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One commit of bronze: ``rows`` and ``bytes`` are what it added; ``took`` is the time from the
-    batch's beginning to the commit."""
+    """A commit of bronze. ``rows`` and ``bytes`` count what it added. ``took`` is the time from the
+    begin of the batch to the commit."""
 
     n: int
     committed: datetime
@@ -41,7 +41,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Replay:
-    """What a table would absorb again, or for the first time, after a crash now."""
+    """The batches that a table would absorb if the driver crashed now."""
 
     table: str
     batches: int
@@ -50,8 +50,8 @@ class Replay:
 
 @dataclass(frozen=True)
 class OpenOperation:
-    """The ``number``-th operation, of a ``name``, behind batch ``n``: ``tables`` have still to go
-    through it, which does to them ``what``."""
+    """The ``number``-th operation, of kind ``name``, after batch id ``n``. ``tables`` have not
+    carried it out yet. ``what`` describes its effect."""
 
     number: int
     name: str
@@ -62,8 +62,8 @@ class OpenOperation:
 
 @dataclass(frozen=True)
 class OpenWindow:
-    """A window, or the results of another operator, that can still change: its begin and end if
-    results have them, its rows in gold, and the bytes in memory of what they are folded on from."""
+    """A window, or the results of another operator, that can still change: begin and end if results
+    have them, the number of rows in gold, and the size of their state in memory."""
 
     table: str
     span: tuple[datetime, ...]
@@ -73,7 +73,7 @@ class OpenWindow:
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """``history`` has the newest first."""
+    """``history`` is sorted, newest first."""
 
     n: int
     generation: int
@@ -84,7 +84,7 @@ class Checkpoints:
 
 
 def checkpoints(layout: Layout, pipeline: Pipeline, most: int = 10) -> Checkpoints:
-    """Raises HeadgateError if the pipeline has no tables, LogGapError where a log is damaged."""
+    """Raises HeadgateError if the pipeline has no tables, LogGapError if a log is damaged."""
     at = snapshot(layout, pipeline)
     found = history(at.bronze, most)
     return Checkpoints(
@@ -98,7 +98,7 @@ def checkpoints(layout: Layout, pipeline: Pipeline, most: int = 10) -> Checkpoin
 
 
 def history(bronze: TablePosition, most: int) -> tuple[Checkpoint, ...]:
-    """The last batches of bronze, the newest first. Raises LogGapError where its log is damaged."""
+    """The last batches of bronze, newest first. Raises LogGapError if its log is damaged."""
     commits = lineage(bronze.table, bronze.version)
     found = []
     for commit in islice((c for c in commits if c.state.kind == "data"), most):
@@ -118,7 +118,7 @@ def history(bronze: TablePosition, most: int) -> tuple[Checkpoint, ...]:
 
 
 def _replay(at: ConsistentSnapshot) -> list[Replay]:
-    """Everything is read by batches: a table that stands at n goes on with n + 1."""
+    """A table at batch id n continues with batch n + 1."""
     lowest = at.n
     rows: dict[int, int] = {}
     for commit in lineage(at.bronze.table, at.bronze.version):

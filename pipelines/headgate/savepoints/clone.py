@@ -1,8 +1,8 @@
-"""A pipeline as of a savepoint, copied into another root; the original is only read.
+"""Copies a pipeline as of a savepoint into another root. The original is only read.
 
-What is copied of a table is its log up to the savepoint's version, the files that are live there,
-and those of batches that the tables below have still to absorb. A copy that is not whole says so,
-and no driver starts on it.
+The copy of a table has its log up to the savepoint's version, the files that are live in it, and
+the files of batches that downstream tables have not absorbed. An incomplete copy is marked, and no
+driver starts on it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VERSIONED = re.compile(r"_delta_log/(\d{20})\.")
 
 
 class UnfinishedCloneError(HeadgateError):
-    """A folder holds a part of a clone."""
+    """A folder contains an incomplete clone."""
 
     exit_code: ClassVar[int] = 5
 
@@ -42,11 +42,11 @@ class UnfinishedCloneError(HeadgateError):
 def clone(
     layout: Layout, savepoint: Savepoint, to: Layout, *, passing: Collection[str] = ()
 ) -> None:
-    """Copy a pipeline as of a savepoint, without the tables ``passing``. Repeatable: killed
-    anywhere, it goes on where it was.
+    """Copy a pipeline as of a savepoint, without the tables ``passing``. Repeatable: after a kill,
+    the next call continues.
 
-    Raises SavepointError if a file is missing, FolderTakenError where there is a pipeline under
-    ``to`` already.
+    Raises SavepointError if a file is missing, FolderTakenError if there is a pipeline under ``to``
+    already.
     """
     unfinished = read_document(to.storage, _UNFINISHED)
     if unfinished is None and any(to.storage.folders()):
@@ -81,15 +81,15 @@ def clone(
 
 
 def require_whole(layout: Layout) -> None:
-    """Raises UnfinishedCloneError if a clone into this folder was begun and not finished."""
+    """Raises UnfinishedCloneError if a clone into this folder is not finished."""
     if (unfinished := read_document(layout.storage, _UNFINISHED)) is not None:
         raise _unfinished(layout, unfinished)
 
 
 def _unfinished(to: Layout, begun: Document) -> UnfinishedCloneError:
     id_ = begun["savepoint"]
-    # The savepoint is under the root that it was copied from.
-    # A note of an older Headgate has no root: it is the one that is asked for then.
+    # The savepoint is under the root of the original.
+    # A marker of an older Headgate has no root: use the requested one.
     places = ["--to", _root(to), *(["--root", begun["root"]] if "root" in begun else [])]
     return UnfinishedCloneError(
         f"{to.storage.root}: the copy of savepoint {id_} was not finished",

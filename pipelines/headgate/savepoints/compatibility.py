@@ -1,4 +1,4 @@
-"""What a changed declaration asks of the tables that are there: decisions over plain values."""
+"""Decides what happens to existing tables when a declaration changes: plain functions of values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headgate.declaration.quantities import format_duration
 
 DeploymentAction = Literal["resume", "new", "rebuild", "reread", "refuse", "left"]
 """``resume``: the table continues; ``new``: it is created and catches up; ``rebuild``: it is
-rebuilt from the table above it; ``reread``: the whole pipeline is rebuilt from its source;
+rebuilt from its upstream table; ``reread``: the whole pipeline is rebuilt from its source;
 ``refuse``: neither is possible; ``left``: it is no longer declared and stays as it is."""
 
 Definition = Mapping[str, Any]
@@ -24,7 +24,7 @@ _SECTIONS = {BRONZE: "sources", SILVER: "silver", GOLD: "gold"}
 
 @dataclass(frozen=True)
 class TablePlan:
-    """``table`` is a path such as ``gold/bids_per_minute``; its late table goes with it."""
+    """``table`` is a path such as ``gold/bids_per_minute``. The plan includes its late table."""
 
     table: str
     verdict: DeploymentAction
@@ -33,9 +33,8 @@ class TablePlan:
 
 @dataclass(frozen=True)
 class Deployed:
-    """A table that is there: the digest that it was made as, and what that stood for, if the
-    declaration of then is still kept (``spec.digest.Meaning``, and the ``layout`` that gold had).
-    """
+    """An existing table: the digest of its definition, and the definition itself if the declaration
+    that it was made from is still kept (also the ``layout`` of gold)."""
 
     definition: str
     meaning: Definition | None
@@ -48,11 +47,11 @@ def compare(
     *,
     can_reread: bool,
 ) -> tuple[TablePlan, ...]:
-    """What becomes of each table, those that are declared first.
+    """The plan for each table, declared tables first.
 
-    ``declared`` is the meaning of the declaration, ``definitions`` has its digests by the paths of
-    bronze, silver and gold tables, ``deployed`` what is there by the same paths. ``can_reread``
-    says whether the source still holds everything that was ever read.
+    ``declared`` is the meaning of the declaration. ``definitions`` has its digests by the paths of
+    bronze, silver and gold tables, ``deployed`` the existing tables by the same paths.
+    ``can_reread`` says whether the source still has everything that was ever read.
     """
     plans = [
         _plan(path, definitions[path], deployed, declared, can_reread)
@@ -66,7 +65,7 @@ def compare(
 
 
 def worst(plans: tuple[TablePlan, ...]) -> DeploymentAction:
-    """What the pipeline as a whole asks for."""
+    """The action with the greatest consequences among some plans."""
     order: tuple[DeploymentAction, ...] = ("refuse", "reread", "rebuild")
     verdicts = {plan.verdict for plan in plans}
     return next((verdict for verdict in order if verdict in verdicts), "resume")
@@ -94,7 +93,7 @@ def _plan(
 
 
 def _of_no_table(path: str, deployed: Mapping[str, Deployed]) -> TablePlan:
-    """A second bronze table there cannot be: everything there was built from the first."""
+    """A pipeline has one bronze table: all other tables were built from the existing one."""
     before = next((other for other in deployed if kind_of(other) == BRONZE), None)
     if kind_of(path) != BRONZE or before is None:
         return TablePlan(path, "new")
@@ -129,7 +128,7 @@ def _above(meaning: Definition, path: str) -> str | None:
 
 
 def _differences(before: Definition, after: Definition, within: str = "") -> Iterator[str]:
-    """In words: ``measures: top added``, ``window.size changed``."""
+    """Messages such as ``measures: top added`` or ``window.size changed``."""
     for key in sorted({*before, *after}):
         old, new, place = before.get(key), after.get(key), f"{within}{key}"
         if old == new or key == "name":
@@ -158,7 +157,7 @@ def _named_differences(place: str, old: list[Definition], new: list[Definition])
 
 
 def _renamed(path: str, there: Deployed, declared: Definition, made: set[str]) -> Iterator[str]:
-    """A table that went, and one that came and means the same."""
+    """Messages about an undeclared table and a new one with the same definition."""
     old = _section(there.meaning, path) if there.meaning else None
     for new in sorted(made):
         if (

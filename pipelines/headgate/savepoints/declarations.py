@@ -1,7 +1,7 @@
-"""The declarations that a pipeline's tables were made from, kept beside them.
+"""Keeps the declarations that a pipeline's tables were made from, in the pipeline's folder.
 
-Each under the digest of its meaning, so it proves itself and is never changed. Secrets are
-placeholders in a declaration's text, and nothing is put in their place here.
+Each is stored under the digest of its meaning, so damage is detected and a file never changes.
+Secrets are placeholders in a declaration's text; they are not resolved here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from headgate.storage.layout import Layout
 
 
 def keep(layout: Layout, pipeline: Pipeline) -> None:
-    """Keep a declaration's text, if one of the same meaning is not kept yet."""
+    """Keep a declaration's text, unless one with the same meaning is kept already."""
     path = Layout.declaration(pipeline.digest)
     if not layout.storage.exists(path):
         content = {"file": str(pipeline.file), "text": pipeline.text}
@@ -28,7 +28,7 @@ def keep(layout: Layout, pipeline: Pipeline) -> None:
 
 
 def all_kept(layout: Layout) -> Iterator[Pipeline]:
-    """Those that can still be read."""
+    """The kept declarations that can still be read."""
     folder = Layout.declaration("").rpartition("/")[0]
     for stat in layout.storage.list(folder):
         with suppress(HeadgateError, KeyError, TypeError):
@@ -36,9 +36,9 @@ def all_kept(layout: Layout) -> Iterator[Pipeline]:
 
 
 def declaration_of(layout: Layout, pipeline: Pipeline, made_as: Mapping[str, str]) -> str:
-    """The digest of the declaration that all of some tables were made from: that of ``pipeline``,
-    which is kept then, or of a kept one; empty where there is none. ``made_as`` has the tables'
-    own digests by their paths; what is not declared any more does not count."""
+    """The digest of the declaration that all of some tables were made from: ``pipeline``, which is
+    kept then, or a kept one; empty if there is none. ``made_as`` has the tables' own digests by
+    path. Tables that are no longer declared are ignored."""
     if _made_from(pipeline, made_as):
         keep(layout, pipeline)
         return pipeline.digest
@@ -50,10 +50,10 @@ def _made_from(pipeline: Pipeline, made_as: Mapping[str, str]) -> bool:
 
 
 def kept(layout: Layout, digest: str, *, beside: Path | None = None) -> Pipeline:
-    """The declaration with a digest; relative paths in it are of ``beside``, by default of the
-    file that it was read from.
+    """The kept declaration with a digest. Relative paths in it refer to ``beside``, by default to
+    the file that it was read from.
 
-    Raises SavepointError if it is not kept, or is not what it was.
+    Raises SavepointError if it is not kept or is damaged.
     """
     document = read_document(layout.storage, Layout.declaration(digest))
     if document is None:

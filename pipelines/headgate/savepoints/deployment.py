@@ -1,4 +1,4 @@
-"""What is deployed under a root, compared with what a declaration says now."""
+"""Compares the tables under a root with the current declaration."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from headgate.tables.state import State
 
 @dataclass(frozen=True)
 class Deployment:
-    """``engine`` is what wrote the tables last, None where there are none; ``declaration`` the
-    digest of the declaration that all tables were made from, empty where it is not kept."""
+    """``engine`` has the versions that wrote the tables last; None if there are no tables.
+    ``declaration`` is the digest of the declaration that all tables were made from, empty if it is
+    not kept."""
 
     tables: tuple[TablePlan, ...]
     engine: str | None
@@ -41,9 +42,9 @@ class Deployment:
 
 
 def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
-    """Compare. Reads logs and kept declarations, and asks the source if bronze changes.
+    """Read logs and kept declarations, and compare. If bronze changes, the source is queried too.
 
-    Raises LogGapError where a log is damaged.
+    Raises LogGapError if a log is damaged.
     """
     kept = {p.digest: p for p in all_kept(layout)}
     by_table = _by_table(kept)
@@ -74,7 +75,7 @@ def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
 def _under_way(
     layout: Layout, pipeline: Pipeline, bronze: State, plans: Iterable[TablePlan]
 ) -> Iterator[TablePlan]:
-    """What is rebuilt as it is declared now goes on with that by itself."""
+    """The plans. Tables whose rebuild from the current declaration is under way get ``resume``."""
     rebuild = rebuilds.continued(layout, pipeline, bronze.generation)
     for plan in plans:
         if rebuild is not None and plan.table in rebuild.tables:

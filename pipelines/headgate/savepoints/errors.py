@@ -1,4 +1,4 @@
-"""What is wrong with a savepoint."""
+"""Errors of savepoints."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from headgate.errors import HeadgateError
 
 
 class SavepointError(HeadgateError):
-    """A savepoint that is not what it was, or cannot be gone back to."""
+    """A savepoint is damaged or cannot be restored."""
 
     exit_code: ClassVar[int] = 5
 
 
 class NoSuchSavepointError(SavepointError):
-    """No savepoint, or more than one, is called so."""
+    """No savepoint, or more than one, matches a name."""
 
     exit_code: ClassVar[int] = 1
 
 
 class FolderTakenError(SavepointError):
-    """A copy would lie where a pipeline is."""
+    """There is a pipeline in the target folder of a copy."""
 
     exit_code: ClassVar[int] = 2
 
 
 class ResetOpenError(HeadgateError):
-    """Some tables await a reset: until that is done, what they need or hold nobody can say."""
+    """Some tables await a reset. Until it is done, their contents and needed files are unknown."""
 
     exit_code: ClassVar[int] = 6
 

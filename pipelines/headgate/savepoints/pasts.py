@@ -1,8 +1,8 @@
-"""Whether a savepoint lies in the past that bronze has now.
+"""Checks whether a savepoint belongs to bronze's current lineage.
 
-A restore that takes bronze back leaves a past: what came behind the point that it went back to
-belongs to none any more, and other batches take its place. Tables that saw the old ones do not fit
-the new ones.
+A restore that resets bronze begins another branch of history. The batches after the restored
+version are discarded, and other batches get their batch ids. Tables that absorbed the discarded
+batches do not match the new ones.
 """
 
 from __future__ import annotations
@@ -17,26 +17,25 @@ from headgate.tables.table import Table
 
 
 class BronzePast:
-    """What of its log led to the bronze of now.
+    """The part of bronze's log that led to its newest version.
 
-    What came before an entry that cannot be read counts as another past. Costs a few reads for
-    each reset that bronze ever had, not one for each commit. Raises LogGapError where the end of
-    its log is damaged.
+    Versions before an unreadable entry do not count. The cost is a few reads for each reset that
+    bronze ever had, not one for each commit. Raises LogGapError if the end of its log is damaged.
     """
 
     def __init__(self, bronze: Table) -> None:
         self._spans = tuple(_spans(bronze))
 
     def has(self, savepoint: Savepoint) -> bool:
-        """Whether bronze has every batch that a savepoint's tables saw. If not, it can be restored
-        with bronze only, or as a copy."""
+        """Whether bronze has every batch that a savepoint's tables absorbed. If not, the savepoint
+        can only be restored together with bronze, or be copied."""
         version = savepoint.bronze.version
         return any(first <= version <= last for first, last in self._spans)
 
 
 def _spans(bronze: Table) -> Iterator[tuple[int, int]]:
-    """The log versions, as [first, last], that led to the newest; the newest first. Every reset of
-    bronze names itself in what follows it."""
+    """The log versions that led to the newest, as [first, last], newest first. Every state after a
+    reset of bronze names that reset."""
     state, last = bronze.refresh(), bronze.handle.version()
     while first := state.reset_commit:
         yield first, last
@@ -52,7 +51,7 @@ def _spans(bronze: Table) -> Iterator[tuple[int, int]]:
 
 
 def _commit(bronze: Table, version: int) -> Commit | None:
-    """Headgate's last one up to a version; None where it is damaged, or maintenance let it go."""
+    """Headgate's last commit up to a version; None if it is damaged or maintenance removed it."""
     try:
         return next(lineage(bronze, version), None)
     except LogGapError:

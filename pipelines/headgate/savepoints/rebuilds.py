@@ -1,10 +1,10 @@
-"""Rebuilds: tables that are built beside the living ones and take their place in one commit.
+"""Rebuilds: tables that are built beside the living ones and replace them in one commit.
 
-A rebuilt table writes its data files into the folder of the living table, and its Delta log into a
-folder of its own. Readers follow the living log, so they see the old rows until the rebuild has
-absorbed as many batches as the living table. Then a reset gives the living table exactly the files
-and the state of the rebuild (``savepoints.resets``). What was begun is one document: a driver that
-is killed goes on with it, and without the document there is no rebuild.
+A rebuild writes its data files into the folder of the living table, and its Delta log into a folder
+of its own. Readers follow the living log, so they see the old rows until the rebuild has absorbed
+as many batches as the living table. Then a reset gives the living table exactly the files and the
+state of the rebuild (``savepoints.resets``). One document records the rebuild. After a kill, the
+next driver continues it; without the document there is no rebuild.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FOLDER = f"{CONTROL}/rebuild"
 
 @dataclass(frozen=True)
 class Step:
-    """The batch up to which the rebuild of a table is done."""
+    """The batch id up to which the rebuild of a table is done."""
 
     table: str
     n: int
@@ -43,8 +43,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Rebuild:
-    """``tables`` has the definitions of the tables that are rebuilt, by their paths; ``generation``
-    is the one that they get when they are published; their logs lie under ``folder``."""
+    """``tables`` has the definitions of the rebuilt tables by path. ``generation`` is the one that
+    they get when they are published. Their logs are in ``folder``."""
 
     folder: str
     generation: int
@@ -66,27 +66,27 @@ class Rebuild:
         return Table(layout.storage, path, pipeline=pipeline, log=f"{self.folder}/{path}")
 
     def still_declared(self, pipeline: Pipeline) -> frozenset[str]:
-        """Those of its tables that are declared now as they are rebuilt."""
+        """The tables whose definition in the rebuild is still the declared one."""
         declared = pipeline.definitions
         return frozenset(p for p, made_as in self.tables.items() if declared.get(p) == made_as)
 
     def steps(self, layout: Layout, pipeline: str) -> Iterator[Step]:
-        """How far the tables are that have a commit at every step."""
+        """The progress of the tables that have a commit at every step."""
         for path in reversed(self.in_order()):
             if kind_of(path) in (BRONZE, SILVER, GOLD):
                 table = self.table(layout, pipeline, path)
                 yield Step(path, table.refresh().n if table.exists else 0)
 
     def in_order(self) -> tuple[str, ...]:
-        """The paths, each table before those that feed it."""
+        """The paths, each table before its upstream tables."""
         order = [*reversed(KINDS)]
         return tuple(sorted(self.tables, key=lambda path: order.index(kind_of(path))))
 
 
 def begun(layout: Layout, generation: int) -> Rebuild | None:
-    """The rebuild that is under way over a bronze table of some generation.
+    """The rebuild that is under way, for a bronze table of some generation.
 
-    One that was begun over a lower generation is void: tables were taken back since. Raises
+    A rebuild that was begun at a lower generation is void: tables were reset since. Raises
     DamagedDocumentError.
     """
     content = read_document(layout.storage, DOCUMENT)
@@ -102,7 +102,7 @@ def begun(layout: Layout, generation: int) -> Rebuild | None:
 
 
 def continued(layout: Layout, pipeline: Pipeline, generation: int) -> Rebuild | None:
-    """The rebuild under way, if it builds what is declared now."""
+    """The rebuild under way, if it builds the tables as declared now."""
     found = begun(layout, generation)
     if found is None:
         return None
@@ -110,14 +110,14 @@ def continued(layout: Layout, pipeline: Pipeline, generation: int) -> Rebuild | 
 
 
 def record(layout: Layout, rebuild: Rebuild) -> None:
-    """From here on the rebuild is under way, and any other one is void."""
+    """Record that a rebuild is under way. Any other rebuild becomes void."""
     write_document(layout.storage, DOCUMENT, rebuild.document())
 
 
 def remove_void(layout: Layout, bronze: Table, keep: Rebuild | None) -> None:
-    """Remove the logs of rebuilds that nobody goes on with. Their data files are left to vacuum.
+    """Remove the logs of void rebuilds. Vacuum removes their data files.
 
-    Raises FencedError: what a driver was about to remove may be another one's by now.
+    Raises FencedError: a rebuild that looks void may belong to a newer driver.
     """
     kept = "" if keep is None else keep.folder
     void = [f"{FOLDER}/{name}" for name in layout.storage.folders(FOLDER)]
@@ -129,14 +129,14 @@ def remove_void(layout: Layout, bronze: Table, keep: Rebuild | None) -> None:
 def publish(
     layout: Layout, pipeline: Pipeline, rebuild: Rebuild, resets: Resets, now: datetime
 ) -> bool:
-    """Ask for a rebuild to take the place of the living tables, once it has absorbed what they
-    have: one commit on bronze, fenced. Each table then does it in one commit of its own, by
-    ``Resets.carry_out``. Returns whether that was asked for.
+    """Request the publication of a rebuild, once it has absorbed all batches of the living tables.
+    The request is one fenced commit on bronze. Each table then publishes its rebuild in one commit
+    of its own, by ``Resets.carry_out``. Returns whether the publication was requested.
 
-    Tables that are built on these and not declared any more lose their place.
+    Downstream tables that are no longer declared lose their positions.
     """
     asked = targets(layout, pipeline.name, rebuild)
-    # Only the last intent is ever looked at: one that is open is carried out first.
+    # Only the last intent is ever read, so an open intent is carried out first.
     if asked is None or any(map(resets.awaits, tables_of(layout, pipeline.name))):
         return False
     failpoint("rebuild.ready")
@@ -153,11 +153,11 @@ def publish(
 
 
 def targets(layout: Layout, pipeline: str, rebuild: Rebuild) -> dict[str, Target] | None:
-    """What a reset gives the tables of a rebuild, once it has absorbed what the living tables have;
-    None before that.
+    """The reset targets of a rebuild's tables, once it has absorbed all batches of the living
+    tables; None before that.
 
-    All silver and gold tables are taken at one batch. They are read from gold up to bronze, so that
-    none is found ahead of the one that feeds it, whatever other jobs do meanwhile.
+    All silver and gold tables are taken at the same batch id. They are read downstream tables
+    first, so that none is ahead of its upstream, whatever other jobs do meanwhile.
     """
     tables = [rebuild.table(layout, pipeline, path) for path in rebuild.in_order()]
     seen = {table.name: (table.handle.version(), table.state) for table in tables}
@@ -173,25 +173,26 @@ def targets(layout: Layout, pipeline: str, rebuild: Rebuild) -> dict[str, Target
 
 
 def _reaches(layout: Layout, pipeline: str, rebuilt: Mapping[str, State], n: int) -> bool:
-    """Whether batch ``n`` of a rebuild has all that readers see in the living tables."""
+    """Whether a rebuild at batch id ``n`` has everything that readers see in the living tables."""
 
     def _living(path: str) -> State:
         return Table(layout.storage, path, pipeline=pipeline).refresh()
 
     above = next((path for path in rebuilt if kind_of(path) == BRONZE), None)
-    if above is not None:  # its batches are numbered anew
+    if above is not None:  # its batch ids begin again at 1
         reached, wanted = rebuilt[above].offsets, _living(above).offsets
         return rebuilt[above].n == n and all(reached.get(at, 0) >= wanted[at] for at in wanted)
     return all(n >= _living(path).n for path in rebuilt if kind_of(path).is_dense)
 
 
 def files_of(layout: Layout, pipeline: str, generation: int, path: str) -> frozenset[str]:
-    """The data files of a table's rebuild that is under way over bronze's ``generation``.
+    """The data files of a table's rebuild that is under way at bronze's ``generation``.
 
-    Of each of its versions: which one is published is not known yet. They are in no living table,
-    and a vacuum must keep them.
+    They include those of all versions, because it is not known which version is published. No
+    living table has them, and a vacuum must keep them.
 
-    To be read before the living table: files that are published in between are in one of the two.
+    Call this before reading the living table: then files that are published in between are in one
+    of the two.
     """
     rebuild = begun(layout, generation)
     if rebuild is None or path not in rebuild.tables:
@@ -204,4 +205,4 @@ def files_of(layout: Layout, pipeline: str, generation: int, path: str) -> froze
     except (DeltaError, LogGapError, OSError):
         if begun(layout, generation) == rebuild:
             raise
-        return frozenset()  # it was published or given up meanwhile
+        return frozenset()  # it was published or abandoned meanwhile

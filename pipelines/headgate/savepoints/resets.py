@@ -1,10 +1,10 @@
-"""Resets: tables that are given the files of another version: an earlier one of their own, that of
-a rebuild, or none.
+"""Resets: a table gets the files of another version: an earlier version of its own, a version of
+its rebuild, or no files.
 
-The intent is one commit on bronze, so it is fenced and has its place among the batches. Every
-table that it names has it to do while its generation is lower than the intent's, and does it in
-one commit of its own; whoever owns the table next finishes what a crash left open. No Spark is
-needed for any of this (docs/exactly-once.md).
+The intent is one commit on bronze, so it is fenced and ordered among the batches. Each table in the
+intent awaits the reset while its generation is lower than the intent's, and carries it out in one
+commit of its own. After a crash, the next driver that owns the table finishes the reset. No Spark
+is needed (docs/exactly-once.md).
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from headgate.tables.table import Table
 
 @dataclass(frozen=True)
 class Target:
-    """What a table is given: the files and the state of the log version ``version``, whose live
-    files have the digest ``files``; None empties it. ``rebuilt`` is the folder of the log where
-    that is not the table's own, but that of its rebuild. ``keep`` leaves a table its rows and takes
-    away its place: it is of no declaration any more, and has absorbed nothing."""
+    """What a table gets: the files and the state of the log version ``version``, whose live files
+    have the digest ``files``; None empties the table. ``rebuilt`` is the folder of the log if it is
+    that of a rebuild. With ``keep`` a table keeps its rows but loses its position and definition:
+    it is rebuilt if it is declared again."""
 
     version: int | None = None
     files: str = NO_FILES
@@ -46,16 +46,16 @@ class Target:
 
     @staticmethod
     def of(content: Mapping[str, Any]) -> Target:
-        """What a commit says. Earlier versions said more of a table that is emptied: it is then of
-        the declaration that it was made from, and an upgrade rebuilds it."""
+        """Decode a target of a commit. Earlier versions wrote more keys for an emptied table. They
+        are ignored: the table keeps its definition, and an upgrade rebuilds it."""
         known = {field.name for field in fields(Target)}
         return Target(**{key: value for key, value in content.items() if key in known})
 
 
 @dataclass(frozen=True)
 class Intent:
-    """``why`` in words; ``savepoint`` is the id of the one that is restored, if one is; ``reread``
-    says whether bronze itself went back."""
+    """``why`` is a message. ``savepoint`` is the id of the restored savepoint, if there is one.
+    ``reread`` says whether bronze itself is reset."""
 
     generation: int
     tables: Mapping[str, Target]
@@ -75,16 +75,16 @@ class Intent:
 
     @property
     def is_publication(self) -> bool:
-        """Whether tables get their rebuilds, and none goes back."""
+        """Whether tables get their rebuilds and none goes back to an earlier version."""
         return any(target.rebuilt for target in self.tables.values())
 
     def asks(self, path: str, generation: int) -> Target | None:
-        """What a table that stands at ``generation`` has still to do."""
+        """The target of a table at ``generation``; None if it has no reset to carry out."""
         return self.tables.get(path) if generation < self.generation else None
 
     @staticmethod
     def of(state: State) -> Intent:
-        """The intent that a reset commit of bronze says."""
+        """The intent in the state of a reset commit of bronze."""
         content = state.reset or {}
         return Intent(
             generation=state.generation,
@@ -97,7 +97,7 @@ class Intent:
 
 
 class Resets:
-    """The last intent of a pipeline, as its bronze table tells it."""
+    """The last intent of a pipeline, read from its bronze table."""
 
     def __init__(self, bronze: Table) -> None:
         self.bronze = bronze
@@ -105,7 +105,7 @@ class Resets:
 
     @property
     def intent(self) -> Intent | None:
-        """None if no table was ever reset, or all that were are known to be done."""
+        """None if no table was ever reset, or all resets are known to be done."""
         version = self.bronze.refresh().reset_commit
         if version != self._read[0]:
             self._read = version, self._intent_at(version)
@@ -115,34 +115,34 @@ class Resets:
         try:
             commit = read_commit(self.bronze.storage, version)
         except LogGapError:
-            # Maintenance lets go of an intent when every table has done what it asks for.
+            # Maintenance may remove an intent when every table has carried it out.
             if log_folder(self.bronze.storage).is_trimmed(version):
                 return None
             raise
         return Intent.of(commit.state) if commit else None
 
     def awaits(self, table: Table) -> bool:
-        """Whether a reset of a table is asked for and not done: nothing may build on it."""
+        """Whether a reset of a table is requested and not done. Nothing may build on the table."""
         return self.awaits_at(table.name, table.refresh().generation)
 
     def awaits_at(self, path: str, generation: int) -> bool:
-        """As ``awaits``, of a table that was seen at a generation."""
+        """As ``awaits``, for a table at a given generation."""
         intent = self._open_at(generation) if is_built(path) else None
         return intent is not None and intent.asks(path, generation) is not None
 
     def _open_at(self, generation: int) -> Intent | None:
-        """What everybody has carried out need not be read, and may be damaged."""
+        """The intent if it may be open at a generation. A finished one is not read: its entry may
+        be damaged."""
         return self.intent if generation < self.bronze.refresh().generation else None
 
     def carry_out(self, tables: Iterable[Table], now: datetime) -> None:
-        """Reset those of some fenced tables that the intent names and that are not done.
+        """Reset the fenced tables that are in the intent and not reset yet.
 
-        Raises LogGapError if a version that is asked for is damaged, CommitRefusedError,
-        FencedError.
+        Raises LogGapError if a requested version is damaged, CommitRefusedError, FencedError.
         """
         seen = {table: table.refresh().generation for table in tables if is_built(table.name)}
-        # One look for all: of an intent that comes in between, none of them is done. Otherwise
-        # silver would go back, and the quarantine that its counts speak of would not.
+        # Read the intent once for all tables, so that a newer intent applies to none of them yet.
+        # Otherwise silver could be reset without the quarantine whose rows it has counted.
         intent = self._open_at(min(seen.values())) if seen else None
         for table, generation in seen.items():
             if intent and (target := intent.asks(table.name, generation)):
@@ -151,13 +151,13 @@ class Resets:
 
 
 def awaiting(at: ConsistentSnapshot) -> tuple[str, ...]:
-    """The tables of a cut that await a reset."""
+    """The tables of a snapshot that await a reset."""
     resets = Resets(at.bronze.table)
     return tuple(p for p, s in at.tables.items() if resets.awaits_at(p, s.state.generation))
 
 
 def why(at: ConsistentSnapshot) -> str:
-    """What the last reset of a cut's tables is for."""
+    """The reason of the last reset of a snapshot's tables."""
     intent = Resets(at.bronze.table).intent
     return intent.why if intent else "it is done meanwhile"
 
@@ -177,10 +177,10 @@ def intend(
     reread: Target | None = None,
     above: int = 0,
 ) -> Intent:
-    """Ask for some tables to be reset; ``reread`` takes bronze itself back, in the same commit.
-    The new generation is higher than ``above``, too.
+    """Request the reset of some tables. ``reread`` resets bronze itself in the same commit. The new
+    generation is also higher than ``above``.
 
-    From this commit on it will be done, by this process or the next.
+    After this commit, the reset will be carried out, by this process or a later one.
     """
     held = bronze.refresh()
     generation = max(held.generation, above) + 1
@@ -202,9 +202,9 @@ def intend(
 
 
 def reset(table: Table, target: Target, generation: int, now: datetime) -> State:
-    """Give a table the files and the position that it had, in one commit under a new generation.
+    """Give a table the files and the position of a target, in one commit with a new generation.
 
-    Raises LogGapError if the version's files are not those that the target has the digest of.
+    Raises LogGapError if the version's files do not have the target's digest.
     """
     back = _back(table, table.refresh(), target)
     state = replace(back.state, generation=generation, at=commit_time(now))
@@ -213,7 +213,7 @@ def reset(table: Table, target: Target, generation: int, now: datetime) -> State
 
 @dataclass(frozen=True)
 class _Back:
-    """A commit that takes a table back; ``schema`` is given where it changes with that."""
+    """A commit that resets a table. ``schema`` is the new schema if it changes."""
 
     state: State
     add: tuple[DataFile, ...] = ()
@@ -245,9 +245,9 @@ def _back(table: Table, held: State, target: Target) -> _Back:
     state = next(lineage(source, target.version)).state
     state = replace(state, kind="reset", batch={}, reset=None, origin=target.version)
     if target.rebuilt:
-        # The log of the rebuild goes: this commit stands for all of it.
+        # The log of the rebuild is removed later, so this commit replaces its whole history.
         then = {f.path: f for f in with_footers(source, target.version, then.values())}
-        # What it brings is new only where the table had not absorbed it.
+        # Its rows are new only for batches that the table had not absorbed.
         changed_at = held.changed_at if held.n >= state.n else state.changed_at
         state = replace(
             state, origin=None, data_commit=table.handle.version() + 1, changed_at=changed_at

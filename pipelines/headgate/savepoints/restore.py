@@ -1,7 +1,7 @@
-"""Going back to a savepoint, under a lease that this process holds.
+"""Restores a savepoint. This process must hold the lease.
 
-Silver, gold, late and quarantine tables get the files that they had; bronze and the files log stay,
-and the stages catch up from bronze. With ``reread`` bronze goes back too.
+Silver, gold, late and quarantine tables get the files of the savepoint. Bronze and the files log
+stay, and the stages catch up from bronze. With ``reread`` bronze is reset too.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def restore(
 ) -> Intent:
     """Restore a savepoint in place. ``epoch`` is that of the lease over all layers.
 
-    Repeatable: killed anywhere, it is finished by the next restore or the next driver. Raises
-    SavepointError if a file that it needs is missing or bronze has another past by now,
-    FencedError, CommitRefusedError. Tables that are neither declared nor there are passed over.
+    Repeatable: after a kill, the next restore or the next driver finishes it. Raises SavepointError
+    if a needed file is missing or the savepoint is not in bronze's lineage, FencedError,
+    CommitRefusedError. Tables that are neither declared nor there are skipped.
     """
     gone = passed_over(layout, pipeline, savepoint)
     if problems := verify(layout, pipeline.name, savepoint, passing=gone):
@@ -54,12 +54,12 @@ def restore(
     if not reread:
         _require_same_past(savepoint, bronze)
     targets = savepoint.targets()
-    # A table that is younger than the savepoint begins anew, and catches up.
+    # A table that is newer than the savepoint is emptied and catches up.
     declared = pipeline.definitions
     younger = (path for path in tables if is_built(path) and path not in targets)
     targets |= {path: Target(keep=path not in declared) for path in younger}
-    # All tables are asked for, even if the same restore was left half done: those that it had
-    # brought back may have gone on since.
+    # Request the reset of all tables, even if the same restore was interrupted: tables that it had
+    # reset may have absorbed batches since.
     intent = intend(
         bronze,
         {path: target for path, target in targets.items() if path in tables},
@@ -74,7 +74,7 @@ def restore(
 
 
 def _require_same_past(savepoint: Savepoint, bronze: Table) -> None:
-    """Raises SavepointError if bronze was taken back since, and has other batches now."""
+    """Raises SavepointError if bronze was reset since and has other batches now."""
     if not BronzePast(bronze).has(savepoint):
         raise SavepointError(
             f"savepoint {savepoint.id} cannot be restored beside today's bronze: bronze was taken "
@@ -87,7 +87,7 @@ def _require_same_past(savepoint: Savepoint, bronze: Table) -> None:
 
 
 def _prove(savepoint: Savepoint, tables: dict[str, Table], intent: Intent) -> None:
-    """Every table has exactly the files and the position that the savepoint says."""
+    """Check that every table has exactly the files and the position of the savepoint."""
     for path, target in intent.tables.items():
         saved, state = savepoint.tables.get(path), tables[path].refresh()
         tables[path].require_intact()

@@ -1,4 +1,4 @@
-"""What a savepoint says: one document over source, bronze, and every table built from it."""
+"""The document of a savepoint. It covers the source, bronze, and every table built from bronze."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from headgate.tables.snapshot import ConsistentSnapshot, TablePosition
 
 @dataclass(frozen=True)
 class SavedTable:
-    """A table's version, where it stood, and the digest of the files that were live."""
+    """A table's version, its position, and the digest of its live files."""
 
     version: int
     n: int
@@ -33,7 +33,7 @@ class SavedTable:
 
     @staticmethod
     def of(at: TablePosition) -> SavedTable:
-        # What is live, not what our last commit says: somebody's OPTIMIZE may have come after it.
+        # Of the live files, not from Headgate's last commit: an OPTIMIZE may have followed it.
         handle = at.table.handle
         if handle.version() != at.version:
             handle = DeltaTable(at.table.storage.uri(), version=at.version)
@@ -55,9 +55,10 @@ class SavedTable:
 
 @dataclass(frozen=True)
 class Savepoint:
-    """``n`` is the batch that every table has absorbed; bronze's own n may be higher. ``watermark``
-    (the watermark) and ``clocks`` are microseconds since 1970 UTC. ``definition`` is the
-    digest of the declaration, whose text is kept under it (``savepoints.declarations``)."""
+    """``n`` is the batch id up to which all tables have absorbed bronze; bronze may be ahead.
+    ``watermark`` and ``clocks`` (watermarks of partitions) are microseconds since 1970 UTC.
+    ``definition`` is the digest under which the declaration is kept
+    (``savepoints.declarations``)."""
 
     id: str
     pipeline: str
@@ -116,7 +117,7 @@ class Savepoint:
         return {p: t for p, t in self.tables.items() if kind_of(p) in RECORDS}
 
     def targets(self) -> dict[str, Target]:
-        """What a restore takes back: all that is built from bronze."""
+        """The reset targets of a restore: all tables that are built from bronze."""
         return {p: t.target for p, t in self.tables.items() if kind_of(p).is_built}
 
     def document(self) -> dict[str, Any]:
@@ -125,7 +126,7 @@ class Savepoint:
 
     @staticmethod
     def from_document(content: Mapping[str, Any]) -> Savepoint:
-        """Raises ValueError, KeyError or TypeError if it is not what was written."""
+        """Raises ValueError, KeyError or TypeError if the document is damaged."""
         saved = {k: v for k, v in content.items() if k not in ("digest", "schema")}
         if _digest(saved) != content["digest"]:
             raise ValueError("it is not what its digest says")

@@ -23,22 +23,22 @@ from headgate.tables.table import Table
 
 LATEST = "latest"
 ATTEMPTS = 3
-"""Tables that are read while a reset is carried out are read again."""
+"""Attempts to read a snapshot: one that is read during a reset is read again."""
 
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A savepoint whose document is damaged."""
+    """A savepoint with a damaged document."""
 
     id: str
     why: str
 
 
 def create(layout: Layout, pipeline: Pipeline, now: datetime, note: str = "") -> Savepoint:
-    """Take a savepoint of a pipeline, running or not: nothing waits for it.
+    """Take a savepoint of a pipeline, running or not. A running driver does not wait for it.
 
     Raises HeadgateError if there are no tables, ResetOpenError if a reset or rebuild of some of
-    them is not finished, LogGapError where a log is damaged.
+    them is not finished, LogGapError if a log is damaged.
     """
     at = settled_snapshot(layout, pipeline)
     definitions = {path: position.state.definition for path, position in at.tables.items()}
@@ -68,7 +68,7 @@ def _newest_reset(layout: Layout, pipeline: Pipeline) -> int:
 
 
 def savepoints(layout: Layout) -> tuple[Savepoint | Unreadable, ...]:
-    """Those of a pipeline, the newest first."""
+    """The savepoints of a pipeline, newest first."""
     files = layout.storage.list(Layout.savepoint("").rpartition("/")[0])
     names = (stat.path.rpartition("/")[2] for stat in files)
     ids = sorted((name[:-5] for name in names if name.endswith(".json")), reverse=True)
@@ -76,7 +76,7 @@ def savepoints(layout: Layout) -> tuple[Savepoint | Unreadable, ...]:
 
 
 def find(layout: Layout, wanted: str) -> Savepoint:
-    """A savepoint by its id, by the beginning of one, or the ``latest`` that can be read.
+    """A savepoint by its id, by a prefix of its id, or the ``latest`` that can be read.
 
     Raises NoSuchSavepointError if there is none, SavepointError if it is damaged.
     """
@@ -91,7 +91,7 @@ def find(layout: Layout, wanted: str) -> Savepoint:
 
 
 def find_any(layout: Layout, wanted: str) -> Savepoint | Unreadable:
-    """As ``find``, damaged or not."""
+    """As ``find``, but also returns damaged savepoints."""
     found = savepoints(layout)
     if wanted == LATEST:
         for each in found:
@@ -109,7 +109,7 @@ def find_any(layout: Layout, wanted: str) -> Savepoint | Unreadable:
 
 
 def delete(layout: Layout, savepoint: Savepoint | Unreadable) -> None:
-    """Forget a savepoint. The tables stay; vacuum may remove what only this one needed."""
+    """Delete a savepoint. The tables stay; vacuum may remove files that only this one needed."""
     layout.storage.remove(Layout.savepoint(savepoint.id))
 
 
@@ -122,8 +122,9 @@ def prune(
     keep_for: timedelta,
     note: str | None = None,
 ) -> tuple[Savepoint, ...]:
-    """Forget what is neither among the newest ``keep`` nor younger than ``keep_for``; never the
-    newest that can be restored. ``note``: only of those that say so. Returns what was forgotten."""
+    """Delete savepoints that are neither among the newest ``keep`` nor younger than ``keep_for``,
+    but never the newest that can be restored. With ``note``, only those with this note count.
+    Returns the deleted savepoints."""
     held = [each for each in savepoints(layout) if isinstance(each, Savepoint)]
     among = [each for each in held if note in (None, each.note)]
     old = [each for each in among[keep:] if now - each.created > keep_for]
@@ -136,7 +137,7 @@ def prune(
 
 
 def is_last_good(layout: Layout, pipeline: Pipeline, savepoint: Savepoint | Unreadable) -> bool:
-    """Whether nothing could be restored without this one, and it could be."""
+    """Whether this is the only savepoint that can be restored."""
     others = [e for e in savepoints(layout) if isinstance(e, Savepoint) and e.id != savepoint.id]
     if _any_good(layout, pipeline, others):
         return False
@@ -144,7 +145,7 @@ def is_last_good(layout: Layout, pipeline: Pipeline, savepoint: Savepoint | Unre
 
 
 def newest_good(layout: Layout, pipeline: Pipeline) -> Savepoint | None:
-    """The newest that can be restored beside today's bronze. Raises LogGapError."""
+    """The newest savepoint that can be restored without resetting bronze. Raises LogGapError."""
     past = BronzePast(Table(layout.storage, graph_of(pipeline).head.path, pipeline=pipeline.name))
     held = (each for each in savepoints(layout) if isinstance(each, Savepoint) and past.has(each))
     return next((each for each in held if _any_good(layout, pipeline, [each])), None)

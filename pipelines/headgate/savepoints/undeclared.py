@@ -1,8 +1,8 @@
-"""Tables that nobody declares any more.
+"""Tables that are no longer declared.
 
-They stay as they are, rows and all. But what they were built from goes on without them, and may go
-back or be built anew meanwhile: then the batches that they have absorbed are no longer those of the
-table above, and they must not go on from there when they are declared again.
+They keep their rows. Their upstream table continues without them and may be reset or rebuilt. Then
+the batches that they have absorbed are no longer those of the upstream table, and they must not
+continue from their position when they are declared again.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from headgate.tables.table import Table
 
 
 def undeclared(layout: Layout, pipeline: Pipeline) -> tuple[Table, ...]:
-    """Those of a pipeline that lie there and were built from bronze."""
+    """The existing undeclared tables of a pipeline that were built from bronze."""
     declared = pipeline.definitions
     found = tables_of(layout, pipeline.name)
     return tuple(t for t in found if is_built(t.name) and t.name not in declared)
 
 
 def left_behind(undeclared: Iterable[str], reset: Collection[str]) -> dict[str, Target]:
-    """What a reset of some tables asks of undeclared ones: to be of no declaration any more, so
-    that they are built anew if they are declared again. All are paths."""
+    """The targets of undeclared tables downstream of the tables in ``reset``: they lose their
+    definitions, so that they are rebuilt if they are declared again. All are paths."""
     kinds = {kind_of(path) for path in reset}
     if BRONZE in kinds:
         return {path: Target(keep=True) for path in undeclared}

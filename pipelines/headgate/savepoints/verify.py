@@ -1,4 +1,4 @@
-"""Whether a savepoint can be restored: every file of every version is there, and is what it was."""
+"""Checks whether a savepoint can be restored: every file of every version exists and is intact."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from headgate.tables.table import Table
 
 @dataclass(frozen=True)
 class Problem:
-    """What keeps a table from going back."""
+    """The reason why a table cannot be restored."""
 
     table: str
     what: str
@@ -41,10 +41,10 @@ def verify(
     read: bool = False,
     passing: Collection[str] = (),
 ) -> tuple[Problem, ...]:
-    """What is wrong with a savepoint, nothing if it can be restored.
+    """The problems of a savepoint; empty if it can be restored.
 
-    Logs are compared with the savepoint's digests, files by presence and size; ``read`` reads
-    every page of every file against its checksum. The tables ``passing`` are passed over.
+    Logs are compared with the savepoint's digests, files by existence and size. With ``read``, the
+    checksum of every page of every file is checked too. The tables ``passing`` are skipped.
     """
     if savepoint.pipeline != pipeline:
         return (Problem("", f"it is a savepoint of {savepoint.pipeline}"),)
@@ -57,8 +57,8 @@ def verify(
 
 
 def damaged_today(layout: Layout, pipeline: str) -> tuple[str, ...]:
-    """What is wrong with the tables' logs as they are now. No savepoint is restored over that, but
-    a copy can be made of a whole one."""
+    """Messages about damage of the tables' current logs. Damaged logs prevent a restore in place,
+    but not a copy of an intact savepoint."""
     return tuple(
         what for table in tables_of(layout, pipeline) if (what := _damage_of_log(table)) is not None
     )
@@ -74,8 +74,8 @@ def _damage_of_log(table: Table) -> str | None:
 
 
 def passed_over(layout: Layout, pipeline: Pipeline, savepoint: Savepoint) -> tuple[str, ...]:
-    """The tables of a savepoint that are neither declared nor there: somebody has removed what
-    nobody asks for, and the rest can go back without it."""
+    """The tables of a savepoint that are neither declared nor there. The other tables can be
+    restored without them."""
     declared = {*pipeline.definitions, *map(PUBLICATION.path, pipeline.publish)}
     unasked = (path for path in savepoint.tables if path not in declared and _is_output(path))
     tables = (Table(layout.storage, path, pipeline=pipeline.name) for path in unasked)

@@ -1,4 +1,4 @@
-"""What a sink is to a driver: the declaration's contract, and what runs."""
+"""The full contract of a sink: the declaration's contract, and the runtime methods."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Sink = TypeVar("Sink")
 
 @dataclass(frozen=True)
 class Outgoing:
-    """What the commits of a table's log in ``(after, upto]`` have brought.
+    """The rows of the commits of a table's log in ``(after, upto]``.
 
-    ``rows`` have the columns of the table, and of gold also ``_batch``: the batch of a change, null
-    for what is final. ``messages`` are the same rows as ``key``, ``value`` and ``headers``
-    (``publish.messages``). The header ``headgate-id`` is a function of the row: it is the same
-    whenever the row is sent.
+    ``rows`` have the columns of the table, and for gold also ``_batch``: the batch id of a change,
+    null for a final row. ``messages`` are the same rows as ``key``, ``value`` and ``headers``
+    (``publish.messages``). The header ``headgate-id`` is a function of the row, so it is the same
+    each time the row is sent.
     """
 
     rows: DataFrame
@@ -33,29 +33,29 @@ class Outgoing:
 
 
 class Writer(ABC):
-    """Sends the rows of one publication. Errors of the sink are raised as they come.
+    """Sends the rows of one publication. Errors of the sink are raised unchanged.
 
-    A publication commits its position after each ``send``. A driver that ends in between makes the
-    next one send again, unless the sink knows better:
+    A publication commits its position after each ``send``. If a driver ends in between, the next
+    driver sends the rows again, unless the sink prevents it:
 
-    - An *at-least-once* sink implements ``send`` only. What comes twice has the same ids.
-    - A *transactional* sink keeps ``upto`` in one transaction with the rows, and says so in
-      ``position``. In that transaction it should require that ``after`` is still its position:
+    - An *at-least-once* sink implements ``send`` only. Rows that are sent twice have the same ids.
+    - A *transactional* sink stores ``upto`` in one transaction with the rows, and returns it from
+      ``position``. In that transaction it should check that ``after`` is still its position:
       another driver may have been faster.
     """
 
     @abstractmethod
     def send(self, outgoing: Outgoing) -> None:
-        """Return once the sink has all rows for good."""
+        """Send the rows. Return when the sink has stored all of them durably."""
 
     @abstractmethod
     def failure(self, error: Exception) -> str | None:
-        """What to say of an error of the sink, without secrets; None if it is about something
-        else. After an error of the sink, the rows are sent again a while later."""
+        """A message about an error of the sink, without secrets; None if the error has another
+        cause. After an error of the sink, the rows are sent again later."""
 
     def position(self, held: int) -> int:
-        """The version of the table's log up to which everything is in the sink. ``held`` is what
-        the publication has committed, and never more than that."""
+        """The version of the table's log up to which the sink has all rows. ``held`` is the version
+        that the publication has committed; it is never greater than the result."""
         return held
 
 
@@ -64,8 +64,8 @@ class RunnableSink(SinkKind[Sink]):
 
     @abstractmethod
     def writer(self, sink: Sink, name: str) -> Writer:
-        """The writer of the publication ``name``, for as long as a driver runs. It connects when
-        it sends: a sink that is away must not hold up a start."""
+        """The writer of the publication ``name`` during one run of a driver. It connects when it
+        sends, so that an unreachable sink does not delay a start."""
 
 
 SINKS: Registry[RunnableSink[Any]] = Registry("headgate.sinks", RunnableSink)

@@ -1,1 +1,1 @@
-"""Where events come from. A source is a log: it has offsets, and a range can be read again."""
+"""Sources of events. A source is a log: it has offsets, and a range can be read again."""

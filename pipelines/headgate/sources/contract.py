@@ -1,7 +1,7 @@
-"""What a kind of source does when a pipeline runs: the whole contract of a member.
+"""The full contract of a kind of source: the declaration's contract, and the runtime methods.
 
-A member is a package of ``headgate.sources`` or an entry point of that group. Spark is imported
-inside the methods that need it: verbs that start no JVM ask members, too.
+A member is a package of ``headgate.sources`` or an entry point of that group. Members import Spark
+only inside the methods that need it, because commands that start no JVM use members, too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Session = Callable[[], AbstractContextManager[Any]]
 
 @dataclass(frozen=True)
 class DeployedSource:
-    """The source of a pipeline and where its tables are. ``pipeline`` is its name."""
+    """The source of a pipeline and the location of its tables. ``pipeline`` is its name."""
 
     storage: Storage
     pipeline: str
@@ -37,8 +37,8 @@ class DeployedSource:
 
 @dataclass(frozen=True)
 class UnreadInput:
-    """Input that is not read (again): set aside as unreadable, skipped by a person, or withdrawn:
-    skipped after it had been read, so that bronze has its records."""
+    """Input that is not read (again). It is set aside as unreadable, skipped by a person, or
+    withdrawn: skipped after it was read, so that bronze has its records."""
 
     sequence: int
     path: str
@@ -47,10 +47,10 @@ class UnreadInput:
 
 
 class Connector(SourceKind[Reads]):
-    """``title`` names the kind in messages. ``is_remote`` says whether the source may not answer:
-    a start that gets no answer is given up. ``why_no_gap`` says why ``--accept-gap`` does not
-    apply, in words that follow the pipeline's name; None where it does. ``has_known_start`` says
-    whether a bronze table without a batch always begins at the same record."""
+    """``title`` names the kind in messages. ``is_remote`` says whether the source may fail to
+    answer; then a start gives up after a while. ``why_no_gap`` is a message, after the pipeline's
+    name, why ``--accept-gap`` does not apply; None if it does. ``has_known_start`` says whether a
+    bronze table without a batch always begins at the same record."""
 
     title: ClassVar[str]
     is_remote: ClassVar[bool] = False
@@ -58,16 +58,16 @@ class Connector(SourceKind[Reads]):
     has_known_start: ClassVar[bool] = True
 
     def remark(self, reads: Reads, declaration: Path) -> str | None:
-        """A remark about input that is still to come. Raises SourceError where none can come."""
+        """A remark if there is no input yet. Raises SourceError if there can never be any."""
         return None
 
     def require_input(self, reads: Reads, declaration: Path) -> None:
-        """Raises SourceError where there is no place to read from yet."""
+        """Raises SourceError if the place to read from does not exist yet."""
         return
 
     def require_unchanged(self, place: DeployedSource, offsets: Mapping[str, int]) -> None:
-        """Raises SourceError where what lies behind ``offsets`` of bronze is not what it was, as
-        far as that shows without a JVM. Does not block for long."""
+        """Raises SourceError if the input after ``offsets`` of bronze has changed, as far as this
+        can be detected without a JVM. Does not block for long."""
         return
 
     def gone(
@@ -77,27 +77,27 @@ class Connector(SourceKind[Reads]):
         topics: Sequence[str],
         session: Session,
     ) -> str | None:
-        """What can no longer be read of all that came after ``offsets`` (of ``topics``, as
-        ``State`` has both), in words; None if it is all there. ``session`` may take seconds."""
+        """A message about the input after ``offsets`` of ``topics`` (as in ``State``) that can no
+        longer be read; None if all can. ``session`` may take seconds."""
         return None
 
     def holds_all(self, place: DeployedSource) -> bool:
-        """Whether all that bronze ever read can be read again. Starts no JVM; False where that
-        cannot be known."""
+        """Whether everything that bronze ever read can be read again. Starts no JVM. False if this
+        is unknown."""
         return False
 
     def tables(self, place: DeployedSource) -> tuple[TableSchema, ...]:
-        """The tables that the source keeps beside bronze, of ``keeps``. They are fenced like
-        every other table of a pipeline and survive changes of its declaration."""
+        """The tables that the source keeps in addition to bronze, of the kinds in ``keeps``. They
+        are fenced like every other table of a pipeline and survive changes of its declaration."""
         return ()
 
     @abstractmethod
     def micro_batches(self, context: SourceContext) -> MicroBatchSource:
-        """What reads a source while its pipeline runs. Blocks until it knows where to begin; may
-        commit to bronze where it begins. Raises SourceError."""
+        """The reader of a source while its pipeline runs. Blocks until it knows where to begin. May
+        commit this position to bronze. Raises SourceError."""
 
     def unread(self, place: DeployedSource) -> tuple[UnreadInput, ...] | None:
-        """What the ledger lists as not read; None where the source has nothing of the kind."""
+        """The input that the ledger lists as not read; None if this kind of source has none."""
         return None
 
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a source."""
+"""Errors of sources."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from headgate.errors import HeadgateError
 
 
 class SourceError(HeadgateError, code=exit_codes.SOURCE):
-    """The source is not what it was or cannot be read; a person has to decide."""
+    """The source has changed or cannot be read. A person must decide."""
 
 
 class FileChangedError(SourceError):
-    """A recorded file was rewritten or has vanished before it was read."""
+    """A recorded file was rewritten or deleted before it was read."""
 
 
 class FileNotReachedError(SourceError):
-    """A recorded file cannot be opened or read here, which says nothing about what is in it."""
+    """A recorded file cannot be opened or read on this machine. Its contents may be intact."""

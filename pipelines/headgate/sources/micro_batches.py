@@ -1,4 +1,4 @@
-"""What moves a pipeline: sources that commit to bronze batch by batch."""
+"""Sources that commit to bronze batch by batch."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BatchEnd:
-    """Where a batch ends: ``offsets`` is where the source continues, ``partitions`` those that
-    the watermark waits for, ``topics`` and new ``gaps`` what ``State`` says."""
+    """The end of a batch. ``offsets`` is where the source continues. ``partitions`` are those that
+    the watermark waits for. ``topics`` and the new ``gaps`` are as in ``State``."""
 
     offsets: Mapping[str, int]
     partitions: Collection[int] = (0,)
@@ -32,7 +32,7 @@ class BatchEnd:
 
 
 class BronzeWriter(Protocol):
-    """The stage of a source's bronze table, as far as its source needs it."""
+    """The part of a bronze stage that its source uses."""
 
     @property
     def table(self) -> Table: ...
@@ -46,21 +46,21 @@ class BronzeWriter(Protocol):
     ) -> State:
         """Commit the records of a source range as the next batch.
 
-        ``records`` has the shape of ``tables.record_shape``; ``verify`` is called after they
-        were read and raises if they changed meanwhile. Raises CommitRefusedError or FencedError.
+        ``records`` has the schema of ``tables.record_shape``. ``verify`` is called after they were
+        read and raises if they changed meanwhile. Raises CommitRefusedError or FencedError.
         """
 
     def no_records(self) -> DataFrame:
-        """A range without a record still is a batch: it moves the source offsets on."""
+        """An empty frame: a range without records is still a batch, which advances the offsets."""
 
 
 @dataclass(frozen=True)
 class SourceContext:
     """What a driver gives a source. ``pipeline`` is a name, ``declaration`` a file. ``tables`` are
     those that the source keeps (``Connector.tables``), fenced for this driver, by their kinds'
-    names. ``waits`` is told again and again what the source waits for, and raises where the driver
-    is to end. ``clock`` is the wall clock, ``monotonic`` is in seconds. ``accept_gap`` says that
-    what is gone may be passed over."""
+    names. The source calls ``waits`` repeatedly with the reason while it waits; it raises if the
+    driver must end. ``clock`` is the wall clock, ``monotonic`` is in seconds. ``accept_gap`` allows
+    the source to continue after lost records."""
 
     spark: SparkSession
     pipeline: str
@@ -76,31 +76,31 @@ class SourceContext:
 
 
 class MicroBatchSource(ABC):
-    """A log that is read batch by batch. A new one continues where bronze's last commit ended.
+    """A log that is read batch by batch. A new object continues where bronze's last commit ended.
 
-    ``absorb`` is called by the stream's thread, everything else by the supervising one, which
-    polls every so many seconds (``every``).
+    The stream's thread calls ``absorb``. The supervising thread calls all other methods, and polls
+    every ``every`` seconds.
     """
 
     every: float
 
     @abstractmethod
     def poll(self, *, final: bool) -> None:
-        """Look for more; ``final``: what is there now is all that will be asked for, so wait until
+        """Look for new input. ``final``: the run ends with the present input, so wait until all of
         it can be read."""
 
     @abstractmethod
     def pending(self) -> int:
-        """How many batches wait. It may be an estimate, but is 0 only where nothing waits."""
+        """The number of batches that wait. It may be an estimate, but is 0 only if none waits."""
 
     @abstractmethod
     def absorb(self) -> bool:
-        """Commit the next batch to the first table of the job, if it is this source's to do; False
-        where there turned out to be nothing."""
+        """Commit the next batch to the first table of the job, if this source writes it. Returns
+        False if there was no input."""
 
     @abstractmethod
     def backlog(self) -> Backlog:
-        """What was found and is not absorbed."""
+        """The input that was found and is not absorbed."""
 
     @abstractmethod
     def has_absorbed_all(self) -> bool:
@@ -108,14 +108,14 @@ class MicroBatchSource(ABC):
 
     @property
     def trouble(self) -> str | None:
-        """What keeps the source from answering, if anything, in words."""
+        """A message about why the source does not answer; None if it does."""
         return None
 
     def batch_took(self, took: timedelta) -> None:
-        """How long the last batch took, down to gold. Of no matter where the declaration alone
-        bounds batches."""
+        """Called with the duration of the last batch, including gold. Sources whose batch size
+        depends on the declaration alone ignore it."""
         return
 
     def close(self) -> None:
-        """Release what it holds."""
+        """Release resources."""
         return

@@ -1,1 +1,1 @@
-"""The Delta log: staging files, committing them once, fencing zombies, reading a batch back."""
+"""The Delta log: stage files, commit them once, fence older drivers, read a batch back."""

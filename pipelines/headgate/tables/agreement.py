@@ -1,8 +1,8 @@
-"""Whether the tables of a pipeline agree about how far each of them is.
+"""Detects truncated logs by comparing the positions of a pipeline's tables.
 
-A log that lost its newest entry looks like one that never had it. The tables around it tell: none
-is ever ahead of the one that feeds it, and those that count rows of a side table counted them
-before.
+A log that has lost its newest entry looks like a log that never had it. Two rules detect the loss:
+no table is ever ahead of its upstream table, and no table has counted rows of a side table that are
+not in the side table.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from headgate.tables.state import State
 
 @dataclass(frozen=True)
 class Disagreement:
-    """``table`` has lost the end of its log, as ``what`` tells."""
+    """``table`` has lost the end of its log; ``what`` is the evidence."""
 
     table: str
     what: str
@@ -33,14 +33,14 @@ States = Mapping[str, tuple[int, State]]
 
 
 def covers(side: int, counted_there: int, n: int, counted: int) -> bool:
-    """Whether a side table at batch ``side`` has all rows up to batch ``n``: it has gone further,
-    or has as many as were counted. It skips batches that have none for it."""
+    """Whether a side table at batch id ``side`` has all rows up to batch id ``n``: it is at ``n``
+    or later, or has as many rows as were counted. It skips batches that have no rows for it."""
     return side > n or counted_there == counted
 
 
 def states_of(layout: Layout, pipeline: Pipeline) -> States:
-    """Read where every table stands: a running driver moves them the other way round, so that none
-    is found ahead by accident. Raises LogGapError."""
+    """Read the position of every table, downstream tables first. A running driver updates them in
+    the opposite order, so no table is seen ahead of its upstream. Raises LogGapError."""
     found = {}
     for table in tables_of(layout, pipeline.name):
         state = table.refresh()
@@ -51,7 +51,7 @@ def states_of(layout: Layout, pipeline: Pipeline) -> States:
 def require_agreement(
     pipeline: Pipeline, states: States, awaits: Callable[[str], bool] = lambda _: False
 ) -> None:
-    """``awaits`` says which tables are about to go back anyway. Raises LogGapError."""
+    """Raises LogGapError if logs are truncated. ``awaits`` says which tables await a reset."""
     for found in disagreements(pipeline, states, frozenset(filter(awaits, states))):
         raise LogGapError(
             f"{found.table}: its log has lost its end: {found.what}",
@@ -62,8 +62,8 @@ def require_agreement(
 def disagreements(
     pipeline: Pipeline, states: States, awaiting: Collection[str] = ()
 ) -> Iterator[Disagreement]:
-    """Which tables have lost the end of their logs. Those ``awaiting`` a reset are about to go back
-    and are compared with none."""
+    """The tables that have lost the end of their logs. Tables that are ``awaiting`` a reset are not
+    compared."""
     graph = graph_of(pipeline)
     for log in graph.of(FILES):
         bronze = BRONZE.path(log.name)
@@ -102,7 +102,7 @@ def _published(publication: Node, states: States) -> Iterator[Disagreement]:
 
 
 def _state(states: States, path: str) -> State:
-    """Of a table that is not there, as of one that is empty."""
+    """The state of a table; a missing table counts as empty."""
     return states[path][1] if path in states else State()
 
 

@@ -1,4 +1,4 @@
-"""Files of a table without Spark: writing a few rows, and reading a footer for the log."""
+"""Files of a table without Spark: write a few rows, and read footers for the log."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from headgate.tables.table import Table
 
 
 def attempt_folder(state: State) -> str:
-    """A folder that only this attempt writes to: orphans of a crash are never mistaken for it."""
+    """A folder that only this attempt writes to, so that it contains no orphan of a crash."""
     return f"data/{state.generation}-{state.n}-{uuid.uuid4().hex[:12]}"
 
 
 def stage_arrow(
     table: Table, state: State, rows: pa.Table, *, time_column: str
 ) -> tuple[DataFile, ...]:
-    """Write rows that are here already into this attempt's folder and describe the file."""
+    """Write rows that are in memory into this attempt's folder and describe the file."""
     if not rows.num_rows:
         return ()
     folder = attempt_folder(state)
@@ -61,7 +61,7 @@ def _bounds(metadata: pq.FileMetaData, column: str) -> Bounds | None:
     groups = [
         metadata.row_group(i).column(index).statistics for i in range(metadata.num_row_groups)
     ]
-    # One row group without a minimum leaves the file without one: a wrong bound hides rows.
+    # If one row group has no minimum, the file gets none: a wrong bound would hide rows.
     if any(g is None or not g.has_min_max for g in groups):
         return None
     return min(g.min for g in groups), max(g.max for g in groups)

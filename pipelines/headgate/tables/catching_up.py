@@ -1,4 +1,4 @@
-"""What a stage still has to absorb of the table above it."""
+"""The upstream batches that a stage has not absorbed yet, in steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headgate.tables.log import Commit
 from headgate.tables.table import Table
 
 ROWS_PER_STEP = 1_000_000
-"""Batches are taken together up to this many rows, so a long backlog needs few steps."""
+"""Batches are grouped up to this many rows, so that a long backlog needs few steps."""
 
 
 def steps(upstream: Table, after: int, upto: int) -> Iterator[tuple[Commit, ...]]:
@@ -24,14 +24,14 @@ def steps(upstream: Table, after: int, upto: int) -> Iterator[tuple[Commit, ...]
 def steps_between(
     upstream: Table, after: int, stops: Iterable[int]
 ) -> Iterator[tuple[Commit, ...]]:
-    """``steps`` up to the last of some batches in rising order; none passes one of them."""
+    """``steps`` that also end at each of some batch ids, given in rising order."""
     for stop in stops:
         yield from steps(upstream, after, stop)
         after = max(after, stop)
 
 
 def grouped(found: Iterable[Commit], most_rows: int) -> Iterator[tuple[Commit, ...]]:
-    """Batches in their order, together as long as they have no more than ``most_rows`` rows."""
+    """Consecutive batches in groups of at most ``most_rows`` rows, or of one batch."""
     group: list[Commit] = []
     rows = 0
     for batch in found:
@@ -46,5 +46,5 @@ def grouped(found: Iterable[Commit], most_rows: int) -> Iterator[tuple[Commit, .
 
 
 def files_of(group: Sequence[Commit], after: int = 0) -> tuple[DataFile, ...]:
-    """The files of the batches behind ``after``."""
+    """The files of the batches after batch id ``after``."""
     return tuple(f for batch in group if batch.state.n > after for f in batch.files)

@@ -1,8 +1,8 @@
-"""Digests by which a log proves itself: of what a commit says, and of the files that are live.
+"""Checksums that detect damage in a log: of each commit, and of the set of live files.
 
 Delta logs and their checkpoints have no checksums. So every commit carries two: a checksum of its
-own metadata and files, and a digest of the whole set of live files after it. The second is a sum,
-so a commit adds and subtracts what it adds and removes, and never looks at the rest.
+own metadata and files, and a digest of all live files after it. The digest is a sum over files, so
+a commit updates it from the files that it adds and removes, without reading the others.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def digest_of(files: Iterable[DataFile]) -> str:
 
 
 def digest_after(digest: str, added: Iterable[DataFile], removed: Iterable[DataFile]) -> str:
-    """The digest of a set that had ``digest``, after some files came and others went."""
+    """The digest of a set that had ``digest``, after some files were added and others removed."""
     total = int(digest, 16) + sum(map(_number, added)) - sum(map(_number, removed))
     return f"{total % _SPACE:0{2 * _BYTES}x}"
 
 
 def schema_digest(schema: str, partition_by: Sequence[str]) -> str:
-    """The digest of a table's columns: Delta's JSON, and what its files are partitioned by."""
+    """The digest of a table's columns: the schema as Delta's JSON, and the partition columns."""
     text = json.dumps([json.loads(schema), list(partition_by)], sort_keys=True)
     return blake2b(text.encode(), digest_size=_BYTES).hexdigest()
 
@@ -41,7 +41,7 @@ def schema_digest(schema: str, partition_by: Sequence[str]) -> str:
 def checksum_of(
     content: Mapping[str, Any], added: Iterable[DataFile], removed: Iterable[str]
 ) -> str:
-    """The checksum of a commit: of what it says (JSON values), the files it adds, the paths it
+    """The checksum of a commit's metadata (JSON values), the files it adds, and the paths it
     removes."""
     text = json.dumps(
         [content, sorted(map(_text, added)), sorted(removed)], sort_keys=True, ensure_ascii=True

@@ -1,8 +1,8 @@
-"""Whether data files still hold what was written.
+"""Detects damaged data files.
 
-Parquet has a checksum for each page, and none for the footer that says what the pages mean: one
-flipped bit there can rename a column, whose values a reader then takes for null. So the commit that
-adds a file knows its footer's checksum, and no stage reads a file before it was compared.
+Parquet has a checksum for each page, but none for the footer, which describes the pages. A flipped
+bit in it can rename a column, and a reader then reads nulls. So the commit that adds a file records
+its footer's checksum, and a stage compares it before it reads the file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TAIL = 8  # bytes: the footer's length and Parquet's mark
 
 
 def footer_checksum(file: pa.NativeFile) -> int:
-    """The CRC-32 of a Parquet file's footer. Raises ValueError where there is none."""
+    """The CRC-32 of a Parquet file's footer. Raises ValueError if the file has no footer."""
     size = file.size()
     if size < _TAIL:
         raise ValueError("it has no footer")
@@ -42,9 +42,9 @@ def footer_checksum(file: pa.NativeFile) -> int:
 
 
 def require_sound(storage: Storage, files: Iterable[DataFile]) -> None:
-    """Look at the ends of some files before they are read: pages prove themselves.
+    """Check the footers of some files before they are read. Readers check the pages.
 
-    Raises DamagedFileError if one is missing or its footer is not what was written.
+    Raises DamagedFileError if a file is missing or its footer is not what was written.
     """
     for file in files:
         if (what := _wrong_end(storage, file)) is not None:
@@ -52,9 +52,9 @@ def require_sound(storage: Storage, files: Iterable[DataFile]) -> None:
 
 
 def require_present(table: Table) -> None:
-    """Look whether every live file is there with its size, in one listing.
+    """Check in one listing that every live file exists and has its size.
 
-    Raises DamagedFileError. What is in the files nobody looks at until it is read.
+    Raises DamagedFileError. The contents of the files are checked only when they are read.
     """
     sizes = {stat.path: stat.size for stat in table.storage.list("data", recursive=True)}
     for file in live_files(table.handle):
@@ -66,7 +66,7 @@ def require_present(table: Table) -> None:
 
 
 def read_sound(storage: Storage, file: DataFile) -> pa.Table:
-    """The rows of a small file, every page compared. Raises DamagedFileError."""
+    """The rows of a small file. Every page is checked. Raises DamagedFileError."""
     require_sound(storage, [file])
     try:
         with storage.open(file.path) as source:
@@ -81,7 +81,7 @@ def damaged_file(uri: str, what: str) -> DamagedFileError:
 
 
 def damage_of(storage: Storage, file: DataFile) -> str | None:
-    """What is wrong with a file, in words; None if its footer and every page have their checksums
+    """A message about the damage of a file; None if the checksums of its footer and all pages match
     and every row is there."""
     if (what := _wrong_end(storage, file)) is not None:
         return what

@@ -11,10 +11,10 @@ from datetime import datetime
 from deltalake.transaction import AddAction, RemoveAction
 
 FINAL = "final"
-"""What gold is partitioned by: whether a row can still change by the flow of events."""
+"""The partition column of gold: whether a row is final."""
 STATE = "_state"
-"""What an open row is folded on from: a column that gold's files have and its log does not name, so
-that no reader shows it (docs/adr/0014)."""
+"""The state of an open row: a column that gold's files have but its log does not name, so that no
+reader shows it (docs/adr/0014)."""
 
 Bounds = tuple[datetime, datetime]
 _ATTEMPT = re.compile(r"data/\d+-\d+-")
@@ -23,9 +23,9 @@ _MERGED = re.compile(r"/merged-(\d+)\.parquet$")
 
 @dataclass(frozen=True)
 class DataFile:
-    """``path`` is relative to the table, ``stats`` Delta's JSON. Read from a log, a file is equal
-    to what was written there. ``footer`` is the checksum of its Parquet footer, known only from
-    the commit that added it."""
+    """``path`` is relative to the table, ``stats`` is Delta's JSON. A file that is read from a log
+    equals the one that was written. ``footer`` is the checksum of the Parquet footer; only the
+    commit that added the file has it."""
 
     path: str
     size: int
@@ -36,23 +36,23 @@ class DataFile:
 
     @property
     def is_ours(self) -> bool:
-        """Whether an attempt of Headgate wrote it, and not somebody's OPTIMIZE."""
+        """Whether Headgate wrote the file, and not an OPTIMIZE of another tool."""
         return _ATTEMPT.match(self.path) is not None
 
     @property
     def n(self) -> int:
-        """The bronze batch up to which its rows reach: every attempt's folder is named so."""
+        """The batch id up to which the file has rows. The name of its folder contains it."""
         return int(self.path.split("/")[1].split("-")[1])
 
     @property
     def merged_from(self) -> int | None:
-        """The lowest batch of what maintenance merged into it: its name says so. None of a file
+        """The lowest batch id of a file that maintenance merged, from its name; None for a file
         that a batch wrote."""
         named = _MERGED.search(self.path)
         return int(named[1]) if named else None
 
     def is_across(self, n: int) -> bool:
-        """Whether it holds rows of batches up to ``n`` and of later ones, merged."""
+        """Whether it is a merged file with rows up to batch id ``n`` and later ones."""
         return self.merged_from is not None and self.merged_from <= n < self.n
 
     @property
@@ -69,7 +69,7 @@ class DataFile:
 
 
 def merged_name(lowest: int) -> str:
-    """What the file is called that holds what batches from ``lowest`` on had written."""
+    """The name of a merged file whose rows begin with batch id ``lowest``."""
     return f"merged-{lowest}.parquet"
 
 

@@ -1,4 +1,4 @@
-"""Which versions write tables."""
+"""The versions of the packages that write tables."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ _PACKAGES = ("headgate", "pyspark", "deltalake")
 
 @cache
 def engine() -> str:
-    """The packages whose change could change what a table holds, with their versions."""
+    """The packages that can affect the contents of a table, with their versions."""
     return ", ".join(f"{name} {version(name)}" for name in _PACKAGES)

@@ -1,4 +1,4 @@
-"""Why a driver has to let go of a table."""
+"""Errors after which a driver must stop writing a table."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from headgate.errors import HeadgateError
 
 
 class FencedError(HeadgateError):
-    """Another driver has taken the pipeline over. Final: this process must end."""
+    """Another driver has taken over the pipeline. Final: this process must end."""
 
     exit_code: ClassVar[int] = 4
 
 
 class CommitRefusedError(HeadgateError):
-    """Somebody else committed in between. Final for this driver, a new one starts clean."""
+    """Another writer committed in between. Final for this driver; a new driver starts clean."""
 
     exit_code: ClassVar[int] = 4
 
@@ -26,6 +26,6 @@ class DamagedFileError(HeadgateError):
 
 
 class LogGapError(HeadgateError):
-    """Batches are missing from a table's log: nothing downstream may go on."""
+    """Batches are missing from a table's log. No downstream table may continue."""
 
     exit_code: ClassVar[int] = 5

@@ -1,4 +1,4 @@
-"""Frames of a table's files, and holding a frame in memory for as long as a batch needs it."""
+"""Frames over a table's files, and frames that stay in memory during a batch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from headgate.tables.table import Table
 
 
 def struct_type(columns: Mapping[str, DataType]) -> StructType:
-    """Spark's own type of rows with some columns. Needs a session."""
+    """The Spark type of rows with some columns. Needs a session."""
     ddl = ", ".join(f"`{name}` {type_}" for name, type_ in columns.items())
     parsed = StructType.fromDDL(ddl)
     assert isinstance(parsed, StructType)
@@ -29,7 +29,7 @@ def struct_type(columns: Mapping[str, DataType]) -> StructType:
 
 
 def row_type(table: Table) -> StructType:
-    """The Spark type of a table's rows, as its log has it."""
+    """The Spark type of a table's rows, from its log."""
     return StructType.fromJson(json.loads(table.handle.schema().to_json()))
 
 
@@ -39,8 +39,8 @@ def arrow_schema(type_: StructType) -> pa.Schema:
 
 
 class Rows:
-    """Reads files of a table that its log names: no listing, no inference. The table must be
-    there at the first read. ``unnamed`` are columns that its files have beyond those of its log."""
+    """Reads files that a table's log names, without listing folders or inferring schemas. The table
+    must exist at the first read. ``unnamed`` are columns of the files that are not in the log."""
 
     def __init__(self, spark: SparkSession, table: Table, *unnamed: StructField) -> None:
         self._spark = spark
@@ -49,7 +49,7 @@ class Rows:
         self._known: tuple[str, StructType, DataFrameReader] | None = None
 
     def of(self, files: Sequence[DataFile]) -> DataFrame:
-        """The rows of some files, partition columns left out. Raises DamagedFileError."""
+        """The rows of some files, without partition columns. Raises DamagedFileError."""
         _, stored, reader = self._as_stored()
         if not files:
             return self._spark.createDataFrame([], stored)
@@ -58,7 +58,7 @@ class Rows:
         return reader.parquet(*(literal(storage.uri(f.path)) for f in files))
 
     def _as_stored(self) -> tuple[str, StructType, DataFrameReader]:
-        """Made once: a table's columns change under a driver only when a rebuild is published."""
+        """Computed once: while a driver runs, only the publication of a rebuild changes columns."""
         shape = self._table.state.shape
         if self._known is None or self._known[0] != shape:
             left_out = self._table.partition_by
@@ -70,10 +70,10 @@ class Rows:
 
 @contextmanager
 def held_in_memory(frame: DataFrame) -> Iterator[DataFrame]:
-    """Compute ``frame`` once, at its first use, and let go of it at the end.
+    """Compute ``frame`` once, at its first use, and release its memory at the end.
 
-    A local checkpoint rather than a cache: rows that get lost fail the batch instead of being
-    computed again from files that may have changed.
+    This is a local checkpoint and not a cache: if rows are lost, the batch fails. A cache would
+    compute them again from files that may have changed.
     """
     held = frame.localCheckpoint(eager=False)
     try:

@@ -1,4 +1,4 @@
-"""Reading batches back: which files a table's commits added, in order, without a gap."""
+"""Reads batches back from a log: the files that commits added, in order, without a gap."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from headgate.tables.table import Table
 
 
 def lineage(table: Table, version: int | None = None) -> Iterator[Commit]:
-    """The commits that led to a version (default: the newest), newest first, as far as maintenance
-    has left them.
+    """The commits that led to a version (default: the newest), newest first, as far back as
+    maintenance has kept them.
 
-    A reset goes back to the version that it restored, so what came between is not among them; one
-    that emptied the table, or published a rebuild, is where its lineage begins. Raises LogGapError
-    where one is missing.
+    A reset is followed by the version that it restored; commits in between are skipped. The lineage
+    begins at a reset that emptied the table or published a rebuild. Raises LogGapError if a commit
+    is missing.
     """
     if version is None:
         table.refresh()
@@ -44,10 +44,10 @@ def lineage(table: Table, version: int | None = None) -> Iterator[Commit]:
 
 
 def batches(table: Table, after: int, upto: int) -> tuple[Commit, ...]:
-    """The data commits that absorbed ``(after, upto]``, oldest first.
+    """The data commits that absorbed the batch ids ``(after, upto]``, oldest first.
 
-    Where maintenance has removed entries or files of them, one commit stands for the first of
-    them, with the live files that hold the same rows. Raises LogGapError if a batch is missing.
+    If maintenance has removed entries or files of the first ones, one commit replaces these, with
+    the live files that have the same rows. Raises LogGapError if a batch is missing.
     """
     if upto <= after:
         return ()
@@ -67,7 +67,7 @@ def batches(table: Table, after: int, upto: int) -> tuple[Commit, ...]:
 
 
 def _walk_back(table: Table, after: int) -> Iterator[Commit]:
-    """Commits of the lineage, the newest first, to the one that stood at ``after`` or before."""
+    """Commits of the lineage, newest first, back to one at batch id ``after`` or before."""
     for commit in lineage(table, table.handle.version()):
         yield commit
         if commit.state.n <= after:
@@ -79,7 +79,7 @@ def _absorbed(commit: Commit, after: int, upto: int) -> bool:
 
 
 def _all_there(table: Table, walked: Sequence[Commit], found: Sequence[Commit]) -> bool:
-    """Whether every file is there that maintenance may have removed."""
+    """Whether all files that maintenance may have removed are still there."""
     merged = {path for c in walked if c.state.kind == "maintenance" for path in c.removed}
     files = (file.path for commit in found for file in commit.files)
     return all(table.storage.exists(path) for path in files if path in merged)
@@ -88,12 +88,12 @@ def _all_there(table: Table, walked: Sequence[Commit], found: Sequence[Commit]) 
 def _from_live_files(
     table: Table, walked: Sequence[Commit], after: int, upto: int
 ) -> tuple[Commit, ...]:
-    """Up to the last batch whose commit or files are not all there, what is live now holds each
-    row once, in files that end at the batches that they are named after."""
+    """One commit for all batches up to the last one whose commit or files are not all there. The
+    live files have each of their rows once, in files that are named by their last batch id."""
     live, begins = live_files(table.handle), walked[-1].state
     if not all(file.is_ours for file in live):
         raise _gap(table, after, upto)
-    # A rebuild groups batches in its own way: no reader of the former table goes on within it.
+    # A rebuild groups batches differently, so a reader of the former table cannot continue in it.
     if begins.kind == "reset" and begins.origin is None and 0 < after < begins.n:
         raise _gap(table, after, begins.n)
     merged = (file.n for file in live if file.merged_from is not None)
@@ -105,7 +105,7 @@ def _from_live_files(
         return later
     files = tuple(file for file in live if after < file.n <= base)
     at_base = next((c.state for c in walked if c.state.n == base), None)
-    # Without the watermark of that batch: windows become final with the next one.
+    # The watermark of that batch is unknown, so windows become final with the next batch.
     watermark = at_base.watermark if at_base else None
     state = State(kind="data", from_n=after, n=base, watermark=watermark)
     version = table.handle.version()
@@ -114,7 +114,7 @@ def _from_live_files(
 
 class Footers:
     """The checksums of a table's footers. Each entry of the log is read once, back to the oldest
-    file that was ever asked for."""
+    file that was requested."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -123,8 +123,8 @@ class Footers:
         self._older: Iterator[Commit] = iter(())
 
     def of(self, version: int, files: Iterable[DataFile]) -> tuple[DataFile, ...]:
-        """Some files of a version, with the checksums of their footers as far as the log still
-        says them. No version is older than the one before."""
+        """Some files of a version, with the checksums of their footers if the log still has them.
+        Versions must not decrease from call to call."""
         wanted = tuple(files)
         with suppress(LogGapError):
             self._read_newer(version)
@@ -147,7 +147,7 @@ class Footers:
 
 
 def with_footers(table: Table, version: int, files: Iterable[DataFile]) -> tuple[DataFile, ...]:
-    """``Footers.of``, for who asks once."""
+    """``Footers.of`` for a single call."""
     return Footers(table).of(version, files)
 
 

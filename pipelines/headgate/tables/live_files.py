@@ -1,4 +1,4 @@
-"""The data files of a table's version, as its log and its last Delta checkpoint have them."""
+"""The data files of a table's version, from its log and its last Delta checkpoint."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def live_files(handle: DeltaTable) -> tuple[DataFile, ...]:
 
 
 def live_paths(handle: DeltaTable) -> frozenset[str]:
-    """The data files of a handle's version by their paths alone: cheap, however many they are."""
+    """The paths of a version's data files. Cheap, even for many files."""
     return frozenset(map(unquote, _add_actions(handle).column("path").to_pylist()))
 
 
 def partition_files(handle: DeltaTable, column: str, value: bool) -> tuple[DataFile, ...]:
-    """The live files of one partition. What it costs depends on them: a table may have many more,
-    and making a Python object of each would cost a batch more than its data."""
+    """The live files of one partition. The cost depends only on their number: to create a Python
+    object for every file of a large table would cost a batch more than its data."""
     actions = _add_actions(handle)
     return _described(actions.filter(pc.equal(_nested(actions, "partition", column), value)))
 
@@ -34,8 +34,8 @@ def partition_files(handle: DeltaTable, column: str, value: bool) -> tuple[DataF
 def overlapping_files(
     handle: DeltaTable, column: str, spans: Sequence[tuple[int, int]]
 ) -> tuple[DataFile, ...]:
-    """The live files that may hold a time of ``column`` within ``spans``: disjoint, rising pairs
-    [first, last] in microseconds. A file without bounds may hold any."""
+    """The live files that may have a time of ``column`` within ``spans``: disjoint, rising pairs
+    [first, last] in microseconds. A file without bounds may have any time."""
     actions = _add_actions(handle)
     lowest, highest = (_nested(actions, bound, column) for bound in ("min", "max"))
     bounded = pc.and_(pc.is_valid(lowest), pc.is_valid(highest)).to_numpy(zero_copy_only=False)
@@ -44,13 +44,13 @@ def overlapping_files(
         for bound in (lowest, highest)
     )
     firsts, lasts = (np.array(ends, np.int64) for ends in zip(*spans, strict=True))
-    # The first span that ends where the file begins or later; the sentinel is after every file.
+    # The first span that ends at or after the file's begin. The sentinel is after every file.
     following = np.searchsorted(lasts, low)
     begins = np.append(firsts, np.iinfo(np.int64).max)[following]
     return _described(actions.filter(pa.array(~bounded | (begins <= high + _ROUNDED))))
 
 
-_ROUNDED = 1_000  # microseconds: what others write into a log is cut off at milliseconds
+_ROUNDED = 1_000  # microseconds: other tools truncate times in a log to milliseconds
 
 
 def _add_actions(handle: DeltaTable) -> pa.Table:
@@ -58,7 +58,7 @@ def _add_actions(handle: DeltaTable) -> pa.Table:
 
 
 def _nested(actions: pa.Table, group: str, column: str) -> pa.ChunkedArray:
-    """A field of a struct of the add actions; nulls where no file has it."""
+    """A field of a struct of the add actions; all null if no file has it."""
     if group in actions.column_names:
         fields = actions.column(group)
         if fields.type.get_field_index(column) >= 0:
@@ -82,7 +82,7 @@ def _data_file(row: Mapping[str, Any]) -> DataFile:
 
 
 def _bounds(row: Mapping[str, Any]) -> tuple[str, Bounds | None]:
-    """Of the one column that files have bounds of."""
+    """The column for which the files have bounds, and the bounds."""
     lowest, highest = row.get("min") or {}, row.get("max") or {}
     for column, low in lowest.items():
         if low is not None and (high := highest.get(column)) is not None:

@@ -1,4 +1,4 @@
-"""One entry of a Delta log, read by its name: no listing, whose cost grows with the log."""
+"""Reads single entries of a Delta log by name. A listing would cost more as the log grows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headgate.tables.state import State
 STATE_KEY = "headgate"
 CHECKSUM_KEY = "headgateChecksum"
 FOREIGN_COMMITS = 9
-"""At a log's end: somebody's OPTIMIZE is overlooked, a second writer is not."""
+"""Commits of other tools, such as OPTIMIZE, that are skipped at most at the end of a log."""
 
 Action = dict[str, Any]
 
@@ -28,7 +28,7 @@ Action = dict[str, Any]
 @dataclass(frozen=True)
 class Commit:
     """An entry that Headgate wrote: the state after it, the files that it added and the paths
-    that it removed. A data commit absorbed bronze's ``(state.from_n, state.n]``."""
+    that it removed. A data commit absorbed bronze's batch ids ``(state.from_n, state.n]``."""
 
     version: int
     state: State
@@ -39,7 +39,7 @@ class Commit:
 def commit_metadata(
     state: State, added: Sequence[DataFile] = (), removed: Sequence[DataFile] = ()
 ) -> dict[str, Any]:
-    """What a commit says about itself, and the checksum of that and its files."""
+    """The metadata of a commit, including the checksum of the metadata and files."""
     content = state.encode()
     return {
         STATE_KEY: content,
@@ -53,10 +53,10 @@ def has_entry(storage: Storage, version: int) -> bool:
 
 
 def newest_commit(storage: Storage) -> Commit | None:
-    """The last commit of the table in ``storage`` that Headgate wrote, without opening the table:
-    no more than some hundred looks at files. None where there is no table.
+    """The last commit of the table in ``storage`` that Headgate wrote, without opening the table.
+    Checks at most some hundred file names. None if there is no table.
 
-    Raises LogGapError where its entry is damaged.
+    Raises LogGapError if its entry is damaged.
     """
     version = max(last_checkpoint(storage), 0)
     if not has_entry(storage, version):
@@ -103,7 +103,7 @@ def _commit(storage: Storage, version: int, actions: Sequence[Action]) -> Commit
 
 
 def _has_our_mark(version: int, actions: Sequence[Action]) -> bool:
-    """Whether an entry is ours even if it does not say so: what is damaged is not somebody's."""
+    """Whether Headgate wrote an entry whose metadata may be damaged."""
     apps = (str(a["txn"].get("appId")) for a in actions if "txn" in a)
     return version == 0 or not actions or any(app.startswith("headgate/") for app in apps)
 

@@ -1,4 +1,4 @@
-"""What lies in a log's folder: entries and Delta checkpoints, by their versions."""
+"""Lists a log's folder: entries and Delta checkpoints, by version."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _VERSIONED = re.compile(rf"{_FOLDER}/(\d{{20}})\.")
 
 @dataclass(frozen=True)
 class LogFolder:
-    """Versions, rising. ``paths`` are all files that are of some version, by it."""
+    """Versions are in rising order. ``paths`` has the files of each version."""
 
     entries: tuple[int, ...]
     checkpoints: tuple[int, ...]
@@ -23,24 +23,24 @@ class LogFolder:
 
     @property
     def oldest(self) -> int:
-        """The oldest entry that is there."""
+        """The version of the oldest entry."""
         return self.entries[0] if self.entries else 0
 
     @property
     def readable_from(self) -> int:
-        """The oldest version that can still be read: with all before it, or from a checkpoint."""
+        """The oldest version that can still be read, from the first entry or from a checkpoint."""
         if self.oldest == 0:
             return 0
         return min((c for c in self.checkpoints if c >= self.oldest), default=self.oldest)
 
     def is_trimmed(self, version: int) -> bool:
-        """Whether maintenance has removed an entry, and not an accident: then no older one is
-        there either, and a checkpoint holds what they said."""
+        """Whether maintenance has removed an entry. If so, all older entries are gone too, and a
+        checkpoint has their contents. Otherwise the entry was lost."""
         return version < self.oldest and any(c >= self.oldest for c in self.checkpoints)
 
 
 def log_folder(storage: Storage) -> LogFolder:
-    """List the log of the table in ``storage``: what that costs grows with the log."""
+    """List the log of the table in ``storage``. The cost grows with the log."""
     found: dict[str, list[int]] = {"json": [], "checkpoint.parquet": []}
     paths = []
     for stat in storage.list(_FOLDER):
@@ -53,8 +53,8 @@ def log_folder(storage: Storage) -> LogFolder:
 
 
 def last_checkpoint(storage: Storage) -> int:
-    """The version of the newest checkpoint, as the log notes it; -1 without one."""
+    """The version of the newest checkpoint, from ``_last_checkpoint``; -1 if there is none."""
     try:
         return int(json.loads(storage.read(f"{_FOLDER}/_last_checkpoint"))["version"])
     except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return -1  # also where the note is damaged: logs are read without it
+        return -1  # also if the file is damaged: logs can be read without it

@@ -1,4 +1,4 @@
-"""Where gold's open rows are, with what they are folded on from."""
+"""Finds the files of gold's open rows and of their states."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from headgate.tables.table import Table
 
 @dataclass(frozen=True)
 class OpenRows:
-    """``live`` are the files that readers have of the open rows, ``files`` those with their states:
-    the same ones, unless another tool has written them anew."""
+    """``live`` are the open rows' files that readers see. ``files`` are the files with the states.
+    Both are the same unless another tool has rewritten the files."""
 
     live: tuple[DataFile, ...] = ()
     files: tuple[DataFile, ...] = ()
 
 
 def open_rows(table: Table) -> OpenRows:
-    """The open rows of a gold table as last refreshed, as the commit of their batch described them.
+    """The open rows of a gold table as last refreshed, from the commit of their batch.
 
-    An OPTIMIZE by another tool leaves the states out, of which the log knows nothing. Then they are
-    read where that batch wrote them. Raises DamagedFileError where that is not possible.
+    An OPTIMIZE by another tool drops the states, because the log does not name their column. Then
+    they are read from the files of that batch. Raises DamagedFileError if these are gone.
     """
     live = partition_files(table.handle, FINAL, False)
     if not live:

@@ -1,4 +1,4 @@
-"""An operation that somebody asked for, as bronze's commits repeat it."""
+"""A requested operation, as every commit of bronze repeats it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Operation:
-    """The ``number``-th operation of a pipeline: that of a ``name``, with a ``document`` that says
-    more, behind bronze's batch ``n``."""
+    """The ``number``-th operation of a pipeline. ``name`` is its kind, ``document`` has its
+    parameters. It takes place after bronze's batch id ``n``."""
 
     number: int
     name: str

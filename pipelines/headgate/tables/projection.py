@@ -1,4 +1,4 @@
-"""Columns to select, handed to the JVM once."""
+"""A selection of columns that is sent to the JVM once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from headgate import jvm
 
 
 class Projection:
-    """The same ``select`` for one batch after the other. PySpark's own takes several calls into
-    the JVM for every column and name, every time: a third of a small batch's calls."""
+    """The same ``select`` for many batches. PySpark's ``select`` makes several JVM calls per column
+    each time: a third of all calls of a small batch."""
 
     def __init__(self, *columns: Column | str) -> None:
         self._columns = columns

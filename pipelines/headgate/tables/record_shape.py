@@ -1,4 +1,4 @@
-"""The one shape in which every source hands its records to bronze.
+"""The schema in which every source passes its records to bronze.
 
 =============  ====================================  ==========================================
 value          string                                the bytes, exactly as read
@@ -12,8 +12,8 @@ ingested_at    timestamp                             file modification time or b
 seen_at        timestamp                             what "future" is measured from
 =============  ====================================  ==========================================
 
-Spark's strings hold any bytes, valid UTF-8 or not, and are looked at without being copied, which
-binaries are at every look. Bronze stores ``value`` as binary.
+Spark's strings can have any bytes, valid UTF-8 or not. Spark reads strings without a copy, but
+copies binaries at each access. Bronze stores ``value`` as binary.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Where every table of a pipeline stands, read so that the whole makes sense.
+"""A consistent snapshot of the positions of a pipeline's tables.
 
-A running driver moves tables from the top down, and side tables before the table whose counts they
-prove. Read the other way round, no table is found ahead of the one that feeds it: what is found is
-where a crash might have left the tables, and stages go on from there exactly. So nothing has to
-wait for a savepoint, in one process or in three.
+A running driver updates upstream tables first, and side tables before the table that counts their
+rows. The snapshot reads them in the opposite order, so no table is ahead of its upstream. The
+result is a state in which a crash could have left the tables, and from which stages continue
+exactly. So no driver has to wait for a savepoint.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from headgate.tables.table import Table
 
 @dataclass(frozen=True)
 class TablePosition:
-    """A table as of one of its commits: the log version of it and the state it carries."""
+    """A table at one of its commits: the log version and the state of the commit."""
 
     table: Table
     version: int
@@ -39,8 +39,8 @@ class TablePosition:
 
 @dataclass(frozen=True)
 class ConsistentSnapshot:
-    """Every table of a pipeline at its newest commit, by its path, from gold up to the source's
-    log; ``declared`` are the paths of those that are declared now."""
+    """Every table of a pipeline at its newest commit, by path, downstream tables first.
+    ``declared`` are the paths of the tables that are declared now."""
 
     tables: Mapping[str, TablePosition]
     bronze: TablePosition
@@ -48,12 +48,12 @@ class ConsistentSnapshot:
 
     @property
     def n(self) -> int:
-        """The bronze batch up to which every silver and gold table has absorbed bronze."""
+        """The batch id up to which every silver and gold table has absorbed bronze."""
         return min((self.bronze.n, *(position.n for position in self.dense.values())))
 
     @property
     def dense(self) -> dict[str, TablePosition]:
-        """The silver and gold tables that are declared: they have a commit at every step."""
+        """The declared silver and gold tables. They have a commit at every step."""
         return {
             path: position
             for path, position in self.tables.items()
@@ -62,9 +62,9 @@ class ConsistentSnapshot:
 
 
 def snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
-    """Read where every table stands now, declared or not, whatever a driver does meanwhile.
+    """Read the position of every table, declared or not. A driver may run meanwhile.
 
-    Raises HeadgateError if the pipeline has no tables, LogGapError where a log is damaged.
+    Raises HeadgateError if the pipeline has no tables, LogGapError if a log is damaged.
     """
     tables = {table.name: _standing(table) for table in tables_of(layout, pipeline.name)}
     bronze = tables.get(graph_of(pipeline).head.path)
@@ -77,7 +77,7 @@ def snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
 
 
 def tables_of(layout: Layout, pipeline: str) -> Iterator[Table]:
-    """Every table that lies under a pipeline's folder, each before those that feed it."""
+    """Every table in a pipeline's folder, each before its upstream tables."""
     for kind in reversed(KINDS):
         for name in layout.storage.folders(kind.folder):
             table = Table(layout.storage, kind.path(name), pipeline=pipeline)

@@ -1,7 +1,7 @@
-"""Writing a batch's files with Spark, before anybody can see them.
+"""Writes a batch's files with Spark, before a commit makes them visible.
 
-Every attempt has a folder of its own, so nothing is ever overwritten: a file that no commit
-names is an orphan, left to vacuum.
+Every attempt has a folder of its own, so no file is ever overwritten. A file that no commit names
+is an orphan; vacuum removes it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from headgate.tables.data_file import DataFile
 from headgate.tables.state import State
 from headgate.tables.table import Table
 
-# One thread beside the stream's own. It lives as long as the process: every thread of ours has
-# one of the JVM's to itself.
+# One thread in addition to the stream's. It lives as long as the process, because each Python
+# thread is bound to a JVM thread.
 _BESIDE = ThreadPoolExecutor(max_workers=1, thread_name_prefix="beside")
 
 
@@ -30,11 +30,11 @@ def stage(
     """Write ``rows`` as Parquet into this attempt's folder and describe the files that have rows.
 
     ``time_column`` is the timestamp whose minimum and maximum go into the log. At most
-    ``most_files`` tasks write, a file each per partition, by default one on every core: a file
-    costs this batch, and each reader later.
+    ``most_files`` tasks write (default: one per core), one file each per partition. Each file costs
+    time in this batch and in later readers.
     """
     folder = attempt_folder(state)
-    # Hadoop forks a chmod for every folder that it makes itself.
+    # Create the folder here: Hadoop forks a chmod for every folder that it creates.
     table.storage.make_folder(f"{folder}/_temporary/0/_temporary")
     tasks = most_files or rows.sparkSession.sparkContext.defaultParallelism
     writer = rows.coalesce(tasks).write.mode("append")
@@ -48,7 +48,7 @@ def stage(
 
 @dataclass(frozen=True)
 class Prepared:
-    """A commit whose files are written: nothing of it can be seen yet."""
+    """A commit whose files are written but not visible yet."""
 
     table: Table
     state: State
@@ -56,7 +56,7 @@ class Prepared:
     remove: Sequence[DataFile] = ()
 
     def commit(self) -> State:
-        """Raises CommitRefusedError if the table moved since its state was read."""
+        """Raises CommitRefusedError if the table has changed since its state was read."""
         return self.table.commit(self.state, add=self.add, remove=self.remove)
 
 
@@ -65,10 +65,10 @@ Preparation = Callable[[], Prepared | None]
 
 
 def prepare_together(*preparations: Preparation) -> tuple[Prepared, ...]:
-    """The commits that some preparations of different tables made ready, in order.
+    """The prepared commits of different tables, in order.
 
-    While one writes its rows another is planned: a small batch is mostly planning. What a
-    preparation raises is raised here, after all of them have ended.
+    While one preparation writes its rows, Spark plans another: a small batch is mostly planning. An
+    error of a preparation is raised here, after all of them have ended.
     """
     first, *others = preparations
     pending = [_BESIDE.submit(other) for other in others]

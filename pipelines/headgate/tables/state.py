@@ -1,4 +1,4 @@
-"""What every commit of every table says about itself: the only state there is."""
+"""The state that every commit of every table carries. There is no other state."""
 
 from __future__ import annotations
 
@@ -21,25 +21,24 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class State:
     """A table's position after a commit.
 
-    ``n`` is the bronze batch up to which the table has absorbed bronze; a data commit absorbs
-    ``(from_n, n]``. ``offsets`` is where the source continues, ``clocks`` the watermark of each
-    partition and ``watermark`` the watermark, all in microseconds since 1970 UTC (bronze only).
-    ``topics`` are the Kafka topics ever read, as ``name@id`` in the order they were met; ``gaps``
-    what was lost of them and accepted by a person (bronze only, as the offsets are).
-    ``batch`` counts this commit (empty unless data), ``total`` everything since the table began.
-    ``changed_at`` is the ``at`` of the last commit that brought something new: to bronze a record,
-    to gold a pair that was folded or a row that became final (of these tables only). None where
-    there was none, or where it came before commits said so.
-    ``closed_through`` is the window end up to which an operation has closed a gold table,
-    ``operation`` the number of the last operation that the table went through, ``operations``
-    (bronze) all that were ever asked for.
-    ``definition`` is the digest of the table's part of the declaration, ``engine`` the versions
-    that write it since the last fence. ``files`` is the digest of the live files
-    (``tables.checksum``), ``shape`` that of the columns, ``footers`` the checksums of the footers
-    of those that the commit added, by path. ``origin`` is, after a reset, the log version whose
-    files the table was given back; None where it was emptied. ``reset_commit`` (bronze) is the log
-    version of the last commit that asked tables to be reset, and that commit alone says in
-    ``reset`` what.
+    ``n`` is the batch id: the table has absorbed bronze up to batch ``n``. A data commit absorbs
+    the batch ids ``(from_n, n]``.
+    ``offsets`` is where the source continues. ``clocks`` has the watermark of each partition and
+    ``watermark`` that of the source, in microseconds since 1970 UTC. ``topics`` are all Kafka
+    topics ever read, as ``name@id`` in the order in which they were first listed. ``gaps`` are lost
+    records of them that a person has accepted. Only bronze has these.
+    ``batch`` has the counts of this commit (empty unless data), ``total`` the sum of all counts.
+    ``changed_at`` is the ``at`` of the last commit with something new: in bronze a record, in gold
+    a folded pair or a row that became final. None for other tables, and if there was none.
+    ``closed_through`` is the window end up to which an operation has closed a gold table.
+    ``operation`` is the number of the last operation that the table carried out. ``operations``
+    (bronze) are all operations ever requested.
+    ``definition`` is the digest of the table's part of the declaration. ``engine`` has the versions
+    that have written the table since the last fence. ``files`` is the digest of the live files
+    (``tables.checksum``), ``shape`` the digest of the columns. ``footers`` has the checksums of the
+    footers of the added files, by path. ``origin`` is, after a reset, the log version whose files
+    the table got; None if it was emptied. ``reset_commit`` (bronze) is the log version of the last
+    commit that requested resets. Only that commit has ``reset``, which describes them.
     """
 
     kind: Kind = "create"
@@ -72,12 +71,13 @@ class State:
 
     @property
     def transaction_version(self) -> int:
-        """The app transaction: the generation first, so that a restore can go back to a lower n."""
+        """The version of the app transaction. The generation is its high part, so that a restore
+        can go back to a lower batch id."""
         return (self.generation << GENERATION_BITS) | self.n
 
     @property
     def sequence(self) -> int:
-        """Of the last landing file that bronze has absorbed; 0 for none, and of Kafka."""
+        """The sequence of the last landing file that bronze has absorbed; 0 for none or Kafka."""
         return self.offsets.get("sequence", 0)
 
     def encode(self) -> dict[str, Any]:
@@ -85,23 +85,23 @@ class State:
 
     @staticmethod
     def decode(content: Mapping[str, Any]) -> State:
-        """Raises TypeError or KeyError where it is not what ``encode`` gives."""
+        """Raises TypeError or KeyError if ``content`` is not a result of ``encode``."""
         operations = tuple(Operation(**each) for each in content["operations"])
         return State(**{**content, "operations": operations})
 
     def held(self, kind: Kind, epoch: int) -> State:
-        """The same position under another epoch: what a commit without data carries forward."""
+        """The same position under another epoch, for a commit without data."""
         return replace(
             self, kind=kind, epoch=epoch, from_n=self.n, batch={}, reset=None, origin=None
         )
 
     def absorbing(self, n: int, at: datetime, **more: Any) -> State:
-        """What a commit says that absorbs bronze up to ``n``; its counts come later."""
+        """The state of a commit that absorbs bronze up to batch id ``n``, still without counts."""
         more = {"batch": {}, "reset": None, "origin": None, "at": commit_time(at), **more}
         return replace(self, kind="data", from_n=self.n, n=n, **more)
 
     def counting(self, batch: Counts, *, changed: bool = False) -> State:
-        """The state with what its commit counts, added to everything before."""
+        """The state with the counts of its commit, which are added to the total."""
         changed_at = self.at if changed else self.changed_at
         total = add_counts(self.total, batch)
         return replace(self, batch=batch, total=total, changed_at=changed_at)
@@ -113,7 +113,7 @@ def commit_time(now: datetime) -> int:
 
 
 def time_of(micros: int) -> datetime:
-    """What a state says in microseconds since 1970 UTC: ``at``, a clock, ``closed_through``."""
+    """The time of a state's ``at``, clock or ``closed_through`` (microseconds since 1970 UTC)."""
     return _EPOCH + timedelta(microseconds=micros)
 
 

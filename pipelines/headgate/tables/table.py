@@ -1,9 +1,9 @@
-"""One Delta table under one writer.
+"""A Delta table with one writer.
 
-The fence rests on two rules (docs/exactly-once.md). A commit is made on the handle that
-:meth:`Table.refresh` returned the state of, never on a fresher one: delta-rs refuses it if a
-commit with the same application id has come in between. And a state with a higher epoch than
-ours means that we are a zombie.
+The fence has two rules (docs/exactly-once.md). A commit uses the handle whose state
+:meth:`Table.refresh` returned, never a fresher one: delta-rs refuses it if another commit with the
+same application id came in between. If the state has a higher epoch than the driver, the driver is
+fenced and must end.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from headgate.tables.log import FOREIGN_COMMITS, commit_metadata, has_entry, rea
 from headgate.tables.log_folder import last_checkpoint, log_folder
 from headgate.tables.state import State
 
-# Reader version 1, writer version 2: deltalake, DuckDB, polars, Trino and Power BI read it as it
-# is. Set here so that no cluster default can turn a feature on. Only Headgate trims logs: commit
-# metadata is the state, and a cleaned log would lose it.
+# Reader version 1, writer version 2: deltalake, DuckDB, polars, Trino and Power BI can read it. Set
+# here so that no default of a cluster turns a feature on. Only Headgate may trim logs: the state is
+# in the commit metadata, and a cleanup would delete it.
 PROPERTIES: Mapping[str, str | None] = {
     "delta.enableExpiredLogCleanup": "false",
     "delta.checkpointInterval": "100",
@@ -39,16 +39,16 @@ PROPERTIES: Mapping[str, str | None] = {
     "delta.enableDeletionVectors": "false",
     "delta.columnMapping.mode": "none",
 }
-REOPEN_EVERY = 20  # commits on one handle: delta-rs slows down with the log it holds in memory
+REOPEN_EVERY = 20  # commits on one handle: delta-rs gets slower as its log in memory grows
 
 
 class Table:
-    """``path`` is the table's folder in ``storage``, ``name`` how a person calls it; ``app`` is
-    the application id of its transactions, which never contains a path: tables may move.
+    """``path`` is the table's folder in ``storage``, ``name`` its name in messages. ``app`` is the
+    application id of its transactions. It contains no path, because tables may move.
 
-    ``log`` is the folder whose ``_delta_log`` is the table's log: by default ``path``, so that
-    every Delta reader finds it. A table that is rebuilt has its log elsewhere until it is published
-    (``savepoints.rebuilds``); its data files lie in ``path`` from the start.
+    ``log`` is the folder whose ``_delta_log`` is the table's log. The default is ``path``, so that
+    every Delta reader finds it. The log of a rebuild is elsewhere until it is published
+    (``savepoints.rebuilds``); its data files are in ``path`` from the start.
     """
 
     def __init__(
@@ -68,17 +68,17 @@ class Table:
 
     @property
     def exists(self) -> bool:
-        """Whether it has a log, whole or not; a crash may leave a folder without one."""
+        """Whether it has a log, complete or not. A crash may leave a folder without a log."""
         there = DeltaTable.is_deltatable(self.log.uri())
         return bool(there) or bool(log_folder(self.log).paths)
 
     def create(
         self, schema: pa.Schema, definition: str, *, time_column: str, generation: int = 0
     ) -> None:
-        """Make the table if it is not there; its first commit stands at n = 0.
+        """Create the table if it does not exist. Its first commit is at batch id 0.
 
-        ``time_column`` is the one that files have bounds of. The table has to say so: delta-rs
-        takes a missing bound of any other column for null, and a filter on it would find nothing.
+        ``time_column`` is the column for which files have bounds. The table's properties name it:
+        otherwise delta-rs reads missing bounds of other columns as null, and filters find nothing.
         """
         if self.exists:
             return
@@ -95,17 +95,17 @@ class Table:
                 commit_properties=CommitProperties(custom_metadata=commit_metadata(state)),
             )
         except CommitFailedError:
-            # Another job that starts now was faster: "ignore" looks before the commit only.
+            # Another job created it at the same time: "ignore" checks only before the commit.
             if not self.exists:
                 raise
 
     def reader(self) -> Table:
-        """Another view of the table for another thread; it holds no epoch and must not write."""
+        """Another handle of the table for another thread. It has no epoch and must not write."""
         storage, path, pipeline, log = self._place
         return Table(storage, path, pipeline=pipeline, log=log)
 
     def with_log(self, log: str) -> Table:
-        """As ``reader``, of the log in another folder."""
+        """As ``reader``, with the log in another folder."""
         storage, path, pipeline, _ = self._place
         return Table(storage, path, pipeline=pipeline, log=log)
 
@@ -118,15 +118,15 @@ class Table:
 
     @property
     def state(self) -> State:
-        """As last refreshed."""
+        """The state as of the last refresh."""
         return self._state_at(self.handle.version())
 
     def refresh(self) -> State:
         """Read the log's end and return the table's state.
 
         Raises FencedError if a driver with a higher epoch owns the table, LogGapError if its log
-        cannot be read. Where nothing was committed since, this costs one look at a file: delta-rs
-        would list the log, which grows.
+        cannot be read. If there is no new commit, this only checks whether one file exists;
+        delta-rs would list the log, which grows.
         """
         try:
             self._update()
@@ -160,12 +160,12 @@ class Table:
         )
 
     def _is_trimmed_away(self) -> bool:
-        """Whether the log has lost the handle's version: one that follows may have gone with it,
-        and would never be seen."""
+        """Whether the log no longer has the handle's version. Then later versions may be trimmed
+        too, and the check for the next entry would not find them."""
         return not has_entry(self.log, self.handle.version())
 
     def _state_at(self, version: int) -> State:
-        """The state of exactly the handle's version: what a handle's history tells may be newer."""
+        """The state of exactly the handle's version. The handle's history may be newer."""
         if self._read is None or self._read[0] != version:
             self._read = version, self._read_state(version)
         return self._read[1]
@@ -182,10 +182,10 @@ class Table:
         )
 
     def fence(self, epoch: int) -> State:
-        """Take the table: an empty commit under ``epoch``, repeated until it holds.
+        """Fence older drivers with an empty commit under ``epoch``, repeated until it succeeds.
 
-        From here on every older handle is refused, and whoever refreshes sees the epoch. Raises
-        FencedError if somebody with a higher epoch was faster.
+        From then on commits of older handles are refused, and every refresh sees the epoch. Raises
+        FencedError if a driver with a higher epoch was faster.
         """
         while True:
             self.epoch = epoch
@@ -198,8 +198,8 @@ class Table:
             return state
 
     def require_intact(self) -> None:
-        """Raises LogGapError if, as last refreshed, the log gives other files or columns than its
-        last commit says: an entry or a checkpoint before it is damaged."""
+        """Raises LogGapError if the refreshed log has other files or columns than its last commit
+        recorded: an earlier entry or a checkpoint is damaged."""
         state = self.state
         if not self._foreign and self._live_digest() != state.files:
             raise self._damaged("the log gives other files than its last commit says")
@@ -222,8 +222,8 @@ class Table:
     ) -> State:
         """One commit of files, transaction and accounting, on the handle last refreshed.
 
-        ``schema`` is a new one for the table; everything that is live has to go then. Raises
-        CommitRefusedError if anything was committed since; the caller must end then.
+        ``schema`` is a new schema of the table; then all live files must be removed. Raises
+        CommitRefusedError if there was another commit since; then the caller must end.
         """
         handle, version = self.handle, self.handle.version()
         held = self._live_digest() if self._foreign else self.state.files
@@ -242,7 +242,7 @@ class Table:
         if state.kind == "operation":
             transactions.append(Transaction(f"{self.app}/op", state.operation))
         new_rows, at = state.kind != "maintenance", state.at // 1000
-        # Overwriting removes what is live by itself, and is the only way to a new schema.
+        # Overwriting removes all live files, and is the only way to change the schema.
         gone = () if schema else remove
         actions: list[AddAction | RemoveAction] = [
             *(f.added(at, new_rows=new_rows) for f in add),
@@ -267,7 +267,7 @@ class Table:
             if last_checkpoint(self.log) > version:
                 raise self._refused(state, error) from error
             raise
-        # Where entries were trimmed, a log has room for a commit that comes too late.
+        # After entries were trimmed, a late commit could take the version of one of them.
         if last_checkpoint(self.log) > version + 1:
             raise self._refused(state, "the log has gone on behind a checkpoint")
         self._commits += 1
@@ -283,4 +283,4 @@ class Table:
 
 
 TableOf = Callable[[str], Table]
-"""The table of a path: the living one, or its rebuild."""
+"""Returns the table of a path: the living one, or its rebuild."""

@@ -1,4 +1,4 @@
-"""What a table is made as."""
+"""The schema with which a table is created."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from headgate.tables.table import Table
 
 @dataclass(frozen=True)
 class TableSchema:
-    """``schema`` is what is declared of ``table`` now, which may not be what it has;
-    ``time_column`` is the one that its files have bounds of."""
+    """``schema`` is the declared schema of ``table``, which may differ from its present one.
+    ``time_column`` is the column for which its files have bounds."""
 
     table: Table
     schema: pa.Schema
     time_column: str
 
     def create(self, definition: str) -> None:
-        """Make the table if it is not there."""
+        """Create the table if it does not exist."""
         self.table.create(self.schema, definition, time_column=self.time_column)

@@ -21,7 +21,7 @@ def nothing() -> None:
 def test_an_open_latch_lets_batches_through() -> None:
     latch = PauseLatch()
     with latch.passage(nothing):
-        assert latch.at_rest_since is None
+        assert latch.paused_since is None
     assert not latch.is_closed
 
 
@@ -30,8 +30,8 @@ def test_the_batch_that_runs_is_finished_before_the_pause_is_told() -> None:
     with latch.passage(nothing):
         latch.set(NOON)
         assert latch.is_closed
-        assert latch.at_rest_since is None
-    assert latch.at_rest_since == NOON
+        assert latch.paused_since is None
+    assert latch.paused_since == NOON
 
 
 def test_a_closed_latch_holds_a_batch_until_it_opens() -> None:
@@ -47,11 +47,11 @@ def test_a_closed_latch_holds_a_batch_until_it_opens() -> None:
     thread.start()
     assert looked.wait(PATIENCE)
     assert not passed.is_set()
-    assert latch.at_rest_since == NOON
+    assert latch.paused_since == NOON
     latch.set(None)
     assert passed.wait(PATIENCE)
     thread.join(PATIENCE)
-    assert latch.at_rest_since is None
+    assert latch.paused_since is None
 
 
 def test_a_batch_that_waits_still_hears_a_stop() -> None:
@@ -63,7 +63,7 @@ def test_a_batch_that_waits_still_hears_a_stop() -> None:
 
     with pytest.raises(StopRequested), latch.passage(stop):
         pytest.fail("a closed latch was passed")
-    assert latch.at_rest_since == NOON
+    assert latch.paused_since == NOON
 
 
 def test_a_batch_that_fails_leaves_the_gate_free() -> None:
@@ -71,4 +71,4 @@ def test_a_batch_that_fails_leaves_the_gate_free() -> None:
     with pytest.raises(ValueError, match="bad"), latch.passage(nothing):
         raise ValueError("bad")
     latch.set(NOON)
-    assert latch.at_rest_since == NOON
+    assert latch.paused_since == NOON

@@ -1,4 +1,4 @@
-"""What a declaration says of a topic that is written."""
+"""The declared settings of a topic that is written."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class KafkaSink:
-    """``servers`` (host:port, comma separated) and ``options`` are resolved and may hold secrets:
-    neither is in the repr. ``written`` has the values of keys that were given by placeholders, as
-    the declaration writes them."""
+    """``servers`` (host:port, comma separated) and ``options`` are resolved and may contain
+    secrets: neither is in the repr. ``written`` has the values of keys with placeholders, as the
+    declaration writes them."""
 
     servers: str = field(repr=False)
     topic: str

@@ -1,4 +1,4 @@
-"""Sends messages to a topic by Spark's Kafka connector."""
+"""Sends messages to a topic with Spark's Kafka connector."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from headgate.sinks.contract import Outgoing, Writer
 from headgate.sinks.kafka.declared import KafkaSink
 
-# A broker that is away must not hold up gold for minutes: it is tried again.
+# An unreachable broker must not delay gold for minutes: rows are sent again later.
 _PRODUCER = {
     "kafka.acks": "all",
     "kafka.enable.idempotence": "true",
@@ -36,8 +36,8 @@ class KafkaWriter(Writer):
         outgoing.messages.write.format("kafka").options(**self._options).save()
 
     def failure(self, error: Exception) -> str | None:
-        """Without what Spark says of it: that may show the client's properties, secrets among them.
-        The names of Kafka's errors are telling enough."""
+        """Omits Spark's message, which may show the client's properties and secrets. The names of
+        Kafka's errors are sufficient."""
         if not isinstance(error, PySparkException | Py4JError):
             return None
         servers = self._sink.written.get("servers", self._sink.servers)

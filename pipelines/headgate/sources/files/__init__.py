@@ -1,4 +1,4 @@
-"""The files source: a landing folder turned into a log that can be read again and again."""
+"""The files source: a landing folder, recorded as a log that can be read repeatedly."""
 
 from __future__ import annotations
 

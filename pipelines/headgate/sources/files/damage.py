@@ -1,4 +1,4 @@
-"""Finding the file that makes a batch fail, by reading each one to its end."""
+"""Finds the file that made a batch fail by reading each file to its end."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _CHUNK = 1 << 20
 def unreadable(
     landing: Storage, format: RecordFormat, files: Iterable[LoggedFile]
 ) -> dict[LoggedFile, str]:
-    """The files that cannot be read at all, each with the reason.
+    """The files that cannot be read, each with the reason.
 
-    Raises FileNotReachedError where the fault is not the file's: setting it aside would lose it.
+    Raises FileNotReachedError if the cause is not in the file: setting it aside would lose it.
     """
     found = {}
     for file in files:
@@ -33,7 +33,7 @@ def unreadable(
         try:
             _read_through(landing, format, file.path)
         except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
-            # Decoders raise OSError too, but only the system gives it a number.
+            # Decoders raise OSError too, but only system errors have an errno.
             if isinstance(error, OSError) and error.errno is not None:
                 raise FileNotReachedError(
                     f"{landing.uri(file.path)}: {error.strerror or error}; the file is "

@@ -1,4 +1,4 @@
-"""What a declaration says of a landing folder."""
+"""The declared settings of a landing folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FileOrder = Literal["name", "modified"]
 
 @dataclass(frozen=True)
 class FilesSource:
-    """A landing folder. ``path`` is as written, or resolved against the declaration's folder."""
+    """A landing folder. ``path`` is as written or resolved against the declaration's folder."""
 
     path: str
     format: RecordFormat

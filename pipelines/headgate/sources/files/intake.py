@@ -1,4 +1,4 @@
-"""The files source: a landing folder turned into a log that can be read again and again."""
+"""Records the files of a landing folder in the files log, and selects the files to read."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from headgate.storage.files import Stat, Storage
 
 
 class FilesIntake:
-    """Lists the landing folder into the log, and tells what of it is to be read.
+    """Lists the landing folder into the log, and selects the files to read.
 
-    One writer: the bronze job's driver.
+    The driver of the bronze job is the only writer.
     """
 
     def __init__(self, source: FilesSource, log: FilesLog) -> None:
@@ -28,7 +28,7 @@ class FilesIntake:
         self._settling: dict[str, Stat] = {}
 
     def list_new(self, now: datetime) -> bool:
-        """Record what is new and has settled; True if something is still settling.
+        """Record new files that have settled. Returns whether some files are still settling.
 
         Raises FileChangedError if a recorded file was rewritten.
         """
@@ -63,13 +63,13 @@ class FilesIntake:
         )
 
     def pending(self, after: int) -> tuple[LoggedFile, ...]:
-        """The recorded files behind a sequence, in order."""
+        """The recorded files after a sequence, in order."""
         return self.log.between(after, self.log.last_sequence)
 
     def readable(self, after: int, upto: int) -> tuple[LoggedFile, ...]:
-        """The files of a range that are to be read.
+        """The files of a range that must be read.
 
-        Raises FileChangedError if one of them is no longer what was recorded.
+        Raises FileChangedError if one of them has changed since it was recorded.
         """
         files = tuple(f for f in self.log.between(after, upto) if f.status == "recorded")
         for file in files:
@@ -86,7 +86,7 @@ class FilesIntake:
         return files
 
     def require_all_again(self, after: int) -> None:
-        """Raises FileChangedError if a file behind a sequence cannot be read a second time."""
+        """Raises FileChangedError if a file after a sequence cannot be read again."""
         for file in self.log.between(after, self.log.last_sequence):
             if file.status == "withdrawn":
                 raise FileChangedError(
@@ -97,7 +97,7 @@ class FilesIntake:
         self.readable(after, self.log.last_sequence)
 
     def set_unreadable_aside(self, files: Sequence[LoggedFile], now: datetime) -> bool:
-        """After a failed read: set aside what cannot be read; True if anything was."""
+        """After a failed read, set unreadable files aside. Returns whether there were any."""
         damaged = unreadable(self.landing, self.source.format, files)
         for file, reason in damaged.items():
             self.log.mark([file], "set_aside", reason, now)

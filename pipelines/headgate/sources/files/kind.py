@@ -88,5 +88,5 @@ class Files(Connector[FilesSource]):
 
 
 def _sequence(offsets: Mapping[str, int]) -> int:
-    """Of the last file that bronze has absorbed."""
+    """The sequence of the last file that bronze has absorbed."""
     return offsets.get("sequence", 0)

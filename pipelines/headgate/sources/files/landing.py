@@ -1,4 +1,4 @@
-"""Looks at the landing folder before Spark starts."""
+"""Checks the landing folder before Spark starts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class LandingError(SourceError):
 
 
 def require_landing(reads: FilesSource, declaration: Path) -> None:
-    """Raises LandingError where there is no landing folder that may be listed."""
+    """Raises LandingError if the landing folder does not exist or cannot be listed."""
     if (remark := landing_remark(reads, declaration)) is not None:
         raise LandingError(
             remark.partition(" yet")[0],
@@ -25,9 +25,9 @@ def require_landing(reads: FilesSource, declaration: Path) -> None:
 
 
 def landing_remark(reads: FilesSource, declaration: Path) -> str | None:
-    """A remark about a landing folder that is still to come.
+    """A remark if the landing folder does not exist yet.
 
-    Raises LandingError where it is no folder or may not be listed.
+    Raises LandingError if it is not a folder or cannot be listed.
     """
     if is_uri(reads.path):
         return None

@@ -1,4 +1,4 @@
-"""Which files of a landing folder belong into the log now: plain decisions over two listings."""
+"""Decides which files of a landing folder are recorded now: plain functions of two listings."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from headgate.sources.files.declared import FileOrder
 from headgate.storage.files import Stat
 
 IGNORED_PREFIXES = (".", "_")
-"""Names under which a producer may write before it renames a file into place."""
+"""Names of files that a producer is still writing and will rename."""
 
 LARGEST_FILE = 1 << 36
 
 
 @dataclass(frozen=True)
 class LandingListing:
-    """``ready`` is to be recorded, in this order; ``settling`` has to hold a little longer;
-    ``rewritten`` was recorded with another size or time; ``too_large`` has no room for offsets."""
+    """``ready`` files are recorded, in this order. ``settling`` files must stay unchanged a little
+    longer. ``rewritten`` files were recorded with another size or time. ``too_large`` files have
+    more positions than offsets can express."""
 
     ready: tuple[Stat, ...]
     settling: Mapping[str, Stat]
@@ -35,11 +36,11 @@ def examine(
     settle: timedelta,
     order: FileOrder,
 ) -> LandingListing:
-    """Sort a listing out.
+    """Classify the files of a listing.
 
-    ``recorded`` maps a path to the size and time it was recorded with, ``before`` is what the
-    listing before this one left settling. A file is ready when its time lies ``settle`` back, or
-    when size and time are what they were in a listing at least that long ago.
+    ``recorded`` maps a path to its recorded size and time. ``before`` has the files that were
+    settling in the previous listing. A file is ready when its time is at least ``settle`` ago, or
+    when its size and time have not changed for that long.
     """
     ready, settling, rewritten, too_large = [], {}, [], []
     for stat in found:
@@ -69,7 +70,7 @@ def is_ignored(path: str) -> bool:
 def _has_settled(stat: Stat, before: Stat | None, now: datetime, settle: timedelta) -> bool:
     if now - stat.modified >= settle:
         return True
-    # A time in the future (a skewed clock) never lies back: two equal listings decide.
+    # A time in the future (a skewed clock) is never ``settle`` ago; two equal listings decide.
     return stat.modified > now and stat == before
 
 

@@ -1,7 +1,7 @@
-"""The log of files: which landing file has which sequence, and what became of it.
+"""The files log: the sequence and the status of each landing file.
 
-A small Delta table of events (``FileStatus``), append-only and fenced like every
-other table. A file's sequence is the high part of its records' offsets, so it never changes.
+It is a small Delta table of events (``FileStatus``), append-only and fenced like every other table.
+A file's sequence is the high part of its records' offsets, so it never changes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from headgate.tables.table import Table
 from headgate.tables.table_schema import TableSchema
 
 FILES_LOG = FILES.name
-"""The definition of every files log: a declaration may change and its sequences stay."""
+"""The definition of every files log. It is constant: sequences survive changed declarations."""
 
 FileStatus = Literal["recorded", "set_aside", "skipped", "withdrawn"]
 
@@ -44,9 +44,9 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class LoggedFile:
-    """A landing file. ``status`` recorded: it is read in its turn; set_aside: it could not be
-    read; skipped: a person decided so; withdrawn: the same, after it had been read, so bronze has
-    its records. ``reason`` says why for all but the first."""
+    """A landing file. ``status`` recorded: it is read in order; set_aside: it could not be read;
+    skipped: a person skipped it; withdrawn: a person skipped it after it was read, so bronze has
+    its records. ``reason`` explains each status except recorded."""
 
     sequence: int
     path: str
@@ -60,11 +60,11 @@ _FIELDS = tuple(field.name for field in fields(LoggedFile))
 
 
 def file_statuses(events: Iterable[Mapping[str, Any]]) -> tuple[dict[int, LoggedFile], int]:
-    """What became of each file, by its sequence, after some events of a log in any order; and the
-    number of the last event."""
+    """The files by sequence, after some events of a log in any order, and the number of the last
+    event."""
     files: dict[int, LoggedFile] = {}
     last = 0
-    # Numbered, not timed: a wall clock that steps back must not bring a file back.
+    # Events are ordered by number and not by time: a wall clock may step back.
     for row in sorted(events, key=itemgetter("event")):
         last = row["event"]
         files[row["sequence"]] = LoggedFile(**{name: row[name] for name in _FIELDS})
@@ -72,7 +72,7 @@ def file_statuses(events: Iterable[Mapping[str, Any]]) -> tuple[dict[int, Logged
 
 
 class FilesLog:
-    """The events of one source's log, held in memory and appended to by one writer."""
+    """The events of one source's log, in memory. One writer appends to it."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -88,7 +88,7 @@ class FilesLog:
         return TableSchema(self.table, SCHEMA, "at")
 
     def load(self) -> None:
-        """Read every event; later ones win. Raises DamagedFileError."""
+        """Read all events; later events override earlier ones. Raises DamagedFileError."""
         self.table.refresh()
         rows: list[dict[str, Any]] = []
         handle = self.table.handle
@@ -108,7 +108,7 @@ class FilesLog:
         return tuple(self._files[s] for s in sorted(self._files))
 
     def recorded(self) -> dict[str, tuple[int, datetime]]:
-        """Size and time of every known path, as they were recorded last."""
+        """The last recorded size and time of every known path."""
         return {f.path: (f.size, f.modified) for f in self._files.values()}
 
     def between(self, after: int, upto: int) -> tuple[LoggedFile, ...]:
@@ -130,7 +130,7 @@ class FilesLog:
     def mark(
         self, files: Sequence[LoggedFile], status: FileStatus, reason: str, now: datetime
     ) -> None:
-        """Set files aside or skip them: their sequences stay, their records are never read."""
+        """Set files aside or skip them. They keep their sequences; their records are never read."""
         self._append(tuple(replace(f, status=status, reason=reason) for f in files), now)
 
     def _append(self, files: Sequence[LoggedFile], now: datetime) -> None:

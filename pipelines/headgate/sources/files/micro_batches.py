@@ -18,14 +18,14 @@ from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceCon
 from headgate.storage.backlog import Backlog
 
 LIST_EVERY = 1.0  # seconds between listings of the landing folder
-SETTLING = 0.25  # seconds between looks at what is still being written
+SETTLING = 0.25  # seconds between listings while files are settling
 READ_ATTEMPTS = 3
-"""A file that cannot be read is tried this often before it is set aside."""
+"""The number of attempts to read a file before it is set aside."""
 
 
 class FilesMicroBatches(MicroBatchSource):
-    """Positions are sequences. Listing and reading happen on different threads, so everything that
-    touches the log holds one lock."""
+    """Positions are sequences. Listing and reading run on different threads, so all access to the
+    log holds one lock."""
 
     every = LIST_EVERY
 
@@ -44,12 +44,12 @@ class FilesMicroBatches(MicroBatchSource):
         return self._bronze.table.refresh().sequence
 
     def poll(self, *, final: bool) -> None:
-        """List what is new; ``final``: wait until nothing is settling any more."""
+        """List new files. ``final``: wait until no file is settling."""
         while self.list_new() and final:
             time.sleep(SETTLING)
 
     def list_new(self) -> bool:
-        """Record what is new and has settled; True if something is still settling."""
+        """Record new files that have settled. Returns whether some files are still settling."""
         with self._lock:
             return self._files.list_new(self._clock())
 
@@ -57,7 +57,7 @@ class FilesMicroBatches(MicroBatchSource):
         return len(self._ends())
 
     def backlog(self) -> Backlog:
-        """Files and bytes recorded and not absorbed."""
+        """The files and bytes that are recorded and not absorbed."""
         with self._lock:
             pending = self._files.pending(self._position)
         return Backlog("files", len(pending), sum(f.size for f in pending))
@@ -74,8 +74,8 @@ class FilesMicroBatches(MicroBatchSource):
     def absorb_up_to(self, end: int) -> None:
         """Commit the recorded files up to sequence ``end`` as bronze's next batch.
 
-        Raises FileChangedError if a file is not what was recorded. A file that cannot be read is
-        set aside after ``READ_ATTEMPTS``.
+        Raises FileChangedError if a file has changed since it was recorded. A file that cannot be
+        read is set aside after ``READ_ATTEMPTS``.
         """
         attempt, start = 1, self.position
         while True:
@@ -84,8 +84,8 @@ class FilesMicroBatches(MicroBatchSource):
             try:
                 self._commit(files, start, end)
                 return
-            except (PySparkException, Py4JError):  # toArrow lets the JVM's own through
-                # Spark names the task that failed, not the file: look for it.
+            except (PySparkException, Py4JError):  # toArrow does not convert JVM errors
+                # Spark names the failed task, not the file, so find the file.
                 if attempt < READ_ATTEMPTS:
                     attempt += 1
                     continue
@@ -94,7 +94,7 @@ class FilesMicroBatches(MicroBatchSource):
                         raise
 
     def _ends(self) -> list[int]:
-        """Where the next micro-batches may end."""
+        """The sequences at which the next micro-batches may end."""
         source = self._files.source
         with self._lock:
             pending = self._files.pending(self._position)

@@ -1,4 +1,4 @@
-"""What a plan says of a landing folder."""
+"""The part of a plan that describes a landing folder."""
 
 from __future__ import annotations
 

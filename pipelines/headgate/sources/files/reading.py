@@ -1,9 +1,9 @@
-"""Reading recorded files natively, with a position for every record.
+"""Reads recorded files natively, with a position for every record.
 
 Text: position = byte start of the split + number of the line in it. A split is always a task of
-its own (the session fixes ``maxPartitionBytes`` = ``openCostInBytes``), so neither depends on
-what else is in the batch. Every line that counts has at least two bytes, so positions of one
-split never reach the start of the next. Parquet: position = row number in the file.
+its own (the session fixes ``maxPartitionBytes`` = ``openCostInBytes``), so neither depends on the
+other files of the batch. Every counted line has at least two bytes, so the positions of one split
+never reach the start of the next. Parquet: position = row number in the file.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from headgate.tables.projection import Projection
 from headgate.tables.record_shape import HEADERS, offset_of
 
 _ROW_BITS = (1 << 33) - 1
-"""monotonically_increasing_id keeps the row's number within its task in the low 33 bits."""
+"""monotonically_increasing_id has the row's number within its task in the low 33 bits."""
 
 _QUOTES = {"escape": '"'}
-"""A quote within quotes is doubled, as RFC 4180 has it; Spark would want a backslash."""
+"""A quote within quotes is doubled, as in RFC 4180; Spark's default is a backslash."""
 
 # Java's URI leaves these as they are; Spark's _metadata.file_path is such a URI.
 _PLAIN = frozenset("_-!.~'()*:@&=+$,;/")
 
 
 class FilesReader:
-    """Reads recorded files of one source: frames in the shape of ``record_shape``."""
+    """Reads recorded files of one source as frames with the schema of ``record_shape``."""
 
     def __init__(self, spark: SparkSession, landing: Storage, source: FilesSource) -> None:
         self._spark = spark
@@ -113,7 +113,7 @@ class FilesReader:
         return cells.select("value", parse.alias("parse"), "uri", "position")
 
     def _csv_multiline(self, files: Sequence[LoggedFile]) -> DataFrame:
-        """Records may span lines, so a record's bytes are its JSON rendering, one file a task."""
+        """Records may span lines, so a record's value is its JSON rendering. One task per file."""
         reader = self._spark.read.option("header", "true").option("multiLine", "true")
         reader = reader.option("sep", self._source.csv_delimiter)
         reader = reader.options(**_QUOTES)
@@ -128,7 +128,7 @@ class FilesReader:
         )
 
     def _parquet(self, files: Sequence[LoggedFile]) -> DataFrame:
-        """A Parquet row has no bytes of its own: its value is its JSON rendering."""
+        """A Parquet row has no bytes of its own, so its value is its JSON rendering."""
         reader = self._spark.read.option("mergeSchema", "true")
         rows = reader.parquet(*self._paths(files))
         text = F.to_json(F.struct(*(F.col(f"`{_quoted(c)}`") for c in rows.columns)))

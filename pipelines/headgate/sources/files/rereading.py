@@ -1,4 +1,4 @@
-"""Whether a landing folder still holds what was recorded of it."""
+"""Checks whether a landing folder still has the recorded files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from headgate.sources.files.log import FilesLog
 
 
 def gone_files(place: DeployedSource, after: int) -> str | None:
-    """Which of the files behind sequence ``after`` cannot be read a second time, in words; None if
-    all can."""
+    """A message about the files after sequence ``after`` that cannot be read again; None if all
+    can."""
     log = FilesLog.of(place.storage, place.pipeline, place.source.name)
     if not log.table.exists:
         return "there is no log of the files that were read"
@@ -23,7 +23,7 @@ def gone_files(place: DeployedSource, after: int) -> str | None:
 
 
 def require_unchanged(place: DeployedSource, after: int) -> None:
-    """Raises FileChangedError if a file behind sequence ``after`` is not what was recorded."""
+    """Raises FileChangedError if a file after sequence ``after`` is not as recorded."""
     log = FilesLog.of(place.storage, place.pipeline, place.source.name)
     if log.table.exists:
         log.load()

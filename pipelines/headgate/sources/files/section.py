@@ -1,4 +1,4 @@
-"""The `files` part of a source: what its keys mean together."""
+"""Builds the `files` part of a source from its keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headgate.storage.places import is_uri
 
 
 def build_files(section: Section, report: Report, project: Path) -> FilesSource | None:
-    """What is read, or None after reporting what is wrong with it."""
+    """The source, or None after reporting what is wrong with it."""
     csv = section.section("csv")
     format_, path = section.text("format"), section.text("path")
     if csv and format_ and format_ != "csv":
@@ -33,5 +33,6 @@ def build_files(section: Section, report: Report, project: Path) -> FilesSource 
 
 
 def _located(path: str, project: Path) -> str:
-    """Absolute, without `..`; links are left to whoever reads, so that one may be turned over."""
+    """The absolute path, without `..`. Links are resolved only when files are read, so that a link
+    may be switched to another folder."""
     return path if is_uri(path) else os.path.normpath(project / Path(path).expanduser())

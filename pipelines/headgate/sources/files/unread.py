@@ -1,4 +1,4 @@
-"""The files that the ledger lists: those that are not read (again)."""
+"""The files that the ledger lists as not read (again)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headgate.tables.live_files import live_files
 
 
 def unread_files(place: DeployedSource) -> Iterator[UnreadInput]:
-    """By their sequences."""
+    """The unread files, ordered by sequence."""
     table = FilesLog.of(place.storage, place.pipeline, place.source.name).table
     table.refresh()
     events: list[dict[str, Any]] = []

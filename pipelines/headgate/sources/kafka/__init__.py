@@ -1,4 +1,4 @@
-"""The Kafka source: topics, which are logs already."""
+"""The Kafka source: topics of a cluster."""
 
 from __future__ import annotations
 

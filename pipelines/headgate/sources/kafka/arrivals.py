@@ -1,4 +1,4 @@
-"""How long the oldest unread record has been there, told from how the ends of the logs moved."""
+"""Estimates the age of the oldest unread record from observations of the logs' ends."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections import deque
 from headgate.sources.kafka.ranges import Offsets
 
 _EXACT_TO = 64
-"""Ages are exact to this part of the oldest one, and never too low. A partition remembers so many
-moments, and as many again for each time the backlog gets two or three times as old."""
+"""Ages are exact to this fraction of the oldest one, and never too low. A partition keeps so many
+moments, and as many again each time the backlog gets two or three times as old."""
 
 
 class Arrivals:
-    """``now`` is a monotonic clock in seconds. Nothing is known of the time before the first
-    look, so what was there already counts from then on."""
+    """``now`` is a monotonic clock in seconds. The ages of records that are already there at the
+    first observation are counted from it."""
 
     def __init__(self) -> None:
         self._moments: dict[int, deque[tuple[float, int]]] = {}
 
     def observe(self, now: float, position: Offsets, ends: Offsets) -> None:
-        """Take in where the logs end now, and forget what was read."""
+        """Record where the logs end now, and forget moments before ``position``."""
         self._moments = {p: self._moments.get(p, deque()) for p in ends}
         for partition, moments in self._moments.items():
             while moments and moments[0][1] <= position.get(partition, 0):
@@ -27,7 +27,7 @@ class Arrivals:
             _remember(moments, now, ends[partition])
 
     def waiting(self, now: float, partition: int, position: int) -> float:
-        """Seconds since the log first went beyond ``position``; 0 where it does not."""
+        """Seconds since the log first went beyond ``position``; 0 if it does not."""
         moments = self._moments.get(partition, ())
         return next((now - at for at, end in moments if end > position), 0.0)
 

@@ -1,4 +1,4 @@
-"""How far a Kafka pipeline has read each partition, and how far its events have come."""
+"""The backlog of a Kafka pipeline: unread records and the watermark of each partition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def kafka_backlog(
     clocks: Mapping[str, int],
     idle: Collection[int],
 ) -> Backlog:
-    """``now`` is the monotonic clock of ``arrivals``; ``clocks`` are those of bronze's state."""
+    """``now`` is the monotonic clock of ``arrivals``. ``clocks`` are the partitions' watermarks in
+    bronze's state."""
     behind = unread(position, listing.ends)
     parts = {
         str(partition): PartitionBacklog(

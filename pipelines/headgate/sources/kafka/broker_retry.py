@@ -1,4 +1,4 @@
-"""How long brokers that do not answer are borne with."""
+"""Retries requests to brokers that do not answer, for a limited time."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Answer = TypeVar("Answer")
 
 
 class BrokerRetry:
-    """Counts the time since an answer was first missed. Used by several threads: an answer that
-    any of them gets counts for all. ``monotonic`` is in seconds; ``waits`` is told again and again
-    what is waited for, and raises where the driver shall end."""
+    """Measures the time since the first request without an answer. Several threads use it; an
+    answer to any of them counts for all. ``monotonic`` is in seconds. ``waits`` is called
+    repeatedly with the reason, and raises if the driver must end."""
 
     def __init__(
         self, source: KafkaSource, monotonic: Callable[[], float], waits: Callable[[str], None]
@@ -31,7 +31,7 @@ class BrokerRetry:
 
     @property
     def trouble(self) -> str | None:
-        """What keeps the brokers from answering, in words; None where they answer."""
+        """A message about why the brokers do not answer; None if they do."""
         since = self._silent_since
         if since is None:
             return None
@@ -42,7 +42,7 @@ class BrokerRetry:
         self._silent_since = None
 
     def record_failure(self, error: BrokersUnreachableError) -> None:
-        """Take in that there was no answer. Raises BrokersUnreachableError after too long."""
+        """Record that there was no answer. Raises BrokersUnreachableError after too long a time."""
         now = self._monotonic()
         since = now if self._silent_since is None else self._silent_since
         self._silent_since = since

@@ -1,6 +1,6 @@
-"""What the brokers say of topics and offsets: Kafka's own admin client, in Spark's JVM.
+"""Queries brokers for topics and offsets with Kafka's admin client in Spark's JVM.
 
-It takes the same client properties as Spark's reader does, so there is one vocabulary for security.
+It has the same client properties as Spark's reader, so security is configured in one way.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from headgate.sources.kafka.errors import (
 )
 from headgate.sources.kafka.topics import Partition, Topic
 
-_TIMEOUT = 10_000  # milliseconds for one question: the caller decides whether to ask again
+_TIMEOUT = 10_000  # milliseconds for one request: the caller decides whether to retry
 
 _NO_NODE = "Timed out waiting for a node assignment"
 _NO_HOST = "No resolvable bootstrap urls"
@@ -36,7 +36,7 @@ At = Literal["earliest", "latest"] | datetime
 
 class Cluster:
     """The brokers of one source. Every method raises BrokersUnreachableError, or
-    BrokersRefuseError where asking again would not help."""
+    BrokersRefuseError if a retry would not help."""
 
     def __init__(self, spark: SparkSession, source: KafkaSource) -> None:
         self._java = java(spark)
@@ -54,8 +54,8 @@ class Cluster:
         )
 
     def offsets(self, partitions: Collection[Partition], at: At) -> dict[int, int]:
-        """For each partition (by number) its first offset, the end of what may be read, or the
-        first offset of a moment; the end where nothing is as late as that."""
+        """For each partition (by number) its first offset, the end of its readable records, or the
+        first offset at or after a moment; the end if there is no such record."""
         if not partitions:
             return {}
         found = self._list_offsets(partitions, at)
@@ -92,7 +92,7 @@ class Cluster:
         return UnknownTopicError(message, remedy=_listed(names))
 
     def _listener_hint(self) -> str:
-        """How to find out why nobody answers."""
+        """A remedy: how to find out why no broker answers."""
         servers = self._source.servers
         if "security.protocol" in self._source.options:
             return f"see whether brokers listen at {servers}, and speak this security.protocol"
@@ -161,7 +161,7 @@ class Cluster:
         return properties
 
     def _meaning(self, error: Py4JJavaError) -> Exception:
-        """The error as a person would put it. Causes are not chained: they may show secrets."""
+        """The error for the user. Causes are not chained, because they may show secrets."""
         names, message, retriable = self._causes(error)
         servers = self._source.servers
         if "UnknownTopicOrPartitionException" in names and self._source.topic:
@@ -182,7 +182,7 @@ class Cluster:
         )
 
     def _causes(self, error: Py4JJavaError) -> tuple[set[str], str, bool]:
-        """The names of the exceptions, what the innermost says, and whether one is retriable."""
+        """The names of the exceptions, the innermost message, and whether one is retriable."""
         names, message, retriable = set(), "", False
         cause = error.java_exception
         while cause is not None:
@@ -201,7 +201,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _is_retriable(cause: Any) -> bool:
-    # By name: Class.forName looks where Spark's own jars are, not where these were added.
+    # By name: Class.forName searches only Spark's own jars, not the added ones.
     kind = cause.getClass()
     while kind is not None:
         if kind.getName() == "org.apache.kafka.common.errors.RetriableException":
@@ -211,5 +211,5 @@ def _is_retriable(cause: Any) -> bool:
 
 
 def client_properties(source: KafkaSource) -> Mapping[str, str]:
-    """The Kafka client properties of a source, secrets among them: never to be shown."""
+    """The Kafka client properties of a source. They contain secrets and must never be shown."""
     return {**source.options, "bootstrap.servers": source.servers}

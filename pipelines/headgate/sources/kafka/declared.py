@@ -1,4 +1,4 @@
-"""What a declaration says of Kafka topics that are read."""
+"""The declared settings of Kafka topics that are read."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Isolation = Literal["read_committed", "read_uncommitted"]
 
 @dataclass(frozen=True)
 class KafkaSource:
-    """Topics of a Kafka cluster: exactly one of ``topic`` and ``pattern`` is given.
+    """Topics of a Kafka cluster. Exactly one of ``topic`` and ``pattern`` is given.
 
-    ``servers`` (host:port, comma separated) and ``options`` are resolved and may hold secrets:
-    neither is in the repr. ``pattern`` is a regular expression that whole topic names match.
-    ``start`` is where a partition that was never read begins: an end of it, a moment (aware UTC),
-    or offsets of the partitions of ``topic``. Batches are counted in records. ``written`` has the
-    values of keys that were given by placeholders, as the declaration writes them.
+    ``servers`` (host:port, comma separated) and ``options`` are resolved and may contain secrets:
+    neither is in the repr. ``pattern`` is a regular expression that matches whole topic names.
+    ``start`` is where a new partition begins: its first or last offset, a moment (aware UTC), or
+    offsets of the partitions of ``topic``. Batches are limited in records. ``written`` has the
+    values of keys with placeholders, as the declaration writes them.
     """
 
     servers: str = field(repr=False)
@@ -32,7 +32,7 @@ class KafkaSource:
     # A batch that took longer shrinks the next intake.
     batch_target: timedelta = timedelta(seconds=10)
     idle_after: timedelta = timedelta(minutes=5)
-    # How long brokers that do not answer are waited for.
+    # How long to wait for brokers that do not answer.
     unreachable_after: timedelta = timedelta(minutes=2)
     isolation: Isolation = "read_committed"
     options: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -1,4 +1,4 @@
-"""What can be wrong with a Kafka source."""
+"""Errors of a Kafka source."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from headgate.sources.errors import SourceError
 
 
 class BrokersUnreachableError(SourceError):
-    """No broker answers. It may be over in a moment."""
+    """No broker answers. This may be temporary."""
 
 
 class BrokersRefuseError(SourceError):
-    """The brokers answer, and refuse: credentials, rights or a client property."""
+    """The brokers refuse the request because of credentials, rights or a client property."""
 
 
 class UnknownTopicError(SourceError):
@@ -18,4 +18,4 @@ class UnknownTopicError(SourceError):
 
 
 class OffsetsLostError(SourceError):
-    """Records that were not read yet are gone; a person has to decide."""
+    """Unread records are lost. A person must decide."""

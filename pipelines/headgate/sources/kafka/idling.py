@@ -1,8 +1,8 @@
-"""Which partitions are idle: the watermark does not wait for them.
+"""Detects idle partitions. The watermark does not wait for them.
 
-A partition is idle when, for ``after``, no record of it arrived while others did, and all of it was
-read. Time counts only while something arrives somewhere: a pause of more than a tenth of ``after``
-starts every timer anew, so neither a night without data nor an outage makes anything idle.
+A partition is idle when no record of it arrived for ``after`` while others did, and all of it was
+read. Time counts only while records arrive in some partition. A pause of more than a tenth of
+``after`` restarts every timer, so no partition becomes idle in a night without data or an outage.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import timedelta
 from headgate.sources.kafka.ranges import Offsets
 
 PAUSE = 10
-"""Arrivals further apart than this part of ``after`` are not a flow."""
+"""A longer pause between arrivals than this fraction of ``after`` restarts every timer."""
 
 
 class Idling:
@@ -26,7 +26,7 @@ class Idling:
         self._arrived: float | None = None
 
     def observe(self, now: float, ends: Offsets) -> None:
-        """Take in how the logs have grown since the last time."""
+        """Record how the logs have grown since the last call."""
         grown = {p for p, end in ends.items() if end > self._ends.get(p, end)}
         new = ends.keys() - self._ends.keys()
         self._ends = dict(ends)
@@ -43,7 +43,7 @@ class Idling:
                 self._silent[partition] += passed
 
     def idle(self, position: Offsets) -> frozenset[int]:
-        """The idle partitions, where everything before ``position`` was read."""
+        """The idle partitions, if everything before ``position`` was read."""
         return frozenset(
             partition
             for partition, silent in self._silent.items()
@@ -52,5 +52,5 @@ class Idling:
 
 
 def waited_for(listed: Mapping[int, object], idle: frozenset[int]) -> frozenset[int]:
-    """The partitions that hold the watermark."""
+    """The partitions that the watermark waits for."""
     return frozenset(listed) - idle

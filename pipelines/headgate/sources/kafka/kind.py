@@ -38,7 +38,7 @@ class Kafka(Connector[KafkaSource]):
     needs_jars = True
     is_remote = True
     why_no_gap = None
-    # A topic's first records expire, and nobody knows what they were.
+    # A topic's first records expire, so the first record is not known.
     has_known_start = False
 
     def build(self, section: Section, report: Report, project: Path) -> KafkaSource | None:

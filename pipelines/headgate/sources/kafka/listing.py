@@ -1,4 +1,4 @@
-"""What the brokers list at one moment, and what a pipeline has read of it."""
+"""A listing of topics by the brokers, and positions of a pipeline in it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from headgate.sources.kafka.topics import Partition, label_of
 
 @dataclass(frozen=True)
 class TopicListing:
-    """``topics`` as in ``State.topics``, old and gone ones included; ``ends`` are where the
-    listed partitions' logs end, ``first`` where those begin that nothing was read of yet."""
+    """``topics`` is as in ``State.topics``, including deleted topics. ``ends`` has the ends of the
+    listed partitions' logs, ``first`` the starts of partitions that were never read."""
 
     topics: Sequence[str]
     partitions: Mapping[int, Partition]
@@ -21,16 +21,16 @@ class TopicListing:
 
     @property
     def labels(self) -> frozenset[str]:
-        """The topics that are listed now, as ``topics`` names them."""
+        """The topics that are listed now, with the names used in ``topics``."""
         return frozenset(label_of(self.topics, number) for number in self.partitions)
 
     def position(self, offsets: Offsets) -> dict[int, int]:
-        """Where reading continues in every listed partition, after a commit at ``offsets``."""
+        """The position in every listed partition, after a commit at ``offsets``."""
         return {number: offsets.get(number, self.first.get(number, 0)) for number in self.ends}
 
 
 def decoded(offsets: Mapping[str, int]) -> dict[int, int]:
-    """``State.offsets`` of a Kafka source: partition numbers, which JSON has as texts."""
+    """``State.offsets`` of a Kafka source with partition numbers as integers; JSON has strings."""
     return {int(number): offset for number, offset in offsets.items()}
 
 

@@ -1,4 +1,4 @@
-"""What a topic has lost since it was read last: a plain comparison of offsets."""
+"""Detects records that a topic has lost before they were read, by comparing offsets."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from headgate.sources.kafka.topics import Partition, partition_of
 
 @dataclass(frozen=True)
 class Loss:
-    """Offsets ``[first, end)`` of a partition can no longer be read. ``end`` is None where nobody
-    knows how far it went: the topic is gone. A log that was cut off will give the same offsets to
-    other records: going on would put two records at one position, so it is not ``acceptable``."""
+    """Offsets ``[first, end)`` of a partition that can no longer be read. ``end`` is None if it is
+    unknown because the topic is gone. A truncated log will give the same offsets to other records.
+    Bronze would then have two records at one position, so this loss is not ``acceptable``."""
 
     topic: str
     partition: int
@@ -30,7 +30,7 @@ class Loss:
         return f"{self.topic}/{self.partition}: offsets {self.first:,} to {upto} ({self.reason})"
 
     def as_dict(self) -> dict[str, Any]:
-        """As ``State.gaps`` has it."""
+        """The loss as an entry of ``State.gaps``."""
         return {k: v for k, v in asdict(self).items() if k != "acceptable"}
 
 
@@ -41,9 +41,9 @@ def losses(
     earliest: Offsets,
     latest: Offsets,
 ) -> tuple[Loss, ...]:
-    """What lies behind ``position`` and is gone.
+    """The records after ``position`` that are lost.
 
-    ``position`` are the offsets of the last bronze commit, under the topics ``enrolled`` then.
+    ``position`` has the offsets of the last bronze commit, ``enrolled`` the topics of that commit.
     """
     names = {partition.topic for partition in listed.values()}
     found = []
@@ -66,7 +66,7 @@ def losses(
 
 
 def lost_error(lost: Sequence[Loss]) -> OffsetsLostError:
-    """The error that tells of ``lost``."""
+    """The error that reports ``lost``."""
     listed = "\n".join(f"  {loss}" for loss in lost)
     remedy = f"pass over it, which the ledger then tells: {pipeline_command('run', '--accept-gap')}"
     if not all(loss.acceptable for loss in lost):

@@ -1,7 +1,7 @@
 """Micro-batches over topics: from ranges of their partitions to bronze commits.
 
-What a batch takes is decided when it begins, from bronze's position and from what fits the time
-that batches are to take.
+The range of a batch is decided when it begins, from bronze's position and the target duration of
+batches.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceCon
 from headgate.storage.backlog import Backlog
 from headgate.tables.state import State
 
-LIST_EVERY = 1.0  # seconds between looks at the ends of the logs
+LIST_EVERY = 1.0  # seconds between listings of the logs' ends
 READ_ATTEMPTS = 3
 
 
 class KafkaMicroBatches(MicroBatchSource):
-    """Listing and reading happen on different threads; ``_lock`` guards what they share, and
-    ``_listing_lock`` keeps listings in their order. A listing is shared only when nothing is lost
-    by it: a commit from one that lacks a topic would forget where that was read to."""
+    """Listing and reading run on different threads. ``_lock`` guards shared fields, and
+    ``_listing_lock`` keeps listings in order. A listing is shared only if nothing is lost in it: a
+    commit from a listing without a topic would drop the topic's position."""
 
     every = LIST_EVERY
 
@@ -69,10 +69,10 @@ class KafkaMicroBatches(MicroBatchSource):
             raise
 
     def poll(self, *, final: bool) -> None:
-        """Look how far the logs reach. Raises OffsetsLostError where what was not read is gone,
+        """List the ends of the logs. Raises OffsetsLostError if unread records are lost,
         BrokersUnreachableError after a while without an answer."""
         if final:
-            # Nobody looks again: without an answer now there would never be an end.
+            # This is the last poll: without an answer now the run would have no end.
             self._goal = dict(self._retry.persist(self._list).ends)
             return
         try:
@@ -110,7 +110,7 @@ class KafkaMicroBatches(MicroBatchSource):
             try:
                 self._commit(listing, position, reached)
                 return True
-            except (PySparkException, Py4JError) as error:  # toArrow lets the JVM's own through
+            except (PySparkException, Py4JError) as error:  # toArrow does not convert JVM errors
                 if before := readable_before(error, listing, position):
                     readable |= before
                     continue
@@ -120,7 +120,7 @@ class KafkaMicroBatches(MicroBatchSource):
                     raise
 
     def batch_took(self, took: timedelta) -> None:
-        """Let the next batch take as much as fits its time."""
+        """Set the limit of the next batch by the target duration."""
         source = self._source
         self._limit = next_limit(
             self._limit,
@@ -153,7 +153,8 @@ class KafkaMicroBatches(MicroBatchSource):
         self._moved(committed)
 
     def _verify(self, listing: TopicListing) -> Callable[[], None]:
-        """A topic that was made anew while it was read has other records at the same offsets."""
+        """Check that no topic was recreated while it was read: the new topic has other records at
+        the same offsets."""
 
         def verify() -> None:
             there = self._retry.persist(self._topics_there)
@@ -172,14 +173,14 @@ class KafkaMicroBatches(MicroBatchSource):
             return unread(listing.position(self._offsets), self._wanted(listing))
 
     def _wanted(self, listing: TopicListing) -> Offsets:
-        """Where the logs end, or ended at the final poll."""
+        """The ends of the logs, now or at the final poll."""
         if self._goal is None:
             return listing.ends
         return {number: end for number, end in self._goal.items() if number in listing.ends}
 
     def _begin(self, *, begun: bool) -> TopicListing:
-        """The first listing, and where it takes a commit to begin: at the declared start, or
-        behind a gap that was accepted."""
+        """Make the first listing. Commit the position if reading begins at the declared start or
+        after an accepted gap."""
         listing = self._retry.persist(self._list_raw)
         if not begun:
             self._start(listing)
@@ -188,7 +189,7 @@ class KafkaMicroBatches(MicroBatchSource):
         return self._accept(listing, lost) if lost else listing
 
     def _start(self, listing: TopicListing) -> None:
-        """Committed before anything is read: "latest" must not be another place after a crash."""
+        """Commit the start before anything is read, so that "latest" is the same after a crash."""
         parts = listing.partitions.values()
         start = self._source.start
         if isinstance(start, datetime | str):
@@ -203,7 +204,7 @@ class KafkaMicroBatches(MicroBatchSource):
         if not self._context.accept_gap or not all(loss.acceptable for loss in lost):
             raise lost_error(lost)
         if not listing.partitions:
-            # Nothing to go on with: who says which topics there are?
+            # No topic is left to continue with: ``topics`` raises an error that names them.
             self._retry.persist(self._cluster.topics)
             raise lost_error(lost)
         earliest = self._earliest(listing)
@@ -215,14 +216,14 @@ class KafkaMicroBatches(MicroBatchSource):
     def _begin_at(
         self, offsets: Offsets, listing: TopicListing, lost: tuple[Loss, ...] = ()
     ) -> None:
-        """A commit without a record, from which reading goes on."""
+        """Commit a position without records. Reading continues from it."""
         gaps = tuple(loss.as_dict() for loss in lost)
         reached = BatchEnd(encoded(offsets), tuple(offsets), tuple(listing.topics), gaps)
         nothing = self._bronze.no_records()
         self._moved(self._bronze.absorb(nothing, reached, self._context.clock()))
 
     def _check_for_losses(self) -> None:
-        """After a failed read: list again, however long that takes, and see what is gone."""
+        """After a failed read, list again, however long that takes, and check for lost records."""
         listing = self._retry.persist(self._list)
         if lost := self._losses(listing):
             raise lost_error(lost)
@@ -236,19 +237,19 @@ class KafkaMicroBatches(MicroBatchSource):
         return self._retry.persist(lambda: self._cluster.offsets(parts, "earliest"))
 
     def _list(self) -> TopicListing:
-        """List, and compare with what was read. Raises OffsetsLostError."""
+        """List, and compare with the position. Raises OffsetsLostError."""
         with self._listing_lock:
             listing = self._list_raw()
             offsets = self._offsets
-            # Expiry shows when reading fails; this costs nothing and comes before any reading.
+            # This check is free and comes before any read. A failed read detects expired records.
             if lost := losses(listing.topics, offsets, listing.partitions, offsets, listing.ends):
                 raise lost_error(lost)
             self._share(listing)
         return listing
 
     def _share(self, listing: TopicListing) -> None:
-        """What is read next, and what is idle, follow from one and the same listing. The places
-        that it gave to topics stay theirs, though no commit names them yet."""
+        """Share a listing: the next range and the idle partitions come from the same listing. Its
+        topics keep their places, even before a commit names them."""
         with self._lock:
             now = self._context.monotonic()
             self._listing, self._topics = listing, tuple(listing.topics)
@@ -266,7 +267,8 @@ class KafkaMicroBatches(MicroBatchSource):
         return TopicListing(names, parts, ends, self._cluster.offsets(new, "earliest"))
 
     def _topics_there(self) -> tuple[Topic, ...]:
-        """None at all is a loss where something was read, and a wrong name where nothing was."""
+        """The listed topics. If there are none, this is a loss if some records were read, and
+        otherwise a wrong name."""
         try:
             return self._cluster.topics()
         except UnknownTopicError:

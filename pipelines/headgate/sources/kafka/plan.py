@@ -1,5 +1,5 @@
-"""What a plan says of topics that are read. Values that came of placeholders are shown as the
-declaration writes them, and client properties by name only: a plan holds no secret.
+"""The part of a plan that describes topics that are read. Values with placeholders are shown as the
+declaration writes them, and client properties by name only, so a plan contains no secret.
 """
 
 from __future__ import annotations

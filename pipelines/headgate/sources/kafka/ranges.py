@@ -1,6 +1,6 @@
-"""How much of which partition a micro-batch takes: plain decisions over offsets.
+"""Decides which range of each partition a micro-batch reads: plain functions of offsets.
 
-Offsets are maps from a partition's number (``topics``) to where reading continues or a log ends.
+Offsets map a partition's number (``topics``) to a position or to the end of a log.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ Offsets = Mapping[int, int]
 
 
 def unread(position: Offsets, ends: Offsets) -> dict[int, int]:
-    """Records behind ``position`` in each listed partition; those without any are left out.
+    """Records after ``position`` in each listed partition; partitions without any are omitted.
 
-    Offsets are counted: where transactions were aborted or a topic is compacted, it is fewer.
+    Offsets are counted. After aborted transactions or compaction there are fewer records.
     """
     return {p: end - position[p] for p, end in ends.items() if end > position[p]}
 
 
 def next_range(position: Offsets, ends: Offsets, limit: int) -> dict[int, int]:
-    """Where the next batch ends: at most ``limit`` records, dealt out in proportion to what is
-    unread, so that all partitions are through at about the same time; one each at least."""
+    """Where the next batch ends. It has at most ``limit`` records, in proportion to the unread
+    records, so that all partitions finish at about the same time; at least one per partition."""
     behind = unread(position, ends)
     total = sum(behind.values())
     reached = dict(position)
@@ -34,10 +34,10 @@ def next_range(position: Offsets, ends: Offsets, limit: int) -> dict[int, int]:
 def next_limit(
     limit: int, taken: int, took: timedelta, *, target: timedelta, lowest: int, highest: int
 ) -> int:
-    """The next batch's limit, after one of ``taken`` records that ``took`` so long.
+    """The next batch's limit, after a batch of ``taken`` records with the duration ``took``.
 
-    Too slow: what would have fitted, but no less than half. Well below the target and full: half
-    as much again. In between it stays, so that batches do not swing.
+    After a slow batch: the records that would have fitted, but at least half. After a full batch
+    well below the target: half as much again. Otherwise unchanged, so that sizes do not oscillate.
     """
     if took > target:
         fitting = int(taken * (target / took))

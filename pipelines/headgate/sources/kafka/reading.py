@@ -1,4 +1,4 @@
-"""Reading a range of a topic natively, as one batch."""
+"""Reads a range of a topic natively, as one batch."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from headgate.tables.projection import Projection
 from headgate.tables.record_shape import HEADERS
 
 _POLL = 30_000  # milliseconds without an answer until a task fails
-# Milliseconds, unless the declaration's options say otherwise. Spark asks for offsets before it
-# reads, once a minute by default and three times: the feed asks again itself, and can be stopped.
+# Milliseconds, unless the declaration's options set them. Spark requests offsets before it reads,
+# by default three times for a minute each. The source retries itself, and its retries can be
+# stopped.
 _ASKING = {"kafka.default.api.timeout.ms": "15000", "kafka.request.timeout.ms": "15000"}
 _LOG_APPEND_TIME = 1
 _LAST = datetime(9999, 12, 31, tzinfo=UTC)
@@ -30,8 +31,8 @@ Value = TypeVar("Value")
 
 
 class KafkaReader:
-    """Reads ranges of one source: frames in the shape of ``record_shape``. ``group`` names the
-    consumers, which Spark keeps from batch to batch; they commit nothing to it."""
+    """Reads ranges of one source as frames with the schema of ``record_shape``. ``group`` names the
+    consumers, which Spark keeps from batch to batch. They commit no offsets to it."""
 
     def __init__(self, spark: SparkSession, source: KafkaSource, group: str, cores: int) -> None:
         self._spark = spark
@@ -48,9 +49,9 @@ class KafkaReader:
             "kafkaConsumer.pollTimeoutMs": str(_POLL),
         }
         self._options = options
-        # A producer's time says nothing of when the record was there: no later than it was read.
+        # A producer's time is not the arrival time: the record arrived no later than it was read.
         made = F.col("timestampType") == _LOG_APPEND_TIME
-        # Microseconds where milliseconds belong are a year that hardly any reader can show.
+        # Microseconds in place of milliseconds give a year that hardly any reader can show.
         sent_at = F.when(F.col("timestamp") <= F.lit(_LAST), F.col("timestamp"))
         seen_at = F.when(made, sent_at).otherwise(F.least(sent_at, F.col("now")))
         self._record = Projection(
@@ -81,7 +82,7 @@ class KafkaReader:
                 name, json.dumps({t: dict(pairs) for t, pairs in _by_topic(wanted).items()})
             )
         topics = {p.topic: p.number - p.partition for p in moved}
-        # A frame and no literals: what changes with every batch would be compiled every time.
+        # A frame instead of literals: Spark would compile changing literals in every batch.
         known = pa.table(
             {
                 "topic": list(topics),

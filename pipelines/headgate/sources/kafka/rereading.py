@@ -1,4 +1,4 @@
-"""Whether topics still hold what came after some offsets."""
+"""Checks whether topics still have all records after some offsets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headgate.sources.kafka.topics import enrolled, partitions
 def gone_offsets(
     source: KafkaSource, offsets: Mapping[str, int], topics: Sequence[str], session: Session
 ) -> str | None:
-    """What is gone of all that came after ``offsets`` of ``topics``, in words."""
+    """A message about records after ``offsets`` of ``topics`` that are gone; None if none are."""
     with session() as spark:
         cluster = Cluster(spark, source)
         try:
@@ -25,7 +25,7 @@ def gone_offsets(
 
 
 def gone_from(cluster: Cluster, offsets: Mapping[str, int], topics: Sequence[str]) -> str | None:
-    """As ``gone_offsets``, of a cluster that is connected."""
+    """As ``gone_offsets``, for a connected cluster."""
     there = cluster.topics()
     listed = partitions(enrolled(topics, there), there)
     first = cluster.offsets(listed.values(), "earliest")

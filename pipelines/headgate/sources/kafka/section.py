@@ -1,4 +1,4 @@
-"""The `kafka` part of a source: what its keys mean together."""
+"""Builds the `kafka` part of a source from its keys."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _MOST, _LEAST = KafkaSource.max_per_batch, KafkaSource.min_per_batch
 
 
 def build_kafka(section: Section, report: Report) -> KafkaSource | None:
-    """What is read, or None after reporting what is wrong with it."""
+    """The source, or None after reporting what is wrong with it."""
     servers, topic, pattern = (section.get(name) for name in ("servers", "topic", "pattern"))
     start = section.get("start")
     if start and isinstance(start.value, dict) and pattern:
         message = "offsets belong to the partitions of one topic: with pattern, write a time"
         report.add(start.line, start.path, message)
     least = _least(section.get("min_per_batch"), section.get("max_per_batch"), report)
-    # Both were asked for, and what is missing was reported.
+    # Both keys are required; a missing one was reported.
     if servers is None or (topic is None) == (pattern is None):
         return None
     values: dict[str, Any] = {
@@ -42,8 +42,8 @@ def build_kafka(section: Section, report: Report) -> KafkaSource | None:
 
 
 def would_read(section: Section, sink: KafkaSink) -> bool:
-    """Whether the topic of a publication is one that is read. Lists of servers that share a broker
-    are of one cluster."""
+    """Whether the topic of a publication is also read. Two lists of servers with a common broker
+    belong to the same cluster."""
     servers = (section.text("servers") or "").split(",")
     if not set(servers) & set(sink.servers.split(",")):
         return False

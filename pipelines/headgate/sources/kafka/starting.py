@@ -1,4 +1,4 @@
-"""Where a declaration says that reading starts."""
+"""Checks declared start offsets."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from headgate.sources.kafka.ranges import Offsets
 def check_offsets(
     start: Mapping[int, int], listing: TopicListing, first: Offsets, file: str
 ) -> None:
-    """``start`` by the partitions of the one topic; ``first`` are the first offsets by number;
-    ``file`` is the declaration. Raises SourceError where a partition has no such offset."""
+    """``start`` has offsets by the partitions of the only topic, ``first`` the first offsets by
+    number. ``file`` is the declaration. Raises SourceError if a partition has no such offset."""
     there = {p.partition: p for p in listing.partitions.values()}
     for number, offset in sorted(start.items()):
         partition = there.get(number)

@@ -1,8 +1,9 @@
-"""One number for every partition of every topic that a pipeline reads.
+"""Numbers every partition of every topic that a pipeline reads.
 
-Bronze's ``partition`` is ``topic's place << 16 | Kafka's partition``. Places are given in the order
-in which topics are met and never again, so a topic that is deleted and made anew, whose offsets
-begin at 0 once more, has other partitions than before. With one topic the number is Kafka's own.
+Bronze's ``partition`` is ``topic's place << 16 | Kafka's partition``. Topics get places in the
+order in which they are first listed. A place is never reused: a topic that is deleted and
+recreated, whose offsets begin at 0 again, gets new partitions. With one topic the number is Kafka's
+own.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _BITS = 16
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic as the brokers list it now; ``id`` is another one when it was made anew."""
+    """A topic as the brokers list it now. A recreated topic has another ``id``."""
 
     name: str
     id: str
@@ -23,13 +24,13 @@ class Topic:
 
     @property
     def label(self) -> str:
-        """How ``State.topics`` names it."""
+        """The name in ``State.topics``."""
         return f"{self.name}@{self.id}"
 
 
 @dataclass(frozen=True)
 class Partition:
-    """``number`` is bronze's."""
+    """``number`` is bronze's ``partition``."""
 
     topic: str
     partition: int
@@ -40,7 +41,7 @@ class Partition:
 
 
 def enrolled(known: Sequence[str], listed: Iterable[Topic]) -> tuple[str, ...]:
-    """``State.topics`` with those that are new, by name, at its end."""
+    """``State.topics`` with the new topics appended, by name."""
     labels = sorted(topic.label for topic in listed)
     return (*known, *(label for label in labels if label not in known))
 

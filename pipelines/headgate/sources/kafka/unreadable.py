@@ -1,5 +1,5 @@
-"""Records that Spark cannot read at all: their timestamp is beyond what it can hold, as
-nanoseconds in the place of milliseconds are."""
+"""Records that Spark cannot read because their timestamp is too large, such as nanoseconds in place
+of milliseconds."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _OVERFLOW = re.compile(r"Record at topic (\S+) partition (\d+) offset (\d+) has 
 
 
 def readable_before(error: Exception, listing: TopicListing, position: Offsets) -> dict[int, int]:
-    """Where the next batch has to end because of such a record: what lies before it is read first.
+    """Where the next batch must end because of such a record: the records before it are read first.
 
-    Empty where ``error`` is about something else. Raises SourceError where the record is next.
+    Empty if ``error`` has another cause. Raises SourceError if the record is the next one.
     """
     found = _OVERFLOW.search(str(error))
     if found is None:
