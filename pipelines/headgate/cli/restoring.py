@@ -77,11 +77,11 @@ def require_source_for(declared: Pipeline, layout: Layout, savepoint: Savepoint)
 def reread_only(declared: Pipeline, layout: Layout, taken: Iterable[Savepoint]) -> frozenset[str]:
     """The ids of savepoints that need ``--reread``, because bronze was reset to a batch before
     them. Raises LogGapError where bronze's log is damaged."""
-    from headgate.savepoints.pasts import BronzePast
+    from headgate.savepoints.bronze_lineage import BronzeLineage
     from headgate.tables.table import Table
 
     bronze = Table(layout.storage, graph_of(declared).head.path, pipeline=declared.name)
     if not bronze.exists:
         return frozenset()
-    past = BronzePast(bronze)
-    return frozenset(savepoint.id for savepoint in taken if not past.has(savepoint))
+    lineage = BronzeLineage(bronze)
+    return frozenset(savepoint.id for savepoint in taken if not lineage.has(savepoint))

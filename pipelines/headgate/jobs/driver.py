@@ -19,7 +19,7 @@ from headgate.jobs.publishing import Publications
 from headgate.jobs.run import Run
 from headgate.jobs.run_control import RunControl
 from headgate.jobs.runtime import PipelineRuntime
-from headgate.jobs.scratch import job_name, remove_left_behind, scratch_folder
+from headgate.jobs.scratch import job_name, remove_orphaned, scratch_folder
 from headgate.jobs.session import LocalSessions, SessionProvider
 from headgate.jobs.task import Task
 from headgate.savepoints.clone import require_whole
@@ -88,7 +88,7 @@ class Driver:
             if task.once:
                 runtime.catch_up(_now())
             return
-        remove_left_behind(self._layout, task.layers, epoch)
+        remove_orphaned(self._layout, task.layers, epoch)
         self._process(self._begin(spark, runtime, epoch))
 
     def _begin(self, spark: SparkSession, runtime: PipelineRuntime, epoch: int) -> Run:

@@ -38,7 +38,7 @@ def highest_epoch(layout: Layout, pipeline: str) -> int:
 HighestEpoch = Callable[[Layout, str], int]
 
 
-def went_down(driver: Document | None) -> bool:
+def has_crashed(driver: Document | None) -> bool:
     """Whether the driver of a lease document failed or was killed; False if none ever ran."""
     return driver is not None and (not driver["released"] or bool(driver.get("failed")))
 
@@ -94,7 +94,7 @@ class Lease:
             self._before = {layer: last_driver(held[layer]) for layer in self._layers}
             self._restarts = max(map(_restarts, self._before.values()))
             if not take_over:
-                self._restarts += any(map(went_down, self._before.values()))
+                self._restarts += any(map(has_crashed, self._before.values()))
             return self._documents(now)
 
         self._store.update(taken)

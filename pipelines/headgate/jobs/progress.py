@@ -78,7 +78,7 @@ class Progress:
     ) -> Progress:
         """The progress of a job that is about to continue from the tables' positions."""
         progress = Progress(pipeline.name, job, epoch, datetime.now(UTC), layout, **more)
-        progress.updated = _level_before(layout, job) or progress.since
+        progress.updated = _updated_before_crash(layout, job) or progress.since
         progress._take(runtime)
         progress._read = progress.read
         progress._write()
@@ -186,7 +186,7 @@ class Progress:
         return {k: v.isoformat() if isinstance(v, datetime) else v for k, v in content.items()}
 
 
-def _level_before(layout: Layout, job: str) -> datetime | None:
+def _updated_before_crash(layout: Layout, job: str) -> datetime | None:
     """The ``updated`` of the job's last driver if it crashed, so that a driver that crashes
     repeatedly is not reported as fresh. After a normal end the time starts again."""
     try:

@@ -21,7 +21,7 @@ def scratch_folder(layout: Layout, job: str, epoch: int) -> Path:
     return Path(layout.storage.uri(Layout.checkpoint(job, epoch)))
 
 
-def remove_left_behind(layout: Layout, layers: Sequence[str], epoch: int) -> None:
+def remove_orphaned(layout: Layout, layers: Sequence[str], epoch: int) -> None:
     """Remove the scratch folders of killed drivers. Call it after all tables of ``layers`` are
     fenced with ``epoch``.
 

@@ -26,7 +26,7 @@ from headgate.repair.plan import Plan
 from headgate.repair.recovery_point import Choice, TableCondition, choose
 from headgate.repair.version_history import TableVersion, VersionHistory
 from headgate.savepoints.resets import Resets, Target, is_built
-from headgate.savepoints.undeclared import left_behind
+from headgate.savepoints.undeclared import undeclared_targets
 from headgate.sources.contract import connector_of
 from headgate.storage.layout import Layout
 from headgate.tables.agreement import disagreements
@@ -180,7 +180,7 @@ class _Examination:
         if not again and not self._intent_lost:
             return {}
         undeclared = self._states.keys() - self._pipeline.definitions.keys()
-        left = left_behind(filter(is_built, undeclared), again)
+        left = undeclared_targets(filter(is_built, undeclared), again)
         return {**self._awaiting, **left, **changed}
 
     def _of_log(self, log: Log, choice: Choice) -> Iterator[Damage]:

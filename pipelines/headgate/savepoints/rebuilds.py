@@ -20,7 +20,7 @@ from headgate.declaration.kinds import BRONZE, GOLD, KINDS, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.savepoints.resets import Resets, Target, intend
-from headgate.savepoints.undeclared import left_behind, undeclared
+from headgate.savepoints.undeclared import undeclared, undeclared_targets
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.errors import LogGapError
@@ -142,7 +142,7 @@ def publish(
     failpoint("rebuild.ready")
     bronze = resets.bronze
     others = undeclared(layout, pipeline)
-    kept = left_behind((table.name for table in others), asked)
+    kept = undeclared_targets((table.name for table in others), asked)
     left = [table for table in others if table.name in kept]
     for table in left:
         table.fence(bronze.epoch)

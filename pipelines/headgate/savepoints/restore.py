@@ -12,8 +12,8 @@ from headgate.commands import NEW_ROOT, pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.graph.graph import graph_of
+from headgate.savepoints.bronze_lineage import BronzeLineage
 from headgate.savepoints.errors import SavepointError
-from headgate.savepoints.pasts import BronzePast
 from headgate.savepoints.resets import Intent, Resets, Target, intend, is_built
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.verify import passed_over, verify
@@ -52,7 +52,7 @@ def restore(
         failpoint("restore.fenced")
     bronze = tables[graph_of(pipeline).head.path]
     if not reread:
-        _require_same_past(savepoint, bronze)
+        _require_in_lineage(savepoint, bronze)
     targets = savepoint.targets()
     # A table that is newer than the savepoint is emptied and catches up.
     declared = pipeline.definitions
@@ -73,9 +73,9 @@ def restore(
     return intent
 
 
-def _require_same_past(savepoint: Savepoint, bronze: Table) -> None:
+def _require_in_lineage(savepoint: Savepoint, bronze: Table) -> None:
     """Raises SavepointError if bronze was reset since and has other batches now."""
-    if not BronzePast(bronze).has(savepoint):
+    if not BronzeLineage(bronze).has(savepoint):
         raise SavepointError(
             f"savepoint {savepoint.id} cannot be restored beside today's bronze: bronze was taken "
             f"back to before it, and its batches behind that are others now",

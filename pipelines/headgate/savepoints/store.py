@@ -10,9 +10,9 @@ from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
+from headgate.savepoints.bronze_lineage import BronzeLineage
 from headgate.savepoints.declarations import declaration_of
 from headgate.savepoints.errors import NoSuchSavepointError, ResetOpenError, SavepointError
-from headgate.savepoints.pasts import BronzePast
 from headgate.savepoints.resets import awaiting, why
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.verify import passed_over, verify
@@ -146,8 +146,12 @@ def is_last_good(layout: Layout, pipeline: Pipeline, savepoint: Savepoint | Unre
 
 def newest_good(layout: Layout, pipeline: Pipeline) -> Savepoint | None:
     """The newest savepoint that can be restored without resetting bronze. Raises LogGapError."""
-    past = BronzePast(Table(layout.storage, graph_of(pipeline).head.path, pipeline=pipeline.name))
-    held = (each for each in savepoints(layout) if isinstance(each, Savepoint) and past.has(each))
+    lineage = BronzeLineage(
+        Table(layout.storage, graph_of(pipeline).head.path, pipeline=pipeline.name)
+    )
+    held = (
+        each for each in savepoints(layout) if isinstance(each, Savepoint) and lineage.has(each)
+    )
     return next((each for each in held if _any_good(layout, pipeline, [each])), None)
 
 

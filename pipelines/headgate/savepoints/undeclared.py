@@ -24,7 +24,7 @@ def undeclared(layout: Layout, pipeline: Pipeline) -> tuple[Table, ...]:
     return tuple(t for t in found if is_built(t.name) and t.name not in declared)
 
 
-def left_behind(undeclared: Iterable[str], reset: Collection[str]) -> dict[str, Target]:
+def undeclared_targets(undeclared: Iterable[str], reset: Collection[str]) -> dict[str, Target]:
     """The targets of undeclared tables downstream of the tables in ``reset``: they lose their
     definitions, so that they are rebuilt if they are declared again. All are paths."""
     kinds = {kind_of(path) for path in reset}

@@ -14,7 +14,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from headgate.gold.fold_stage import FoldStage
 from headgate.operations.carrying_out import Operations
 from headgate.savepoints import resets
-from headgate.savepoints.pasts import BronzePast
+from headgate.savepoints.bronze_lineage import BronzeLineage
 from headgate.savepoints.resets import Intent, Resets, Target
 from headgate.savepoints.savepoint import Savepoint
 from headgate.silver.stage import SilverStage
@@ -153,7 +153,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
 @broken("a restore leaves bronze only where bronze has its past", "SAME_PAST-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(BronzePast, "has", lambda *_: True)
+    patch.setattr(BronzeLineage, "has", lambda *_: True)
 
 
 @broken("reading batches back goes on at the version that was restored", "LINEAGE-stuck")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.jobs.scratch import job_name, remove_left_behind, scratch_folder
+from headgate.jobs.scratch import job_name, remove_orphaned, scratch_folder
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
@@ -32,13 +32,13 @@ def test_of_the_own_layers_and_of_lower_epochs(
         (inside / "0").write_text("v1")
     odd = scratch_folder(layout, "fused", 1).with_name("my-notes")
     odd.mkdir()
-    remove_left_behind(layout, layers, 5)
+    remove_orphaned(layout, layers, 5)
     assert odd.exists()
     assert {f for f in FOLDERS if scratch_folder(layout, *f).exists()} == kept
 
 
 def test_where_nothing_was_left(tmp_path: Path) -> None:
-    remove_left_behind(Layout.of(str(tmp_path), "p"), LAYERS, 5)
+    remove_orphaned(Layout.of(str(tmp_path), "p"), LAYERS, 5)
     assert list(tmp_path.iterdir()) == []
 
 

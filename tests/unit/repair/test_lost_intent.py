@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.repair.plan import Plan
-from headgate.savepoints.pasts import BronzePast
+from headgate.savepoints.bronze_lineage import BronzeLineage
 from headgate.savepoints.resets import Resets, Target, intend
 from headgate.tables.errors import LogGapError
 from tests.support.damage import harm
@@ -94,4 +94,4 @@ def test_it_is_refused_before_anything_changes_where_the_source_forgot(
 def test_savepoints_from_before_it_count_as_of_another_past(lake: Lake, tmp_path: Path) -> None:
     older = lake.take()
     reset_and_forget(lake, files=2)
-    assert not BronzePast(lake.tables[BRONZE]).has(older)
+    assert not BronzeLineage(lake.tables[BRONZE]).has(older)

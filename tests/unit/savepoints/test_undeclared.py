@@ -15,7 +15,7 @@ from headgate.savepoints.compatibility import Deployed, compare
 from headgate.savepoints.resets import Resets, Target, intend, reset
 from headgate.savepoints.restore import restore
 from headgate.savepoints.store import create
-from headgate.savepoints.undeclared import left_behind, undeclared
+from headgate.savepoints.undeclared import undeclared, undeclared_targets
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.live_files import live_files
 from headgate.tables.snapshot import tables_of
@@ -51,7 +51,7 @@ def add_undeclared(lake: Lake, path: str, n: int = 2) -> Table:
 def test_what_lost_the_table_above_it_loses_its_place(
     again: set[str], asked: dict[str, Target]
 ) -> None:
-    assert left_behind(OLD, again) == asked
+    assert undeclared_targets(OLD, again) == asked
 
 
 def test_rows_stay_where_a_place_is_lost(lake: Lake) -> None:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from headgate.savepoints.pasts import BronzePast
+from headgate.savepoints.bronze_lineage import BronzeLineage
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
 from headgate.tables.history import lineage
@@ -32,10 +32,10 @@ def test_it_is_what_every_commit_of_the_lineage_says(lake: Lake, seed: int) -> N
             taken.append(take(lake, step))
         else:
             into = chance.choice(taken)
-            reread = not BronzePast(bronze_of(lake)).has(into) or chance.random() < 0.6
+            reread = not BronzeLineage(bronze_of(lake)).has(into) or chance.random() < 0.6
             restore(lake.layout, lake.pipeline, into, 100 * step, NOW, reread=reread)
         bronze = bronze_of(lake)
         versions = {commit.version for commit in lineage(bronze)}
         for savepoint in taken:
-            assert BronzePast(bronze).has(savepoint) == (savepoint.bronze.version in versions)
+            assert BronzeLineage(bronze).has(savepoint) == (savepoint.bronze.version in versions)
     assert len(taken) > 1

@@ -16,7 +16,7 @@ from headgate.tables.log import Commit
 from headgate.tables.table import Table
 
 
-class BronzePast:
+class BronzeLineage:
     """The part of bronze's log that led to its newest version.
 
     Versions before an unreadable entry do not count. The cost is a few reads for each reset that
