@@ -24,7 +24,7 @@ VERBS = {
     "repair": ("maintain.repair:repair", "Find what is damaged and repair it."),
     "list": (
         "inspect.listing:list_pipelines",
-        "List the pipelines that can be found by name here, with their states.",
+        "List the pipelines found by name here, with their states.",
     ),
     "plan": ("inspect.plan:plan", "Check a declaration; show what would run and what changes."),
     "ledger": ("inspect.ledger:ledger", "Account for every event."),

@@ -55,6 +55,6 @@ stops a stream whose task was ended while no triggerer could stop it (**reconcil
 
 It keeps its newest 24 savepoints and those of a week; it deletes no others.
 
-While the DAG is *paused*, files and logs grow. *Clear* repeats a run; *mark* and *delete* change no
-stream. The driver takes a declaration's own `savepoints`, whether this DAG is on or not.
+*Pause* lets files and logs grow, *clear* repeats a run, *mark* and *delete* change no stream. The
+driver takes a declaration's own `savepoints`, whether this DAG is on or not.
 """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
-    """List the pipelines that can be found by name here, with their states.
+    """List the pipelines found by name here, with their states.
 
     Also lists other pipelines that this user runs on this machine.
     """
