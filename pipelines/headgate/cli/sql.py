@@ -189,7 +189,7 @@ def _open(
     except DeltaError as error:
         raise DamagedTableError(
             f"{uri} cannot be read: {str(error).splitlines()[0]}",
-            remedy="see what is damaged and what would mend it: "
+            remedy="see what is damaged and what would repair it: "
             + command_at("repair", queried.word, queried.root, "--dry-run"),
         ) from error
     held = f"{name}__{table.schema}__{table.name}"

@@ -17,7 +17,7 @@ class Pairs:
         self._where = F.expr(table.where) if table.where else None
         self._assignment = assignment
         clock = F.unix_micros("_clock")
-        # Most rows are in order and have no clock. They are never late.
+        # Most rows are in order and have no clock. The watermark never makes them late.
         self._late = F.when(F.col("_clock").isNotNull() & (clock >= assignment.late_from), "late")
         self._lateness: dict[int | None, Projection] = {
             None: Projection("*", self._late.alias("_late"))
@@ -28,7 +28,8 @@ class Pairs:
         """Each row once for every result it belongs to, with the columns of the result.
 
         ``_late`` is null for a pair that is folded. Otherwise it is ``late`` if the watermark at
-        arrival was too far ahead, or ``closed`` if a drain had made the result final before.
+        arrival was at or after ``late_from``, or ``closed`` if a drain had made the result final
+        before.
         """
         rows = silver if self._where is None else silver.where(self._where)
         return self._late_after(closed_through).of(self._assignment.assign(rows))

@@ -146,5 +146,5 @@ def _require_checkpoint(table: Table, version: int) -> None:
     if commit is None or digest_of(files) != commit.state.files:
         raise LogGapError(
             f"{table.storage.uri('_delta_log')}: the checkpoint of version {version} is damaged",
-            remedy=f"see what would mend it: {SEE_DAMAGE}",
+            remedy=f"see what would repair it: {SEE_DAMAGE}",
         )

@@ -1,6 +1,6 @@
 """What a gold operator is to a driver: the declaration's contract, and what runs.
 
-Two kinds of operator are foreseen. A *fold* keeps the open results of a table as states in its
+Two kinds of operator are planned. A *fold* keeps the open results of a table as states in its
 open rows, and merges each batch into them; ``FoldOperator`` shares the stage of all of them. Any
 other operator brings a ``GoldStage`` of its own.
 """
@@ -62,6 +62,9 @@ class RunnableOperator(OperatorKind[Operator]):
 
 
 class FoldOperator(RunnableOperator[Operator]):
+    """A fold whose results merge by key and bounds. One that merges them in another way, such as
+    sessions, overrides ``stage`` and brings an aggregator of its own."""
+
     @abstractmethod
     def assignment(self, operator: Operator, declared: GoldTable) -> Assignment:
         """How silver rows pair with results."""

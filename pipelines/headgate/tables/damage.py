@@ -77,7 +77,7 @@ def read_sound(storage: Storage, file: DataFile) -> pa.Table:
 
 
 def damaged_file(uri: str, what: str) -> DamagedFileError:
-    return DamagedFileError(f"{uri} {what}", remedy=f"see what would mend it: {SEE_DAMAGE}")
+    return DamagedFileError(f"{uri} {what}", remedy=f"see what would repair it: {SEE_DAMAGE}")
 
 
 def damage_of(storage: Storage, file: DataFile) -> str | None:

@@ -127,5 +127,5 @@ def entry_path(version: int) -> str:
 def _damaged(storage: Storage, path: str, why: str) -> LogGapError:
     return LogGapError(
         f"{storage.uri(path)}: this entry of the table's log is damaged: {why}",
-        remedy=f"see what is damaged and what would mend it: {SEE_DAMAGE}",
+        remedy=f"see what is damaged and what would repair it: {SEE_DAMAGE}",
     )

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from headgate.cli.lifecycle.folders import check_sources
+from headgate.sources.files.declared import FilesSource
+from headgate.sources.files.landing import LandingError, require_landing
 from tests.support.declared import files_of
 from tests.unit.cli.conftest import Ask
 from tests.unit.ledger.conftest import Lake
@@ -36,6 +38,13 @@ def test_a_start_wants_its_landing_folder(
     code, _, err = ask(verb, *of_lake)
     assert code == 3
     assert f"there is no landing folder {landing}\nmkdir -p {landing}" in err
+
+
+def test_a_missing_landing_folder_is_named_in_full(tmp_path: Path) -> None:
+    folder = tmp_path / "not yet here"
+    with pytest.raises(LandingError, match=f"no landing folder {folder}\n") as refused:
+        require_landing(FilesSource(str(folder), "json"), tmp_path / "shop.yml")
+    assert f"mkdir -p '{folder}'" in str(refused.value.remedy)
 
 
 @pytest.mark.parametrize("verb", ["run", "start"])

@@ -14,7 +14,8 @@ from headgate.tables.projection import Projection
 
 
 def assignment(windows: Windows, lateness: timedelta) -> Assignment:
-    """A pair is late once the clock has passed its window's end and the allowed lateness."""
+    """A pair is late if the watermark at arrival is at or after its window's end plus the allowed
+    lateness."""
     size = F.lit(micros(windows.size))
     start = Projection("*", _starts(windows).alias("_start"))
     window = Projection(

@@ -17,10 +17,10 @@ class LandingError(SourceError):
 
 def require_landing(reads: FilesSource, declaration: Path) -> None:
     """Raises LandingError if the landing folder does not exist or cannot be listed."""
-    if (remark := landing_remark(reads, declaration)) is not None:
+    if _is_missing(reads, declaration):
         raise LandingError(
-            remark.partition(" yet")[0],
-            f"mkdir -p {shlex.quote(reads.path)}\nor mend its path in {declaration}",
+            f"there is no landing folder {reads.path}",
+            f"mkdir -p {shlex.quote(reads.path)}\nor correct its path in {declaration}",
         )
 
 
@@ -29,13 +29,20 @@ def landing_remark(reads: FilesSource, declaration: Path) -> str | None:
 
     Raises LandingError if it is not a folder or cannot be listed.
     """
-    if is_uri(reads.path):
+    if not _is_missing(reads, declaration):
         return None
-    folder, remedy = Path(reads.path), f"mend the folder, or its path in {declaration}"
+    return f"there is no landing folder {reads.path} yet: files are read once they are in it"
+
+
+def _is_missing(reads: FilesSource, declaration: Path) -> bool:
+    """Raises LandingError if it is not a folder or cannot be listed."""
+    if is_uri(reads.path):
+        return False
+    folder, remedy = Path(reads.path), f"correct the folder, or its path in {declaration}"
     if folder.is_dir():
         if not os.access(folder, os.R_OK | os.X_OK):
             raise LandingError(f"the landing folder {folder} may not be listed", remedy)
-        return None
+        return False
     if folder.exists():
         raise LandingError(f"the landing folder {folder} is a file", remedy)
-    return f"there is no landing folder {folder} yet: files are read once they are in it"
+    return True

@@ -173,7 +173,7 @@ class Cluster:
             )
         if _NO_HOST in message:
             return BrokersRefuseError(
-                f"no host of {servers} has an address", remedy="mend servers in the declaration"
+                f"no host of {servers} has an address", remedy="correct servers in the declaration"
             )
         return BrokersRefuseError(
             f"the brokers {servers} refuse: {message}",
@@ -197,7 +197,7 @@ class Cluster:
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(names[:_LISTED]) or "none"
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"mend the topic in the declaration, or make it first; there are: {shown}{more}"
+    return f"correct the topic in the declaration, or create it first; there are: {shown}{more}"
 
 
 def _is_retriable(cause: Any) -> bool:

@@ -29,6 +29,6 @@ def readable_before(error: Exception, listing: TopicListing, position: Offsets) 
     raise SourceError(
         f"{topic}/{partition}: the record at offset {offset:,} has a timestamp that no calendar "
         "has; Kafka's are in milliseconds",
-        remedy=f"mend its producer, remove the topic's records up to {offset:,} "
+        remedy=f"correct its producer, remove the topic's records up to {offset:,} "
         f"(kafka-delete-records), and pass over the gap: {pipeline_command('run', '--accept-gap')}",
     ) from None
