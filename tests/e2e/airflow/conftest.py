@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
+from headgate.storage.layout import Layout
 from headgate.supervision import local
 from tests.support.airflow import running_airflow
 from tests.support.airflow_site import CONTROL, STREAM, Site
@@ -24,14 +26,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     (folder / "landing").mkdir()
     declared = declare(folder / "pipelines", folder / "landing")
     shutil.copytree(SHIPPED, folder / "dags")
-    with running_airflow(folder / "home", folder / "dags") as airflow:
+    with ExitStack() as ends:
+        # Last: as long as Airflow runs, it replaces a driver that is killed.
+        ends.callback(local.kill, Layout.of(str(folder / "lake"), declared.name))
+        airflow = ends.enter_context(running_airflow(folder / "home", folder / "dags"))
         place = Site(folder, airflow, declared)
-        try:
-            place.deliver()
-            airflow.switch_on(STREAM)
-            airflow.switch_on(CONTROL)
-            place.wait_for_owner()
-            yield place
-            place.accounts_for_every_event()
-        finally:
-            local.kill(place.layout)
+        place.deliver()
+        airflow.switch_on(STREAM)
+        airflow.switch_on(CONTROL)
+        place.wait_for_owner()
+        yield place
+        place.accounts_for_every_event()
