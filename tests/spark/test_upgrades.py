@@ -153,7 +153,7 @@ def test_one_table_is_built_anew_beside_the_others(
     engine.list_new()
     engine.absorb()
     monkeypatch.setattr(catching_up, "ROWS_PER_STEP", 1)
-    assert not runtime.catch_up(engine.clock(), beside=True)
+    assert not runtime.catch_up(engine.clock(), one_step=True)
     assert [table.refresh().n for table in living.values()] == [4, 4]
     rebuild = begun(engine.layout, generation=0)
     assert rebuild is not None
@@ -180,7 +180,7 @@ def test_a_table_that_is_built_anew_stops_at_operations(
     engine = Engine(spark, engine.pipeline, engine.root, anew=RebuildRequest(("silver/clean",)))
     sizes = [sum(f.rows for f in b.files) for b in batches(engine.runtime.head.table, 0, 4)]
     monkeypatch.setattr(catching_up, "ROWS_PER_STEP", max(map(sum, pairwise(sizes))))
-    while not engine.runtime.catch_up(engine.clock(), beside=True):
+    while not engine.runtime.catch_up(engine.clock(), one_step=True):
         pass
     records = landing.records()
     last = max(r.offset for r in records if r.offset >> 36 < 3)

@@ -45,7 +45,7 @@ class BatchRunner:
             return
         failpoint("bronze.absorbed")
         run.say(f"batch {number}: in bronze, on to silver and gold")
-        run.catch_up.run(beside=True)
+        run.catch_up.run(one_step=True)
         self.position = end
         source.batch_took(timedelta(seconds=time.monotonic() - began))
         run.progress.batch_done(run.runtime, source.backlog())

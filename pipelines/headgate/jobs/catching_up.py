@@ -26,10 +26,10 @@ class CatchUp:
         """A message about the publications that failed; None if none did."""
         return self._publications.trouble
 
-    def run(self, *, beside: bool = False) -> None:
-        """Catch up without new data, carry out operations, publish. With ``beside`` (see
+    def run(self, *, one_step: bool = False) -> None:
+        """Catch up without new data, carry out operations, publish. With ``one_step`` (see
         ``PipelineRuntime.catch_up``), the rest follows between batches."""
-        self._is_level = self._runtime.catch_up(self._clock(), beside=beside)
+        self._is_level = self._runtime.catch_up(self._clock(), one_step=one_step)
         self._publications.catch_up(self._clock())
 
     def run_rest(self) -> None:
@@ -37,7 +37,7 @@ class CatchUp:
         if self._is_level:
             self._publications.catch_up(self._clock())
         else:
-            self.run(beside=True)
+            self.run(one_step=True)
 
     def require_published(self) -> None:
         """Raises NotPublishedError if something cannot be published."""

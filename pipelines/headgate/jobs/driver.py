@@ -102,7 +102,6 @@ class Driver:
             job_name(task.layers),
             epoch,
             runtime,
-            cores=task.cores,
             paused=control.pause_latch.paused_since,
         )
         publications = Publications(runtime.publications, time.monotonic)
@@ -120,7 +119,7 @@ class Driver:
         """Do all work of the run, from the first catch-up to the last report."""
         control, runtime = self._control, run.runtime
         self._say("bringing the tables level")
-        run.catch_up.run(beside=True)
+        run.catch_up.run(one_step=True)
         stream.process(run)
         if run.task.drain and run.writes_bronze and not control.is_stopping:
             self._say("closing windows")

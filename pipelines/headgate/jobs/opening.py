@@ -7,9 +7,9 @@ from contextlib import suppress
 from datetime import datetime
 
 from headgate.declaration.kinds import BRONZE, kind_of
+from headgate.jobs.begin_rebuild import begin_rebuild
 from headgate.jobs.errors import DefinitionChangedError
 from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.jobs.rebuilding import rebuild
 from headgate.jobs.runtime import PipelineRuntime
 from headgate.savepoints.declarations import keep
 from headgate.savepoints.errors import ResetOpenError
@@ -40,7 +40,7 @@ def open_tables(
         require_present(table)
     changed = {table.name for table in runtime.changed()} if request.changed else set()
     why = "the declaration changed" if changed else "asked for by hand"
-    rebuild(runtime, layout, changed | set(request.tables), epoch, now, why)
+    begin_rebuild(runtime, layout, changed | set(request.tables), epoch, now, why)
     runtime.require_declared()
     keep(layout, runtime.pipeline)
 

@@ -38,7 +38,7 @@ class Progress:
     request. ``totals`` are cumulative counts by table. ``changed`` is the time of gold's last
     change, from its commits. ``updated`` is the last time when the tables had absorbed all input;
     an earlier driver may have recorded it. ``paused`` is the begin of the pause. ``samples`` are
-    measurements of a backlog in records, with ``cores`` cores. Two threads update the progress: the
+    measurements of a backlog in records. Two threads update the progress: the
     stream's after a batch, the supervising one in between."""
 
     pipeline: str
@@ -58,7 +58,6 @@ class Progress:
     updated: datetime = field(default_factory=_now)
     totals: dict[str, dict[str, int]] = field(default_factory=dict)
     paused: datetime | None = None
-    cores: int | None = None
     samples: tuple[Sample, ...] = ()
     clock: Callable[[], datetime] = _now
 

@@ -229,26 +229,26 @@ class PipelineRuntime:
         """Request an operation (``operations.carrying_out.intend``)."""
         intend(self.head.table, self.graph, operation, document, now)
 
-    def catch_up(self, now: datetime, *, beside: bool = False) -> bool:
+    def catch_up(self, now: datetime, *, one_step: bool = False) -> bool:
         """Bring the silver and gold tables of this job up to their upstream tables, carry out the
         operations on the way, and publish a rebuild that is ready. Returns whether all is done.
 
-        With ``beside``, a table that is far behind takes only one step, so that it does not delay
+        With ``one_step``, a table that is far behind takes only one step, so that it does not delay
         the others. Raises ResetAskedError if tables of this job must be reset.
         """
         if self._generation_moved():
             self._take_over(now)
         waits_for = self._still_awaited()
         try:
-            level = self.stages.catch_up(self.layers, now, _most(beside), waits_for)
+            level = self.stages.catch_up(self.layers, now, _most(one_step), waits_for)
             if self._rebuilt is None:
                 return level
-            self._rebuilt.catch_up(self.layers, now, _most(beside), waits_for)
+            self._rebuilt.catch_up(self.layers, now, _most(one_step), waits_for)
         except LogGapError as error:
             if self._generation_moved():  # the missing batches were reset
                 raise ResetAskedError(self.pipeline) from error
             raise
-        return self._publish(now) and self.catch_up(now, beside=beside)
+        return self._publish(now) and self.catch_up(now, one_step=one_step)
 
     def _generation_moved(self) -> bool:
         """Whether a reset was requested since this job opened its tables."""
@@ -292,5 +292,5 @@ class PipelineRuntime:
         self.stages = self._declared
 
 
-def _most(beside: bool) -> int | None:
-    return 1 if beside else None
+def _most(one_step: bool) -> int | None:
+    return 1 if one_step else None

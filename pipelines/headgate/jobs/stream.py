@@ -127,7 +127,7 @@ class StreamSupervisor:
         self._plan(source, batches)
         if not run.writes_bronze:
             with lock.between_batches():
-                run.catch_up.run(beside=True)
+                run.catch_up.run(one_step=True)
         with lock.if_free() as free:
             # The other jobs have already caught up above.
             if free and run.writes_bronze:

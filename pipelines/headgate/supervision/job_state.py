@@ -53,7 +53,6 @@ class JobState:
     updated: datetime | None = None
     totals: dict[str, dict[str, int]] | None = None
     paused: datetime | None = None
-    cores: int | None = None
     samples: tuple[Sample, ...] = ()
     restarts: int = 0
     operation: str | None = None
@@ -115,7 +114,6 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
         reported["watermark"] = _time(status["watermark"])
         # Older versions did not write these, and the document of a stopped job may be old.
         reported["paused"] = _time(status.get("paused"))
-        reported["cores"] = status.get("cores")
         reported["changed"] = _time(status.get("changed"))
         reported["finished"] = status.get("state") == "finished"
         reported["samples"] = tuple(map(Sample.from_document, status.get("samples", ())))

@@ -16,7 +16,7 @@ from headgate.cli.inspect.checkpoints import as_dict, show
 from headgate.cli.inspect.freshness import describe_freshness
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
-from headgate.cli.rebuilding import in_words, rebuilding
+from headgate.cli.rebuild_progress import in_words, rebuild_progress
 from headgate.graph.graph import graph_of
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
@@ -78,7 +78,7 @@ def status(
                 "jobs": [_as_dict(job) for job in jobs],
                 "elsewhere": other_documents,
                 "freshness": fresh,
-                "rebuilding": rebuilding(layout, declared),
+                "rebuilding": rebuild_progress(layout, declared),
                 "reset": restored and restored.document() | {"generation": restored.generation},
                 **({"checkpoint": as_dict(found)} if found else {}),
             }
@@ -88,7 +88,7 @@ def status(
             _show(declared.name, jobs, now, ended)
             console().print(words, markup=False, soft_wrap=True)
             _remark(declared, jobs, paused)
-            for step in rebuilding(layout, declared):
+            for step in rebuild_progress(layout, declared):
                 console().print(in_words(step), markup=False, soft_wrap=True)
             if restored is not None:
                 since = f"generation {restored.generation} since {restored.at:%F %T}Z"

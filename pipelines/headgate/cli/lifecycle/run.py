@@ -27,7 +27,7 @@ from headgate.cli.options import (
     command,
 )
 from headgate.cli.output import console, respond
-from headgate.cli.rebuilding import rebuilding
+from headgate.cli.rebuild_progress import rebuild_progress
 from headgate.cli.screen import screen, waiting
 from headgate.declaration.kinds import GOLD, SILVER
 from headgate.graph.graph import graph_of
@@ -143,11 +143,11 @@ def _drive_layers(
 ) -> None:
     from headgate.cli.lifecycle.per_layer import run_layers
 
-    if rebuild != NOTHING or rebuilding(layout, declared):
+    if rebuild != NOTHING or rebuild_progress(layout, declared):
         taking = {"take_over": options["take_over"]}
         _drive(declared, layout, root, LAYERS, taking, rebuild, only_open=True)
     run_layers(declared, root, declared_as=declared_as, **options)
-    if options["once"] and rebuilding(layout, declared):
+    if options["once"] and rebuild_progress(layout, declared):
         # Bronze's job, which publishes a rebuild, has ended before gold's.
         _drive(declared, layout, root, LAYERS, {"once": True}, NOTHING, only_open=True)
 

@@ -15,7 +15,7 @@ from headgate.cli import declaration
 from headgate.cli.deployment_screen import MEANINGS, as_dict, show
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import respond
-from headgate.cli.rebuilding import in_words, rebuilding
+from headgate.cli.rebuild_progress import in_words, rebuild_progress
 from headgate.cli.screen import Say, waiting
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
@@ -135,7 +135,7 @@ def _await_progress(
         behind = _behind(layout, declared, found, had=0 if paused else had)
         # A stale job, as on a busy machine, may still report progress.
         if not behind and state != "stale":
-            steps = rebuilding(layout, declared)
+            steps = rebuild_progress(layout, declared)
             if not steps or paused or time.monotonic() > deadline:
                 return
             say(in_words(steps[0]))
@@ -234,7 +234,7 @@ def _respond(
     json: bool,
     runs: bool,
 ) -> None:
-    steps = rebuilding(layout, declared)
+    steps = rebuild_progress(layout, declared)
     done = {"pipeline": declared.name, "savepoint": savepoint.id, "deployed": as_dict(found)}
     respond(
         json,

@@ -15,7 +15,7 @@ from headgate.storage.ownership import LAYERS
 from headgate.tables.errors import LogGapError
 
 
-def rebuild(
+def begin_rebuild(
     runtime: PipelineRuntime,
     layout: Layout,
     tables: Iterable[str],

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
 
 
-def rebuilding(layout: Layout, declared: Pipeline) -> list[dict[str, Any]]:
+def rebuild_progress(layout: Layout, declared: Pipeline) -> list[dict[str, Any]]:
     """For each silver and gold table that is being rebuilt: ``table``, the last batch ``n`` that
     the rebuild has absorbed, and the last batch ``upto`` of bronze."""
     from headgate.savepoints.rebuilds import continued
