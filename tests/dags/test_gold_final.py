@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from headgate.airflow.triggers.gold_final_trigger import GoldFinalTrigger
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
 from headgate.supervision.finality import final_up_to
+from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 from tests.unit.ledger.conftest import DECLARATION, Lake
@@ -30,11 +30,11 @@ class Place:
         self.root = folder / "lake"
         self.lake = Lake(self.root, load(self.file))
 
-    def absorb(self, **state: Any) -> None:
+    def absorb(self, watermark: int, closed_through: int | None = None) -> None:
         """A batch of gold that has absorbed a watermark, or the end of an operation."""
         table = Table(self.lake.layout.storage, "gold/per_minute", pipeline="tiny")
         held = table.refresh()
-        table.commit(replace(held.absorbing(held.n + 1, NOON), **state))
+        table.commit(held.absorbing(held.n + 1, NOON, GoldPayload(watermark, closed_through)))
 
     @property
     def final(self) -> datetime | None:

@@ -16,6 +16,7 @@ from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.jobs.publishing import NotPublishedError, Publications
 from headgate.publish.stage import PublicationChangedError, PublishStage
+from headgate.tables.payloads.publication import PublicationPayload
 from tests.support.broker import consume_all, create_topic
 from tests.support.engine import Engine
 from tests.support.events import readings
@@ -243,5 +244,5 @@ def test_a_position_moves_past_what_there_is_nothing_to_send_of(
     publish(engine)
     (stage,) = engine.runtime.publications
     assert isinstance(stage, PublishStage)
-    assert stage.table.refresh().offsets == {"version": stage.source.handle.version()}
+    assert stage.table.refresh().payload == PublicationPayload(stage.source.handle.version())
     assert shop.messages("lates") == []

@@ -17,6 +17,7 @@ from headgate.declaration.load import load
 from headgate.declaration.plan import describe
 from headgate.jobs.publishing import NotPublishedError, Publications
 from headgate.tables.errors import FencedError
+from headgate.tables.payloads.publication import PublicationPayload
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.failing import failing, passing
@@ -103,7 +104,7 @@ def test_a_transaction_of_rows_and_position_sends_each_row_once(
     assert booked(file) == before
     # The commits of the tables say so too, though nothing was sent.
     (stage,) = engine.runtime.publications
-    assert stage.table.refresh().offsets == {"version": upto(file)}
+    assert stage.table.refresh().payload == PublicationPayload(upto(file))
     absorb(engine, FILES)
 
     def replace(place: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from headgate.sources.kafka.errors import BrokersUnreachableError, UnknownTopicError
 from headgate.sources.kafka.topics import Partition, Topic
 from headgate.sources.micro_batches import BatchEnd
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import State
 
 
@@ -77,13 +78,17 @@ class Bronze:
     """In the place of ``BronzeStage``: keeps what was committed. ``clocks`` are those that its
     commits of records tell."""
 
-    state: State = field(default_factory=State)
+    state: State = field(default_factory=lambda: State(BronzePayload()))
     commits: list[BatchEnd] = field(default_factory=list)
     clocks: dict[str, int] = field(default_factory=dict)
 
     @property
     def table(self) -> Any:
         return SimpleNamespace(epoch=1, refresh=lambda: self.state)
+
+    @property
+    def payload(self) -> BronzePayload:
+        return BronzePayload.of(self.state)
 
     def no_records(self) -> None:
         return None
@@ -96,14 +101,14 @@ class Bronze:
         verify: Callable[[], None] = lambda: None,
     ) -> State:
         verify()
-        gaps = (*self.state.gaps, *reached.gaps)
-        self.state = replace(
-            self.state,
-            n=self.state.n + 1,
+        held = self.payload
+        payload = replace(
+            held,
             offsets=dict(reached.offsets),
             topics=tuple(reached.topics),
-            gaps=gaps,
-            clocks=self.state.clocks if rows is None else dict(self.clocks),
+            gaps=(*held.gaps, *reached.gaps),
+            clocks=held.clocks if rows is None else dict(self.clocks),
         )
+        self.state = replace(self.state, n=self.state.n + 1, payload=payload)
         self.commits.append(reached)
         return self.state

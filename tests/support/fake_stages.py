@@ -30,6 +30,9 @@ from headgate.tables.catching_up import files_of
 from headgate.tables.data_file import DataFile
 from headgate.tables.log import Commit
 from headgate.tables.open_rows import open_rows
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.gold import GoldPayload
+from headgate.tables.payloads.silver import SilverPayload
 from headgate.tables.record_shape import offset_of
 from headgate.tables.staging import Prepared
 from headgate.tables.state import State, add_counts, commit_time, time_of
@@ -109,13 +112,13 @@ class ArrowBronze:
         self, records: list[Row], reached: BatchEnd, now: datetime, verify: Any = lambda: None
     ) -> State:
         held = self.table.refresh()
-        offsets = dict(reached.offsets)
+        payload = replace(BronzePayload.of(held), offsets=dict(reached.offsets))
         counts = {
             "read": len(records),
             "duplicate": sum(row["duplicate"] for row in records),
             "differing": 0,
         }
-        state = held.absorbing(held.n + 1, now, offsets=offsets)
+        state = held.absorbing(held.n + 1, now, payload)
         files = staged(self.table, state, records)
         verify()
         return self.table.commit(state.counting(counts, changed=bool(records)), add=files)
@@ -159,7 +162,8 @@ class ArrowSilver(SilverStage):
         held = table.refresh()
         if held.n >= last.n:
             return None
-        state = held.absorbing(last.n, now, watermark=last.watermark)
+        payload = replace(SilverPayload.of(held), watermark=BronzePayload.of(last).watermark)
+        state = held.absorbing(last.n, now, payload)
         counts = dict.fromkeys(("silver", "filtered", "quarantined", "duplicate"), 0)
         rows = []
         for row in rows_of(self.bronze, files_of(group, after=held.n)):
@@ -189,7 +193,8 @@ class ArrowGold(FoldStage):
 
     def _prepare_gold(self, held: State, group: Sequence[Commit], now: datetime) -> Prepared:
         last = group[-1].state
-        state = held.absorbing(last.n, now, watermark=last.watermark)
+        payload = replace(GoldPayload.of(held), watermark=SilverPayload.of(last).watermark)
+        state = held.absorbing(last.n, now, payload)
         opened = open_rows(self.gold)
         pairs = list(self._pairs_of(files_of(group), held))
         folded = [pair for pair in pairs if pair["reason"] is None]
@@ -224,7 +229,7 @@ class ArrowGold(FoldStage):
         )
 
     def _pairs_of(self, files: Sequence[DataFile], held: State) -> Iterator[Row]:
-        window, closed = self._declared.operator, held.closed_through
+        window, closed = self._declared.operator, GoldPayload.of(held).closed_through
         assert isinstance(window, Windows)
         for row in rows_of(self.silver, files):
             first = (row["_event_time"] - NOON) // window.every * window.every + NOON
@@ -247,7 +252,9 @@ def drain(_: Drain, place: Place, state: State, __: Document) -> Change:
     if rows:
         last = commit_time(max(row["window_end"] for row in rows))
         total = add_counts(state.total, {"final": len(rows)})
-        state = replace(state, closed_through=max(last, state.closed_through or 0), total=total)
+        held = GoldPayload.of(state)
+        payload = replace(held, closed_through=max(last, held.closed_through or 0))
+        state = replace(state, payload=payload, total=total)
     return Change(state, add=files, remove=opened.live)
 
 

@@ -22,6 +22,7 @@ from headgate.sources.contract import CONNECTORS, DeployedSource
 from headgate.sources.files.log import LoggedFile
 from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.storage.files import Storage
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import State
 from tests.support.brokers import Brokers
 from tests.support.declared import source_of
@@ -46,13 +47,17 @@ class Bronze:
     """In the place of ``BronzeStage``: keeps what was committed. ``refuse`` is called before a
     commit and may raise."""
 
-    state: State = field(default_factory=State)
+    state: State = field(default_factory=lambda: State(BronzePayload()))
     read: Read = field(default_factory=list)
     refuse: Callable[[], None] = lambda: None
 
     @property
     def table(self) -> Any:
         return SimpleNamespace(epoch=1, refresh=lambda: self.state)
+
+    @property
+    def payload(self) -> BronzePayload:
+        return BronzePayload.of(self.state)
 
     def no_records(self) -> Read:
         return []
@@ -66,12 +71,8 @@ class Bronze:
     ) -> State:
         verify()
         self.refuse()
-        self.state = replace(
-            self.state,
-            n=self.state.n + 1,
-            offsets=dict(reached.offsets),
-            topics=tuple(reached.topics),
-        )
+        payload = replace(self.payload, offsets=dict(reached.offsets), topics=tuple(reached.topics))
+        self.state = replace(self.state, n=self.state.n + 1, payload=payload)
         self.read += rows
         return self.state
 

@@ -66,15 +66,20 @@ def differences(root: Path, expected: Tables) -> dict[str, list[str]]:
 
 
 def state(root: Path, table: str, pipeline: str = "readings") -> dict[str, Any]:
-    """What the last commit of a table says about it."""
-    last: dict[str, Any] = DeltaTable(str(root / pipeline / table)).history(1)[0]["headgate"]
-    return last
+    """The state in the last commit of a table, with the keys of its payload beside the others."""
+    return _flat(DeltaTable(str(root / pipeline / table)).history(1)[0])
 
 
 def states(root: Path, table: str, pipeline: str = "readings") -> list[dict[str, Any]]:
-    """What every commit of a table says about it, the first of all first."""
+    """As ``state``, of every commit of a table, the oldest first."""
     history = DeltaTable(str(root / pipeline / table)).history()
-    return [commit["headgate"] for commit in reversed(history)]
+    return [_flat(commit) for commit in reversed(history)]
+
+
+def _flat(commit: dict[str, Any]) -> dict[str, Any]:
+    said = commit["headgate"]
+    flat: dict[str, Any] = said["payload"] | said
+    return flat
 
 
 def floors(root: Path) -> list[Floor]:

@@ -20,6 +20,7 @@ from headgate.sources.contract import Connector, DeployedSource, Session
 from headgate.sources.errors import SourceError
 from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.storage.backlog import Backlog
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.record_shape import record_shape
 
 
@@ -124,7 +125,8 @@ class NumbersMicroBatches(MicroBatchSource):
     def __init__(self, context: SourceContext) -> None:
         self._reads: Numbers = context.source.reads
         self._context = context
-        self._next = self._end = context.bronze.table.refresh().offsets.get("number", 0)
+        bronze = BronzePayload.of(context.bronze.table.refresh())
+        self._next = self._end = bronze.offsets.get("number", 0)
 
     def poll(self, *, final: bool) -> None:
         self._end = max(self._end, Document.of(self._reads.path).end)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 
@@ -25,6 +26,7 @@ from headgate.sources.micro_batches import BatchEnd
 from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros, row_type
 from headgate.tables.history import Footers
 from headgate.tables.live_files import overlapping_files
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.projection import Projection
 from headgate.tables.record_shape import record_shape
 from headgate.tables.staging import stage
@@ -72,26 +74,28 @@ class BronzeStage:
     ) -> State:
         """As ``BronzeWriter``."""
         held = self.table.refresh()
+        payload = BronzePayload.of(held)
         with held_in_memory(self._parser.parse(records)) as rows:
             keys = self._read_key_columns(rows)
             future_after = micros(self._source.record.future_after)
             ordered = sequencer_input(keys, self._validated(rows, keys), future_after)
             sequenced = sequence(
                 ordered,
-                held.clocks,
-                held.watermark,
+                payload.clocks,
+                payload.watermark,
                 reached.partitions,
-                self._open_dedup_index(held),
+                self._open_dedup_index(payload.clocks),
             )
-            state = held.absorbing(
-                held.n + 1,
-                now,
+            payload = replace(
+                payload,
                 offsets=dict(reached.offsets),
                 topics=tuple(reached.topics),
-                gaps=(*held.gaps, *reached.gaps),
+                gaps=(*payload.gaps, *reached.gaps),
                 clocks=dict(sequenced.clocks),
                 watermark=sequenced.watermark,
-            ).counting(_counts(ordered, sequenced), changed=ordered.num_rows > 0)
+            )
+            counts, changed = _counts(ordered, sequenced), ordered.num_rows > 0
+            state = held.absorbing(held.n + 1, now, payload).counting(counts, changed=changed)
             stamped = self._stamped(rows, sequenced)
             files = stage(self.table, state, stamped, time_column="event_time")
         verify()
@@ -162,12 +166,12 @@ class BronzeStage:
         names = self.type.fieldNames()
         return [computed.get(name, F.col(name)).alias(name) for name in names]
 
-    def _open_dedup_index(self, held: State) -> DedupIndex | None:
+    def _open_dedup_index(self, clocks: Mapping[str, int]) -> DedupIndex | None:
         rule = self._source.record.duplicates
         if rule is None or not self._source.record.event_id:
             return None
         if self._dedup_index is None:
-            newest = max(held.clocks.values(), default=None)
+            newest = max(clocks.values(), default=None)
             self._dedup_index = DedupIndex(
                 micros(rule.within), rule.differing, self._load_dedup_rows, newest
             )

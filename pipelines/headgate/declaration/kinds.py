@@ -11,13 +11,14 @@ class Kind:
 
     ``is_built``: its rows are made from bronze's, so it can be reset and built again.
     ``is_dense``: it has a commit for every step; other kinds skip the batches without rows for
-    them.
+    them. ``payload`` names what its commits carry beside the position (``tables.payloads``).
     """
 
     name: str
     folder: str
     is_built: bool = True
     is_dense: bool = False
+    payload: str = "none"
 
     def path(self, table: str) -> str:
         """The path of a table of this kind."""
@@ -26,12 +27,12 @@ class Kind:
 
 FILES = Kind("files", "_headgate/files", is_built=False)
 """The log of a source's files."""
-BRONZE = Kind("bronze", "bronze", is_built=False)
+BRONZE = Kind("bronze", "bronze", is_built=False, payload="bronze")
 QUARANTINE = Kind("quarantine", "quarantine")
-SILVER = Kind("silver", "silver", is_dense=True)
+SILVER = Kind("silver", "silver", is_dense=True, payload="silver")
 LATE = Kind("late", "late")
-GOLD = Kind("gold", "gold", is_dense=True)
-PUBLICATION = Kind("publication", "_headgate/publish", is_built=False)
+GOLD = Kind("gold", "gold", is_dense=True, payload="gold")
+PUBLICATION = Kind("publication", "_headgate/publish", is_built=False, payload="publication")
 """How far a publication is: commits without rows."""
 
 KINDS = (FILES, BRONZE, QUARANTINE, SILVER, LATE, GOLD, PUBLICATION)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import islice
@@ -23,6 +24,8 @@ from headgate.tables.data_file import DataFile
 from headgate.tables.frames import Rows, arrow_schema, micros, row_type
 from headgate.tables.log import Commit
 from headgate.tables.open_rows import open_rows
+from headgate.tables.payloads.gold import GoldPayload
+from headgate.tables.payloads.silver import SilverPayload
 from headgate.tables.projection import Projection
 from headgate.tables.staging import Prepared, prepare_together, stage
 from headgate.tables.state import State
@@ -79,14 +82,16 @@ class FoldStage:
 
     def _prepare_gold(self, held: State, group: Sequence[Commit], now: datetime) -> Prepared:
         last = group[-1].state
-        state = held.absorbing(last.n, now, watermark=last.watermark)
+        watermark = SilverPayload.of(last).watermark
+        payload = replace(GoldPayload.of(held), watermark=watermark)
+        state = held.absorbing(last.n, now, payload)
         opened = open_rows(self.gold)
         observed = Observation()
         pairs = self._paired(files_of(group), held).observe(observed, *self._counts)
         rows = self._aggregator.folded(
             self._aggregator.partial_states(pairs.where(F.col("_late").isNull())),
             self._aggregator.open_states(self._gold_rows.of(opened.files)),
-            batch_constants(self._spark, now, self._threshold(last.watermark)),
+            batch_constants(self._spark, now, self._threshold(watermark)),
         )
         staged = stage(self.gold, state, rows, time_column=self._time_column)
         counts = {k: int(v or 0) for k, v in observed.get.items()}
@@ -111,7 +116,7 @@ class FoldStage:
 
     def _paired(self, files: Sequence[DataFile], held: State) -> DataFrame:
         """The pairs of some silver files. ``_late`` says why a pair is late."""
-        return self._pairs.of(self._silver_rows.of(files), held.closed_through)
+        return self._pairs.of(self._silver_rows.of(files), GoldPayload.of(held).closed_through)
 
     def _threshold(self, watermark: int | None) -> int | None:
         return None if watermark is None else watermark - micros(self._declared.allowed_lateness)

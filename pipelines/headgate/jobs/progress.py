@@ -20,6 +20,7 @@ from headgate.storage.backlog import Backlog
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.lag import Sample, taken
 from headgate.storage.layout import Layout
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import time_of
 
 IDLE_WRITES = timedelta(seconds=5)
@@ -155,8 +156,8 @@ class Progress:
 
     def _take(self, runtime: PipelineRuntime) -> None:
         bronze = runtime.head.table.refresh()
-        self.n = bronze.n
-        self.watermark = None if bronze.watermark is None else time_of(bronze.watermark)
+        self.n, watermark = bronze.n, BronzePayload.of(bronze).watermark
+        self.watermark = None if watermark is None else time_of(watermark)
         graph = graph_of(runtime.pipeline)
         tables = graph.of(BRONZE, SILVER, GOLD)
         self.totals = {n.path: dict(runtime.table(n.path).refresh().total) for n in tables}

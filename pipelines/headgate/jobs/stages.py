@@ -14,6 +14,7 @@ from headgate.graph.graph import Graph
 from headgate.operations.carrying_out import Operations
 from headgate.operators.contract import GoldStage, stage_of
 from headgate.silver.stage import SilverStage
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table, TableOf
 
 
@@ -91,4 +92,4 @@ class Stages:
 
     def _operations(self) -> Operations:
         """The operations as of the last refresh of the head."""
-        return Operations(self._head.state.operations, self._graph)
+        return Operations(BronzePayload.of(self._head.state).operations, self._graph)

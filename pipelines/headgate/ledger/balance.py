@@ -18,6 +18,7 @@ from headgate.ledger.position import Positions, as_of, newest
 from headgate.sources.contract import DeployedSource, UnreadInput, connector_of
 from headgate.storage.layout import Layout
 from headgate.tables.live_files import live_files
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import TablePosition
 
 
@@ -39,7 +40,7 @@ def balance(layout: Layout, pipeline: Pipeline) -> Ledger:
         silver=tuple(_silver(name, at) for name in pipeline.silver),
         gold=tuple(_gold(g, at) for g in pipeline.gold.values()),
         files=_unread(layout, pipeline),
-        gaps=tuple(AcceptedGap(**gap) for gap in bronze.state.gaps),
+        gaps=tuple(AcceptedGap(**gap) for gap in BronzePayload.of(bronze.state).gaps),
         differences=tuple(_differences(pipeline, at)),
     )
 

@@ -16,6 +16,7 @@ from headgate.savepoints.savepoint import SavedTable
 from headgate.tables.live_files import live_paths
 from headgate.tables.log import read_commit
 from headgate.tables.log_folder import LogFolder
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 
@@ -93,7 +94,7 @@ def _versions(
     if oldest := [_needed_by(table, history, each) for each in saved]:
         yield "savepoints", min(oldest)
     if kind_of(table.name) == BRONZE and context.is_open:
-        yield "reset", history.state(version).reset_commit
+        yield "reset", BronzePayload.of(history.state(version)).reset_commit
 
 
 def _position(history: LogHistory, version: int) -> int:

@@ -18,6 +18,8 @@ from headgate.savepoints.resets import awaiting, why
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import Unreadable, savepoints
 from headgate.storage.layout import Layout
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.publication import PublicationPayload
 from headgate.tables.snapshot import ConsistentSnapshot, snapshot
 
 
@@ -57,14 +59,14 @@ def read_context(layout: Layout, pipeline: Pipeline) -> RetentionContext:
     waiting = awaiting(found)
     if declared := pipeline.definitions.keys() & waiting:
         raise ResetOpenError(pipeline.name, declared, why(found))
-    generation = found.bronze.state.generation
+    generation, bronze = found.bronze.state.generation, BronzePayload.of(found.bronze.state)
     rebuild = begun(layout, generation)
     steps = rebuild.steps(layout, pipeline.name) if rebuild else ()
     return RetentionContext(
         snapshot=found,
         savepoints=all_savepoints(layout),
         published=dict(_published(found, pipeline)),
-        operations=tuple(sorted({each.n for each in found.bronze.state.operations})),
+        operations=tuple(sorted({each.n for each in bronze.operations})),
         is_open=bool(waiting),
         n=min((found.n, *(step.n for step in steps))),
         rebuilt=partial(files_of, layout, pipeline.name, generation),
@@ -92,7 +94,7 @@ def _published(
     by_table: dict[str, tuple[int, ...]] = {}
     for node in graph_of(pipeline).of(PUBLICATION):
         at = found.tables.get(node.path)
-        version = int(at.state.offsets.get("version", 0)) if at else 0
+        version = PublicationPayload.of(at.state).version if at else 0
         for path in node.upstream:
             by_table[path] = (*by_table.get(path, ()), version)
     yield from by_table.items()

@@ -17,6 +17,7 @@ from headgate.graph.graph import Graph
 from headgate.graph.operations import Document, known
 from headgate.operations.contract import OPERATIONS, Place
 from headgate.tables.operation import Operation
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 
@@ -28,13 +29,10 @@ def intend(bronze: Table, graph: Graph, name: str, document: Document, now: date
         return
     held = bronze.refresh()
     operation = Operation(held.operation + 1, name, held.n, document)
-    state = replace(
-        held.held("operation", bronze.epoch),
-        operation=operation.number,
-        operations=(*held.operations, operation),
-        at=commit_time(now),
-    )
-    bronze.commit(state)
+    state = held.held("operation", bronze.epoch)
+    payload = BronzePayload.of(state)
+    payload = replace(payload, operations=(*payload.operations, operation))
+    bronze.commit(replace(state, payload=payload, operation=operation.number, at=commit_time(now)))
     failpoint("operation.intended")
 
 

@@ -11,6 +11,7 @@ from headgate.graph.operations import Document
 from headgate.operations.contract import Change, Place, TableOperation
 from headgate.tables.data_file import FINAL, STATE
 from headgate.tables.open_rows import open_rows
+from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.state import State, add_counts
 
 
@@ -37,10 +38,12 @@ class Drain(TableOperation):
         last = rows.agg(F.max(place.end)).first()
         final = rows.drop(STATE).withColumn(FINAL, F.lit(True))
         staged = stage(place.table, state, final, time_column=place.time_column)
-        ends = [end for end in (last[0] if last else None, state.closed_through) if end is not None]
+        held = GoldPayload.of(state)
+        ends = (last[0] if last else None, held.closed_through)
+        closed_through = max((end for end in ends if end is not None), default=None)
+        payload = replace(held, closed_through=closed_through)
         total = add_counts(state.total, {"final": sum(f.rows for f in staged)})
-        closed_through = max(ends, default=None)
-        state = replace(state, closed_through=closed_through, changed_at=state.at, total=total)
+        state = replace(state, payload=payload, changed_at=state.at, total=total)
         return Change(state, add=staged, remove=opened.live)
 
 

@@ -25,6 +25,7 @@ from headgate.tables.catching_up import grouped
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.frames import Rows, row_type
 from headgate.tables.log import Commit
+from headgate.tables.payloads.publication import PublicationPayload
 from headgate.tables.projection import Projection
 from headgate.tables.table import Table
 
@@ -81,7 +82,7 @@ class PublishStage:
         """
         self.source.refresh()
         newest = self.source.handle.version()
-        held = int(self.table.refresh().offsets.get("version", 0))
+        held = PublicationPayload.of(self.table.refresh()).version
         position = self._writer.position(held)
         if position > held:
             self._commit(position, self.table.refresh().n, now)
@@ -101,7 +102,7 @@ class PublishStage:
 
     def _commit(self, version: int, n: int, now: datetime) -> None:
         held = self.table.refresh()
-        self.table.commit(held.absorbing(n, now, offsets={"version": version}))
+        self.table.commit(held.absorbing(n, now, PublicationPayload(version)))
 
     def _wanted(self, commit: Commit) -> bool:
         return self.publication.when != "final" or any(f.is_final for f in commit.files)

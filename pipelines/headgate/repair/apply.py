@@ -20,6 +20,7 @@ from headgate.savepoints.resets import Resets, intend
 from headgate.storage.layout import Layout
 from headgate.tables.log import read_commit
 from headgate.tables.log_folder import log_folder
+from headgate.tables.payloads.publication import PublicationPayload
 from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
 
@@ -86,4 +87,4 @@ def _reset(tables: dict[str, Table], pipeline: Pipeline, plan: Plan, now: dateti
 def _place(publication: Table, version: int, now: datetime) -> None:
     """Let a publication continue after a version of its table."""
     held = publication.refresh()
-    publication.commit(held.absorbing(held.n, now, offsets={"version": version}))
+    publication.commit(held.absorbing(held.n, now, PublicationPayload(version)))

@@ -32,6 +32,7 @@ from headgate.storage.layout import Layout
 from headgate.tables.agreement import disagreements
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import lineage
+from headgate.tables.payloads.publication import PublicationPayload
 from headgate.tables.snapshot import tables_of
 
 _BACKUP = "only a backup of bronze brings them back"
@@ -103,7 +104,7 @@ class _Examination:
             filling=filled if filled and filled.is_needed else None,
             refusal=self._half(documents) or self._refusal(choice, filled),
         )
-        return describe(plan, self._bronze, self._pipeline.definitions, choice.state.n)
+        return describe(plan, self._bronze, self._pipeline.definitions, choice.n)
 
     @cached_property
     def _unknown_generation(self) -> int:
@@ -205,7 +206,7 @@ class _Examination:
         for node in self._graph.of(PUBLICATION):
             source = node.upstream[0]
             if node.path in self._states and (log := self._logs.get(source)):
-                sent = self._states[node.path][1].offsets.get("version", 0)
+                sent = PublicationPayload.of(self._states[node.path][1]).version
                 unread = any(sent < version <= (log.stands or 0) for version in log.broken)
                 if log.is_lost or unread or sent > log.newest:
                     found[node.path] = source
@@ -221,7 +222,7 @@ class _Examination:
             return None
         log = self._logs.get(files)
         bronze = self._logs[self._bronze].table
-        return filling(self._layout, self._source, log, bronze, choice.state)
+        return filling(self._layout, self._source, log, bronze, choice.read)
 
     def _half(self, documents: Sequence[DamagedDocument]) -> str | None:
         """Refuses if the note of an unfinished copy is damaged: the copy may be incomplete."""
@@ -236,7 +237,7 @@ class _Examination:
         """Why bronze cannot be read again, if it has to be."""
         if self._bronze not in self._states:
             return f"{self._bronze}: {_NOTHING_LEFT}" if choice.goes_back else None
-        n, state = choice.state.n, choice.state
+        n = choice.n
         declared = self._states.keys() & self._pipeline.definitions.keys()
         upto = max(self._states[path][1].n for path in declared)
         if not choice.goes_back and not self._logs[self._bronze].is_cut and upto <= n:
@@ -247,5 +248,5 @@ class _Examination:
             return f"{lost}, and with them where the topic was begun; {_BACKUP}"
         if filled is not None and filled.is_needed:
             return f"{lost}, and so is the log of the files they came from; {_BACKUP}"
-        why = self._source_holds(state.offsets, state.topics)
+        why = self._source_holds(choice.read.offsets, choice.read.topics)
         return None if why is None else f"{lost}; {why}; {_BACKUP}"

@@ -28,8 +28,8 @@ from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.data_file import DataFile
 from headgate.tables.live_files import live_files
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.record_shape import POSITION_BITS
-from headgate.tables.state import State
 from headgate.tables.table import Table
 
 NOBODY_KNOWS = "its entry was lost with a damaged files log"
@@ -66,9 +66,9 @@ class Filling:
 
 
 def filling(
-    layout: Layout, source: Source, log: Log | None, bronze: Table, state: State
+    layout: Layout, source: Source, log: Log | None, bronze: Table, read: BronzePayload
 ) -> Filling:
-    """What the files log of a source lacks. ``bronze`` and ``state`` say what has been read."""
+    """What the files log of a source lacks. ``read`` says what ``bronze`` has read."""
     path, data = FILES.path(source.name), layout.storage
     known: dict[int, LoggedFile] = {}
     bad: dict[str, str] = {}
@@ -79,7 +79,7 @@ def filling(
         files = live_files(log.table.handle)
         sound = (file for file in files if file.path not in bad)
         known, events = file_statuses(_events(data.at(path), sound))
-    last = max((*known, state.sequence))
+    last = max((*known, read.sequence))
     missing = [sequence for sequence in range(1, last + 1) if sequence not in known]
     there = _in_bronze(bronze) if missing else {}
     landing = Storage(source.reads.path)
@@ -104,7 +104,7 @@ def fill(layout: Layout, pipeline: Pipeline, wanted: Filling, epoch: int, now: d
     events = enumerate(wanted.rows, start=wanted.events + 1)
     rows = [{"event": number, **vars(file), "at": now} for number, file in events]
     held = log.table.refresh()
-    state = held.absorbing(wanted.last, now, batch={"files": len(rows)})
+    state = held.absorbing(wanted.last, now).counting({"files": len(rows)})
     staged = stage_arrow(log.table, state, pa.Table.from_pylist(rows, SCHEMA), time_column="at")
     log.table.commit(state, staged, wanted.bad)
     failpoint("repair.filled")

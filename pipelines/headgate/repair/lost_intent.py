@@ -12,6 +12,7 @@ from headgate.graph.graph import Graph
 from headgate.savepoints.resets import Target
 from headgate.tables.errors import LogGapError
 from headgate.tables.log import read_commit
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import State
 from headgate.tables.table import Table
 
@@ -35,7 +36,7 @@ def perhaps_asked(
 def _batch_of_the_reset(bronze: Table) -> int | None:
     """How far bronze was, as its first batch since then says; None if there is none, or if bronze
     itself went back: then other tables are further without having gone on."""
-    reset = bronze.refresh().reset_commit
+    reset = BronzePayload.of(bronze.refresh()).reset_commit
     try:
         before = read_commit(bronze.log, reset - 1)
         for version in range(reset + 1, bronze.handle.version() + 1):

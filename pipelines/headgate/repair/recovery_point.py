@@ -14,6 +14,8 @@ from headgate.declaration.kinds import BRONZE, GOLD, SILVER
 from headgate.graph.graph import Graph
 from headgate.repair.version_history import TableVersion, VersionHistory
 from headgate.tables.agreement import covers
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.none import NoPayload
 from headgate.tables.state import State
 
 
@@ -31,7 +33,7 @@ class TableCondition:
 
     @property
     def state(self) -> State:
-        return self.at.state if self.at else State()
+        return self.at.state if self.at else State(NoPayload())
 
     @property
     def is_unsound(self) -> bool:
@@ -53,9 +55,14 @@ class Choice:
     unread: frozenset[str]
 
     @property
-    def state(self) -> State:
-        """Of bronze."""
-        return self.bronze.state if self.bronze else State()
+    def n(self) -> int:
+        """The batch id of bronze."""
+        return self.bronze.state.n if self.bronze else 0
+
+    @property
+    def read(self) -> BronzePayload:
+        """How far bronze has read the source."""
+        return BronzePayload.of(self.bronze.state) if self.bronze else BronzePayload()
 
 
 def choose(

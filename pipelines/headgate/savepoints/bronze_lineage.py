@@ -13,6 +13,7 @@ from headgate.savepoints.savepoint import Savepoint
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import lineage
 from headgate.tables.log import Commit
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table
 
 
@@ -37,7 +38,7 @@ def _spans(bronze: Table) -> Iterator[tuple[int, int]]:
     """The log versions that led to the newest, as [first, last], newest first. Every state after a
     reset of bronze names that reset."""
     state, last = bronze.refresh(), bronze.handle.version()
-    while first := state.reset_commit:
+    while first := BronzePayload.of(state).reset_commit:
         yield first, last
         reset = _commit(bronze, first)
         if reset is None or reset.state.origin is None:

@@ -23,6 +23,7 @@ from headgate.tables.data_file import STATE
 from headgate.tables.history import lineage
 from headgate.tables.log import entry_path
 from headgate.tables.open_rows import open_rows
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import ConsistentSnapshot, TablePosition, snapshot
 from headgate.tables.state import time_of
 
@@ -134,7 +135,7 @@ def _replay(at: ConsistentSnapshot) -> list[Replay]:
 
 
 def _open_operations(at: ConsistentSnapshot, graph: Graph) -> Iterator[OpenOperation]:
-    for each in at.bronze.state.operations:
+    for each in BronzePayload.of(at.bronze.state).operations:
         kind = known(each.name)
         touched = [path for path in kind.touches(graph, each.document) if path in at.tables]
         waiting = tuple(p for p in touched if at.tables[p].state.operation < each.number)

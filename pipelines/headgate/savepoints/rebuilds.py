@@ -25,6 +25,7 @@ from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import lineage
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import tables_of
 from headgate.tables.state import State
 from headgate.tables.table import Table
@@ -180,7 +181,8 @@ def _reaches(layout: Layout, pipeline: str, rebuilt: Mapping[str, State], n: int
 
     above = next((path for path in rebuilt if kind_of(path) == BRONZE), None)
     if above is not None:  # its batch ids begin again at 1
-        reached, wanted = rebuilt[above].offsets, _living(above).offsets
+        reached = BronzePayload.of(rebuilt[above]).offsets
+        wanted = BronzePayload.of(_living(above)).offsets
         return rebuilt[above].n == n and all(reached.get(at, 0) >= wanted[at] for at in wanted)
     return all(n >= _living(path).n for path in rebuilt if kind_of(path).is_dense)
 

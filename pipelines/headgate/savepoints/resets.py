@@ -27,6 +27,7 @@ from headgate.tables.history import lineage, with_footers
 from headgate.tables.live_files import live_files
 from headgate.tables.log import read_commit
 from headgate.tables.log_folder import log_folder
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import ConsistentSnapshot
 from headgate.tables.state import State, commit_time
 from headgate.tables.table import Table
@@ -85,7 +86,7 @@ class Intent:
     @staticmethod
     def of(state: State) -> Intent:
         """The intent in the state of a reset commit of bronze."""
-        content = state.reset or {}
+        content = BronzePayload.of(state).reset or {}
         return Intent(
             generation=state.generation,
             tables={path: Target.of(target) for path, target in content["tables"].items()},
@@ -106,7 +107,7 @@ class Resets:
     @property
     def intent(self) -> Intent | None:
         """None if no table was ever reset, or all resets are known to be done."""
-        version = self.bronze.refresh().reset_commit
+        version = BronzePayload.of(self.bronze.refresh()).reset_commit
         if version != self._read[0]:
             self._read = version, self._intent_at(version)
         return self._read[1]
@@ -189,13 +190,9 @@ def intend(
     back = _Back(replace(held.held("reset", bronze.epoch), origin=version))
     if reread is not None:
         back = _back(bronze, held, reread)
-    state = replace(
-        back.state,
-        generation=intent.generation,
-        reset=intent.document(),
-        reset_commit=version + 1,
-        at=commit_time(now),
-    )
+    held = back.state
+    payload = replace(BronzePayload.of(held), reset=intent.document(), reset_commit=version + 1)
+    state = replace(held, payload=payload, generation=intent.generation, at=commit_time(now))
     bronze.commit(state, back.add, back.remove, back.schema)
     failpoint("reset.intended")
     return intent
@@ -223,10 +220,15 @@ class _Back:
 
 def _back(table: Table, held: State, target: Target) -> _Back:
     if target.keep:
-        return _Back(State(kind="reset", origin=table.handle.version()))
+        return _Back(State(held.payload.emptied(), kind="reset", origin=table.handle.version()))
     now = {file.path: file for file in live_files(table.handle)}
     if target.version is None:
-        state = State(kind="reset", definition=held.definition, changed_at=held.changed_at)
+        state = State(
+            held.payload.emptied(),
+            kind="reset",
+            definition=held.definition,
+            changed_at=held.changed_at,
+        )
         return _Back(state, remove=tuple(now.values()))
     source = table.with_log(target.rebuilt) if target.rebuilt else table
     try:
@@ -243,7 +245,8 @@ def _back(table: Table, held: State, target: Target) -> _Back:
             remedy=f"see what is damaged: {SEE_DAMAGE}",
         )
     state = next(lineage(source, target.version)).state
-    state = replace(state, kind="reset", batch={}, reset=None, origin=target.version)
+    payload = state.payload.carried()
+    state = replace(state, payload=payload, kind="reset", batch={}, origin=target.version)
     if target.rebuilt:
         # The log of the rebuild is removed later, so this commit replaces its whole history.
         then = {f.path: f for f in with_footers(source, target.version, then.values())}

@@ -16,6 +16,7 @@ from headgate.savepoints.resets import Target
 from headgate.tables.checksum import digest_of
 from headgate.tables.engine import engine
 from headgate.tables.live_files import live_files
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import ConsistentSnapshot, TablePosition
 
 
@@ -83,14 +84,15 @@ class Savepoint:
         *,
         note: str = "",
     ) -> Savepoint:
-        bronze = snapshot.bronze.state
+        state = snapshot.bronze.state
+        bronze = BronzePayload.of(state)
         return Savepoint(
             id=f"{now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03d}Z-{snapshot.n}",
             pipeline=pipeline,
             created=now,
             note=note,
             n=snapshot.n,
-            generation=bronze.generation,
+            generation=state.generation,
             definition=definition,
             offsets=dict(bronze.offsets),
             clocks=dict(bronze.clocks),

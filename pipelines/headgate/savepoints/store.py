@@ -18,6 +18,7 @@ from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.verify import passed_over, verify
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import Layout
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import ConsistentSnapshot, snapshot
 from headgate.tables.table import Table
 
@@ -57,14 +58,14 @@ def settled_snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
         before = _newest_reset(layout, pipeline)
         at = snapshot(layout, pipeline)
         waiting = awaiting(at)
-        if not waiting and at.bronze.state.reset_commit == before:
+        if not waiting and BronzePayload.of(at.bronze.state).reset_commit == before:
             return at
     raise ResetOpenError(pipeline.name, waiting, why(at))
 
 
 def _newest_reset(layout: Layout, pipeline: Pipeline) -> int:
     bronze = Table(layout.storage, graph_of(pipeline).head.path, pipeline=pipeline.name)
-    return bronze.refresh().reset_commit if bronze.exists else 0
+    return BronzePayload.of(bronze.refresh()).reset_commit if bronze.exists else 0
 
 
 def savepoints(layout: Layout) -> tuple[Savepoint | Unreadable, ...]:

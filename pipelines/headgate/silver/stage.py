@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -20,6 +21,8 @@ from headgate.tables.arrow import stage_arrow
 from headgate.tables.catching_up import files_of, steps_between
 from headgate.tables.frames import Rows, arrow_schema, row_type
 from headgate.tables.log import Commit
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.silver import SilverPayload
 from headgate.tables.staging import Prepared, prepare_together, stage
 from headgate.tables.table import TableOf
 from headgate.tables.table_schema import TableSchema
@@ -128,7 +131,8 @@ class SilverStage:
         if held.n >= last.n:
             return None
         files = files_of(group, after=held.n)
-        state = held.absorbing(last.n, now, watermark=last.watermark)
+        payload = replace(SilverPayload.of(held), watermark=BronzePayload.of(last).watermark)
+        state = held.absorbing(last.n, now, payload)
         observed = Observation()
         rows = self._transforms[name].conformed(self._bronze_rows.of(files), observed)
         staged = stage(table, state, rows, time_column=SILVER_TIME)

@@ -21,6 +21,7 @@ from headgate.sources.files.log import FilesLog, LoggedFile
 from headgate.storage.layout import Layout
 from headgate.supervision.job_state import probe
 from headgate.supervision.local import HEADGATE
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table
 
 PIPELINE = "auctions"
@@ -80,7 +81,7 @@ def tidy(landing: Path, layout: Layout, now: datetime) -> None:
     bronze = Table(layout.storage, BRONZE.path(SOURCE), pipeline=PIPELINE)
     log = FilesLog.of(layout.storage, PIPELINE, SOURCE)
     if bronze.exists and log.table.exists:
-        read = bronze.refresh().sequence
+        read = BronzePayload.of(bronze.refresh()).sequence
         log.load()
         for path in outlived(log.files, read, now):
             (landing / path).unlink(missing_ok=True)

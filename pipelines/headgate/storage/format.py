@@ -1,4 +1,8 @@
-"""The version of the format on disk: commits of tables, and documents."""
+"""The version of the format on disk: commits of tables, and documents.
+
+The metadata of a commit is a ``tables.state.State``. A field that is added there or to a payload
+needs no new format, because older commits get its default. Any other change needs one.
+"""
 
 from __future__ import annotations
 

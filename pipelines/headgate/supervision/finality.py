@@ -10,6 +10,7 @@ from headgate.declaration.model import Pipeline
 from headgate.declaration.operators import operator_of
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
+from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.state import time_of
 from headgate.tables.table import Table
 
@@ -32,11 +33,11 @@ def final_up_to(layout: Layout, declared: Pipeline, gold: str) -> datetime | Non
     table = Table(layout.storage, GOLD.path(gold), pipeline=declared.name)
     if not table.exists:
         return None
-    state, of = table.refresh(), declared.gold[gold]
+    payload, of = GoldPayload.of(table.refresh()), declared.gold[gold]
     ends: list[datetime | None] = []
-    if state.watermark is not None:
-        watermark = time_of(state.watermark)
+    if payload.watermark is not None:
+        watermark = time_of(payload.watermark)
         ends.append(operator_of(of).final_up_to(of.operator, watermark, of.allowed_lateness))
-    if state.closed_through is not None:
-        ends.append(time_of(state.closed_through))
+    if payload.closed_through is not None:
+        ends.append(time_of(payload.closed_through))
     return max((end for end in ends if end is not None), default=None)

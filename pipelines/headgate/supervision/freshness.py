@@ -11,6 +11,7 @@ from headgate.declaration.kinds import BRONZE, GOLD
 from headgate.declaration.model import Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.log import newest_commit
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import State, time_of
 
 
@@ -65,12 +66,12 @@ class SourceFreshness:
 def source_freshness(layout: Layout, source: str) -> SourceFreshness:
     """Read from the last commit of a source's bronze. Raises LogGapError where it is damaged."""
     bronze = _state(layout, BRONZE.path(source))
-    return SourceFreshness(_moment(bronze.watermark), _moment(bronze.changed_at))
+    return SourceFreshness(_moment(BronzePayload.of(bronze).watermark), _moment(bronze.changed_at))
 
 
 def _state(layout: Layout, path: str) -> State:
     commit = newest_commit(layout.storage.at(path))
-    return State() if commit is None else commit.state
+    return State.empty(path) if commit is None else commit.state
 
 
 def _moment(micros: int | None) -> datetime | None:

@@ -16,6 +16,8 @@ from headgate.declaration.model import Pipeline
 from headgate.graph.graph import Node, graph_of
 from headgate.storage.layout import Layout
 from headgate.tables.errors import LogGapError
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.publication import PublicationPayload
 from headgate.tables.snapshot import tables_of
 from headgate.tables.state import State
 
@@ -67,7 +69,7 @@ def disagreements(
     graph = graph_of(pipeline)
     for log in graph.of(FILES):
         bronze = BRONZE.path(log.name)
-        last, read = _state(states, log.path).n, _state(states, bronze).sequence
+        last, read = _state(states, log.path).n, BronzePayload.of(_state(states, bronze)).sequence
         if last < read:
             what = f"it ends at file {last:,}, and {read:,} have been read"
             yield Disagreement(log.path, what)
@@ -93,7 +95,7 @@ def disagreements(
 
 
 def _published(publication: Node, states: States) -> Iterator[Disagreement]:
-    upto = _state(states, publication.path).offsets.get("version", 0)
+    upto = PublicationPayload.of(_state(states, publication.path)).version
     for read in publication.upstream:
         version = states[read][0] if read in states else 0
         if upto > version:
@@ -103,7 +105,7 @@ def _published(publication: Node, states: States) -> Iterator[Disagreement]:
 
 def _state(states: States, path: str) -> State:
     """The state of a table; a missing table counts as empty."""
-    return states[path][1] if path in states else State()
+    return states[path][1] if path in states else State.empty(path)
 
 
 def _ahead(states: States, below: str, above: str) -> Iterator[Disagreement]:

@@ -106,8 +106,8 @@ def _from_live_files(
     files = tuple(file for file in live if after < file.n <= base)
     at_base = next((c.state for c in walked if c.state.n == base), None)
     # The watermark of that batch is unknown, so windows become final with the next batch.
-    watermark = at_base.watermark if at_base else None
-    state = State(kind="data", from_n=after, n=base, watermark=watermark)
+    known = at_base or State.empty(table.name)
+    state = State(known.payload, kind="data", from_n=after, n=base)
     version = table.handle.version()
     return (Commit(version, state, with_footers(table, version, files)), *later)
 

@@ -1,14 +1,20 @@
-"""The state that every commit of every table carries. There is no other state."""
+"""The state that every commit of every table carries. There is no other state.
+
+It is a position, which is the same for all tables, and a payload, which differs by kind of table
+(``tables.payloads``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from functools import cache
+from typing import Any, ClassVar, Literal, Self
 
+from headgate.declaration.kinds import kind_of
+from headgate.registry import Registry
 from headgate.storage.format import FORMAT
-from headgate.tables.operation import Operation
 
 Kind = Literal["create", "data", "fence", "operation", "reset", "maintenance"]
 Counts = Mapping[str, int]
@@ -18,29 +24,70 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class State:
-    """A table's position after a commit.
+class Payload:
+    """What the commits of one kind of table carry beside the position: a frozen dataclass of JSON
+    values, each with a default. Without arguments it is the payload of an empty table.
 
-    ``n`` is the batch id: the table has absorbed bronze up to batch ``n``. A data commit absorbs
-    the batch ids ``(from_n, n]``.
-    ``offsets`` is where the source continues. ``clocks`` has the watermark of each partition and
-    ``watermark`` that of the source, in microseconds since 1970 UTC. ``topics`` are all Kafka
-    topics ever read, as ``name@id`` in the order in which they were first listed. ``gaps`` are lost
-    records of them that a person has accepted. Only bronze has these.
-    ``batch`` has the counts of this commit (empty unless data), ``total`` the sum of all counts.
-    ``changed_at`` is the ``at`` of the last commit with something new: in bronze a record, in gold
-    a folded pair or a row that became final. None for other tables, and if there was none.
-    ``closed_through`` is the window end up to which an operation has closed a gold table.
-    ``operation`` is the number of the last operation that the table carried out. ``operations``
-    (bronze) are all operations ever requested.
-    ``definition`` is the digest of the table's part of the declaration. ``engine`` has the versions
-    that have written the table since the last fence. ``files`` is the digest of the live files
-    (``tables.checksum``), ``shape`` the digest of the columns. ``footers`` has the checksums of the
-    footers of the added files, by path. ``origin`` is, after a reset, the log version whose files
-    the table got; None if it was emptied. ``reset_commit`` (bronze) is the log version of the last
-    commit that requested resets. Only that commit has ``reset``, which describes them.
+    ``kind`` is its name in the registry, and in commits. Commits that are older than a field have
+    its default.
     """
 
+    kind: ClassVar[str]
+
+    @classmethod
+    def of(cls, state: State) -> Self:
+        """The payload of a state. Raises TypeError if it is of another kind."""
+        if not isinstance(state.payload, cls):
+            raise TypeError(f"this is the payload of {state.payload.kind}, and not of {cls.kind}")
+        return state.payload
+
+    @classmethod
+    def decode(cls, content: Mapping[str, Any]) -> Self:
+        """Raises TypeError or KeyError if ``content`` is not a result of ``encode``."""
+        return cls(**content)
+
+    def encode(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+    def carried(self) -> Self:
+        """The part that the next commit repeats; the rest describes this commit alone."""
+        return self
+
+    def emptied(self) -> Self:
+        """The payload after a reset that empties the table."""
+        return type(self)()
+
+
+PAYLOADS: Registry[Payload] = Registry("headgate.tables.payloads", Payload)
+"""The payload of an empty table, by its kind."""
+
+
+@cache
+def _empty_payload(kind: str) -> Payload:
+    if (found := PAYLOADS.get(kind)) is None:
+        raise ValueError(f"it has a payload of {kind}, which is not known here")
+    return found
+
+
+@dataclass(frozen=True)
+class State:
+    """A table's position after a commit, and the payload of its kind.
+
+    ``n`` is the batch id: the table has absorbed bronze up to batch ``n``. A data commit absorbs
+    the batch ids ``(from_n, n]``. ``data_commit`` is the log version of the last commit with data.
+    ``batch`` has the counts of this commit (empty unless data), ``total`` the sum of all counts.
+    ``changed_at`` is the ``at`` of the last commit with something new: in bronze a record, in gold
+    a folded pair or a row that became final. None if there was none, and where nobody asks.
+    ``operation`` is the number of the last operation that the table carried out, or that bronze
+    requested. ``definition`` is the digest of the table's part of the declaration. ``engine`` has
+    the versions that have written the table since the last fence. ``files`` is the digest of the
+    live files (``tables.checksum``), ``shape`` the digest of the columns. ``footers`` has the
+    checksums of the footers of the added files, by path. ``origin`` is, after a reset, the log
+    version whose files the table got; None if it was emptied. ``at`` is when the work of the commit
+    began. Times are microseconds since 1970 UTC.
+    """
+
+    payload: Payload
     kind: Kind = "create"
     format: int = FORMAT
     epoch: int = 0
@@ -50,24 +97,20 @@ class State:
     data_commit: int = 0
     definition: str = ""
     engine: str = ""
-    offsets: Mapping[str, int] = field(default_factory=dict)
-    clocks: Mapping[str, int] = field(default_factory=dict)
-    watermark: int | None = None
-    topics: Sequence[str] = ()
-    gaps: Sequence[Mapping[str, Any]] = ()
     batch: Counts = field(default_factory=dict)
     total: Counts = field(default_factory=dict)
     changed_at: int | None = None
-    closed_through: int | None = None
     operation: int = 0
-    operations: Sequence[Operation] = ()
     files: str = ""
     shape: str = ""
     footers: Mapping[str, int] = field(default_factory=dict)
     origin: int | None = None
-    reset_commit: int = 0
-    reset: Mapping[str, Any] | None = None
     at: int = 0
+
+    @staticmethod
+    def empty(path: str) -> State:
+        """The state of a table before its first commit."""
+        return State(_empty_payload(kind_of(path).payload))
 
     @property
     def transaction_version(self) -> int:
@@ -75,30 +118,37 @@ class State:
         can go back to a lower batch id."""
         return (self.generation << GENERATION_BITS) | self.n
 
-    @property
-    def sequence(self) -> int:
-        """The sequence of the last landing file that bronze has absorbed; 0 for none or Kafka."""
-        return self.offsets.get("sequence", 0)
-
     def encode(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**vars(self), "payload": {"kind": self.payload.kind, **self.payload.encode()}}
 
     @staticmethod
     def decode(content: Mapping[str, Any]) -> State:
-        """Raises TypeError or KeyError if ``content`` is not a result of ``encode``."""
-        operations = tuple(Operation(**each) for each in content["operations"])
-        return State(**{**content, "operations": operations})
+        """Raises TypeError, KeyError or ValueError if ``content`` is not a result of ``encode``."""
+        payload = dict(content["payload"])
+        kind = _empty_payload(payload.pop("kind"))
+        return State(**{**content, "payload": kind.decode(payload)})
 
     def held(self, kind: Kind, epoch: int) -> State:
         """The same position under another epoch, for a commit without data."""
+        payload = self.payload.carried()
         return replace(
-            self, kind=kind, epoch=epoch, from_n=self.n, batch={}, reset=None, origin=None
+            self, payload=payload, kind=kind, epoch=epoch, from_n=self.n, batch={}, origin=None
         )
 
-    def absorbing(self, n: int, at: datetime, **more: Any) -> State:
-        """The state of a commit that absorbs bronze up to batch id ``n``, still without counts."""
-        more = {"batch": {}, "reset": None, "origin": None, "at": commit_time(at), **more}
-        return replace(self, kind="data", from_n=self.n, n=n, **more)
+    def absorbing(self, n: int, at: datetime, payload: Payload | None = None) -> State:
+        """The state of a commit that absorbs bronze up to batch id ``n``, still without counts.
+        ``payload`` is the new one; without it, the table's payload stays as it is."""
+        carried = (payload or self.payload).carried()
+        return replace(
+            self,
+            payload=carried,
+            kind="data",
+            from_n=self.n,
+            n=n,
+            batch={},
+            origin=None,
+            at=commit_time(at),
+        )
 
     def counting(self, batch: Counts, *, changed: bool = False) -> State:
         """The state with the counts of its commit, which are added to the total."""
@@ -113,7 +163,7 @@ def commit_time(now: datetime) -> int:
 
 
 def time_of(micros: int) -> datetime:
-    """The time of a state's ``at``, clock or ``closed_through`` (microseconds since 1970 UTC)."""
+    """The time of a state (microseconds since 1970 UTC)."""
     return _EPOCH + timedelta(microseconds=micros)
 
 

@@ -84,7 +84,13 @@ class Table:
             return
         columns = Schema.from_arrow(schema)
         shape = schema_digest(columns.to_json(), self.partition_by)
-        state = State(generation=generation, definition=definition, files=NO_FILES, shape=shape)
+        state = replace(
+            State.empty(self.name),
+            generation=generation,
+            definition=definition,
+            files=NO_FILES,
+            shape=shape,
+        )
         try:
             DeltaTable.create(
                 self.log.uri(),
@@ -174,6 +180,8 @@ class Table:
         for earlier in range(version, max(version - FOREIGN_COMMITS, 0) - 1, -1):
             commit = read_commit(self.log, earlier)
             if commit is not None:
+                if not isinstance(commit.state.payload, type(State.empty(self.name).payload)):
+                    raise self._damaged("its commits are those of another kind of table")
                 self._foreign = earlier < version
                 return commit.state
         raise CommitRefusedError(

@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 from headgate.declaration.kinds import BRONZE, FILES, GOLD, LATE, QUARANTINE, SILVER
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.storage.layout import Layout
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.record_shape import POSITION_BITS
 from headgate.tables.table import Table
 from tests.property.protocol.delta import EMPTIED, TABLES, Commit, Rows, World
@@ -204,7 +206,10 @@ class History:
     def _commit(self, one: Told) -> Commit:
         state, name = one.entry.state, one.table
         mine, aside = _COUNTS.get(name, ("", ""))
-        sequence = state.n if name == "files" else state.sequence
+        payload = state.payload
+        read = payload if isinstance(payload, BronzePayload) else BronzePayload()
+        closed = payload.closed_through if isinstance(payload, GoldPayload) else None
+        sequence = state.n if name == "files" else read.sequence
         return Commit(
             kind="intent" if (name, state.kind) == ("bronze", "operation") else state.kind,
             app=one.transaction is not None,
@@ -216,12 +221,12 @@ class History:
             removed=tuple(f"{name}/{path}" for path in one.entry.removed),
             counts=(int(state.total.get(mine, 0)), int(state.total.get(aside, 0))),
             end=self._end(sequence) if name in ("files", "bronze") else 0,
-            closed=-1 if state.closed_through is None else state.closed_through,
+            closed=-1 if closed is None else closed,
             operation=state.operation,
-            drains=tuple((o.number, o.n) for o in state.operations),
+            drains=tuple((o.number, o.n) for o in read.operations),
             origin=_version(state.origin),
-            asked=state.reset_commit or EMPTIED,
-            wanted=self._wanted(state.reset or {}),
+            asked=read.reset_commit or EMPTIED,
+            wanted=self._wanted(read.reset or {}),
         )
 
     def _added(self, one: Told) -> tuple[str, ...]:

@@ -18,6 +18,8 @@ from headgate.declaration.kinds import kind_of
 from headgate.jobs.runtime import PipelineRuntime
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.snapshot import tables_of
 from headgate.tables.state import State, commit_time
 from tests.property.protocol.delta import EMPTIED, TABLES, Commit, World
@@ -255,20 +257,22 @@ class Lockstep:
 
 def position(kind: str, state: State) -> Commit:
     """What a commit says in the model's terms: each event is a file of its own."""
+    payload = state.payload
+    read = payload if isinstance(payload, BronzePayload) else BronzePayload()
     said = Commit(
         kind="intent" if (kind, state.kind) == ("bronze", "operation") else state.kind,
         epoch=state.epoch,
         generation=state.generation,
         since=state.from_n,
         n=state.n,
-        end={"bronze": state.sequence, "files": state.n}.get(kind, 0),
+        end=state.n if kind == "files" else read.sequence,
         operation=state.operation,
-        drains=tuple((o.number, o.n) for o in state.operations),
+        drains=tuple((o.number, o.n) for o in read.operations),
         origin=EMPTIED if state.origin is None else state.origin,
-        asked=state.reset_commit or EMPTIED,
+        asked=read.reset_commit or EMPTIED,
     )
-    if state.closed_through is not None:
-        minutes = (state.closed_through - commit_time(NOON)) // 60_000_000
+    if isinstance(payload, GoldPayload) and payload.closed_through is not None:
+        minutes = (payload.closed_through - commit_time(NOON)) // 60_000_000
         said = said._replace(closed=minutes - 1)
     return told(kind, said)
 

@@ -109,7 +109,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
 @broken("commits without data copy the position forward", "COPY_FORWARD-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
     def held(self: State, kind: Any, epoch: int) -> State:
-        return State(kind=kind, epoch=epoch, definition=self.definition)
+        return State(self.payload.emptied(), kind=kind, epoch=epoch, definition=self.definition)
 
     patch.setattr(State, "held", held)
 

@@ -9,6 +9,8 @@ import pytest
 
 from headgate.storage.failure import Failure, record_failure
 from headgate.storage.ownership import Owner
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
@@ -72,7 +74,9 @@ def test_status_says_how_fresh_gold_is(ask: Ask, empty_lake: Lake, of_lake: OfLa
     for path, hours in layers.items():
         table = Table(empty_lake.layout.storage, path, pipeline="tiny")
         at = datetime.now(UTC) - timedelta(hours=hours)
-        state = table.refresh().absorbing(1, at, watermark=commit_time(at - timedelta(days=2)))
+        clock = commit_time(at - timedelta(days=2))
+        payload = BronzePayload(watermark=clock) if hours == 5 else GoldPayload(clock)
+        state = table.refresh().absorbing(1, at, payload)
         table.commit(state.counting({}, changed=True))
         table.fence(2)
     out = ask("status", *of_lake)[1]

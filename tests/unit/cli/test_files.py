@@ -16,6 +16,7 @@ from headgate.sources.files.log import FilesLog
 from headgate.storage.files import Storage
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.supervision.job_state import probe
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table
 from tests.support.declared import files_of
 from tests.unit.cli.conftest import Ask, last_object
@@ -80,7 +81,7 @@ def test_what_was_read_before_it_was_skipped_can_never_be_read_again(
 ) -> None:
     """Bronze alone has its records: it must not be taken back behind them."""
     bronze = Table(empty_lake.layout.storage, "bronze/events", pipeline="tiny")
-    bronze.commit(bronze.refresh().absorbing(1, NOW, offsets={"sequence": 1}))
+    bronze.commit(bronze.refresh().absorbing(1, NOW, BronzePayload({"sequence": 1})))
     (landing / "a.json").unlink()
     pipeline, *root = of_lake
     assert ask("files", "skip", pipeline, "1", *root)[0] == 0

@@ -23,6 +23,7 @@ from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
 from headgate.supervision.logs import run_log
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.declaration.conftest import KAFKA
@@ -51,7 +52,7 @@ def behind(layout: Layout, backlog: Backlog, **more: Any) -> None:
 def lost(lake: Lake, *gaps: dict[str, Any]) -> None:
     """What bronze's commits say after gaps were accepted."""
     table = Table(lake.layout.storage, "bronze/events", pipeline="tiny")
-    table.commit(replace(table.refresh(), gaps=gaps, batch={}))
+    table.commit(replace(table.refresh(), payload=BronzePayload(gaps=gaps), batch={}))
 
 
 def test_partitions_trouble_and_all(ask: Ask, of_lake: OfLake, topic: Lake) -> None:

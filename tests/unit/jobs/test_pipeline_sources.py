@@ -12,6 +12,7 @@ import pytest
 from headgate.jobs.pipeline_sources import PipelineSources
 from headgate.sources.micro_batches import MicroBatchSource
 from headgate.storage.backlog import Backlog
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import State
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -28,7 +29,7 @@ class Bronze:
         return self
 
     def refresh(self) -> State:
-        return State(n=len(self.batches))
+        return State(BronzePayload(), n=len(self.batches))
 
     def skip(self, now: datetime) -> State:
         self.batches.append(())

@@ -26,6 +26,7 @@ from headgate.savepoints.verify import verify
 from headgate.tables.history import batches
 from headgate.tables.live_files import live_files
 from headgate.tables.operation import Operation
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import State
 from headgate.tables.table import Table
 from tests.support.rounds import ROUNDS
@@ -85,7 +86,8 @@ class Life:
                 self.step(SILVER, GOLD, stop)
 
     def stops(self, after: int, upto: int) -> list[int]:
-        drains = {o.n for o in self.state(BRONZE).operations if after < o.n < upto}
+        asked = BronzePayload.of(self.state(BRONZE)).operations
+        drains = {o.n for o in asked if after < o.n < upto}
         return sorted({*drains, upto} if upto > after else set())
 
     def step(self, above: str, path: str, upto: int) -> None:
@@ -116,9 +118,11 @@ class Life:
         (table,) = owned(self.lake, BRONZE)
         held = table.refresh()
         number = held.operation + 1
-        asked = (*held.operations, Operation(number, "drain", held.n, {}))
         state = held.held("operation", table.epoch)
-        table.commit(replace(state, operation=number, operations=asked))
+        payload = BronzePayload.of(state)
+        asked = (*payload.operations, Operation(number, "drain", held.n, {}))
+        payload = replace(payload, operations=asked)
+        table.commit(replace(state, operation=number, payload=payload))
 
     def build_anew(self, silver_too: bool) -> None:
         paths = ([SILVER] if silver_too else []) + ["late/per_minute", GOLD]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from headgate.maintenance.positions import Batches, LogHistory
 from headgate.storage.files import Storage
 from headgate.tables.log import Commit, commit_metadata, entry_path
+from headgate.tables.payloads.none import NoPayload
 from headgate.tables.state import State
 
 Step = tuple[str, int]
@@ -28,7 +29,7 @@ def write(storage: Storage, version: int, state: State | None) -> None:
 
 def play(storage: Storage, steps: list[Step]) -> list[State | None]:
     """A log of commits as they come: batches, fences, somebody's, resets."""
-    log: list[State | None] = [State()]
+    log: list[State | None] = [State(NoPayload())]
     at = 0
     for kind, number in steps:
         held = next(s for s in reversed(log) if s)
@@ -40,7 +41,7 @@ def play(storage: Storage, steps: list[Step]) -> list[State | None]:
         elif kind == "foreign":
             log.append(None)
         elif kind == "emptied":
-            log.append(State(kind="reset", generation=held.generation + 1, at=at))
+            log.append(State(NoPayload(), kind="reset", generation=held.generation + 1, at=at))
         else:
             target = number * len(log) // 4
             then = next(s for s in reversed(log[: target + 1]) if s)

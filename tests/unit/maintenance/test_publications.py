@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from headgate.tables.errors import LogGapError
 from headgate.tables.live_files import live_files
 from headgate.tables.log import entry_path
 from headgate.tables.log_folder import log_folder
+from headgate.tables.payloads.publication import PublicationPayload
 from headgate.tables.table import Table
 from tests.unit.ledger.conftest import DECLARATION, Lake
 from tests.unit.maintenance.conftest import Fill, compacted, owned, vacuumed
@@ -47,8 +47,8 @@ def published(lake: Lake, version: int) -> None:
     table = Table(lake.layout.storage, "_headgate/publish/out", pipeline="tiny")
     schema = pa.schema([("at", pa.timestamp("us", "UTC"))])
     table.create(schema, "digest", time_column="at")
-    state = table.refresh().absorbing(1, datetime.now(UTC), offsets={"version": version})
-    table.commit(replace(state))
+    state = table.refresh().absorbing(1, datetime.now(UTC), PublicationPayload(version))
+    table.commit(state)
 
 
 def to_send(lake: Lake, path: str, after: int) -> Iterator[tuple[int, list[str]]]:

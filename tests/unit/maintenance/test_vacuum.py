@@ -33,6 +33,7 @@ from headgate.tables.errors import FencedError, LogGapError
 from headgate.tables.history import batches
 from headgate.tables.live_files import live_files
 from headgate.tables.log_folder import log_folder
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
 from tests.unit.ledger.conftest import NOON, SCHEMAS, Lake, bronze, silver
@@ -318,7 +319,7 @@ def test_an_intent_goes_with_the_log_when_all_have_done_it(fill: Fill) -> None:
         rows_ = [{"window_start": NOON + timedelta(minutes=n), "events": 1}]
         counts = {"pairs": 2, "folded": 1, "late": 1, "final": 1}
         lake.commit("gold/per_minute", n, rows_, counts)
-    asked = held.refresh().reset_commit
+    asked = BronzePayload.of(held.refresh()).reset_commit
     for n in range(5, 12):
         add_batch(lake, n)
     maintain(lake)

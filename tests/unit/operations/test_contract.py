@@ -17,6 +17,7 @@ from headgate.operations.contract import OPERATIONS, Place, TableOperation
 from headgate.savepoints.checkpoints import checkpoints
 from headgate.tables.errors import FencedError
 from headgate.tables.operation import Operation
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import tables_of
 from headgate.tables.state import State
 from headgate.tables.table import Table
@@ -74,7 +75,8 @@ def ask(lake: Lake, case: Case) -> Operations:
 
 
 def operations(lake: Lake) -> Operations:
-    return Operations(table(lake, BRONZE).refresh().operations, graph_of(lake.pipeline))
+    bronze = BronzePayload.of(table(lake, BRONZE).refresh())
+    return Operations(bronze.operations, graph_of(lake.pipeline))
 
 
 def test_every_member_has_a_case() -> None:
@@ -109,7 +111,7 @@ def test_a_table_carries_it_out_once_in_one_commit(lake: Lake, case: Case) -> No
         after = gold.refresh()
         assert (after.kind, after.operation, after.n) == ("operation", 1, 2)
         assert gold.handle.version() == version + 1
-    assert (after.total, after.watermark) == (before.total, before.watermark)
+    assert (after.total, after.payload) == (before.total, before.payload)
 
 
 def test_a_table_that_is_not_touched_stays(lake: Lake, case: Case) -> None:
@@ -136,8 +138,8 @@ def test_a_table_that_begins_again_has_all_of_them_to_do(lake: Lake, case: Case)
     assert asked.of([gold]).stops(3) == (2, 3)
     asked.carry_out([place(gold)], 3, NOW)
     assert asked.of([gold]).stops(3) == (3,)
-    gold.refresh()
-    gold.commit(State(kind="reset", generation=1))
+    held = gold.refresh()
+    gold.commit(State(held.payload.emptied(), kind="reset", generation=1))
     gold.refresh()
     assert [each.n for each in asked.of([gold]).asked] == [2, 3]
     assert asked.of([gold]).stops(5) == (2, 3, 5)

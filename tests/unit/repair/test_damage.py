@@ -15,6 +15,8 @@ from headgate.repair.apply import mend
 from headgate.repair.examine import examine
 from headgate.repair.findings import CannotRepairError
 from headgate.savepoints.resets import Target, intend
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.publication import PublicationPayload
 from headgate.tables.table import Table
 from tests.support.damage import HARMS, harm
 from tests.support.rounds import some
@@ -216,7 +218,7 @@ def test_bronze_has_lost_that_it_went_back(lake: Lake, tmp_path: Path) -> None:
     lake.open()
     lake.run()
     before = lake.all_rows()
-    first = lake.tables[BRONZE].refresh().reset_commit
+    first = BronzePayload.of(lake.tables[BRONZE].refresh()).reset_commit
     for entry in lake.entries(BRONZE)[first:]:
         harm(entry, "missing")
     assert set(lake.examine(tmp_path / "look").targets) == set(BUILT)
@@ -244,7 +246,7 @@ def test_a_publication_that_has_still_to_read_a_damaged_entry(lake: Lake, tmp_pa
     publishing = load(file)
     sent = Table(lake.layout.storage, path, pipeline="tiny")
     sent.create(pa.schema([("at", TIME)]), "digest", time_column="at")
-    sent.commit(sent.refresh().absorbing(0, NOW, offsets={"version": 3}))
+    sent.commit(sent.refresh().absorbing(0, NOW, PublicationPayload(3)))
     DeltaTable(lake.layout.storage.uri(GOLD[0])).create_checkpoint()
     harm(lake.entries(GOLD[0])[5], "truncated")
     newest = len(lake.entries(GOLD[0])) - 1
@@ -252,5 +254,5 @@ def test_a_publication_that_has_still_to_read_a_damaged_entry(lake: Lake, tmp_pa
     assert set(plan.targets) == {LATE[0], GOLD[0]}
     assert plan.positions == {path: newest}
     mend(lake.layout, publishing, plan, lake.epoch + 1, NOW)
-    assert sent.reader().refresh().offsets["version"] == newest
+    assert PublicationPayload.of(sent.reader().refresh()).version == newest
     assert not examine(lake.layout, publishing, tmp_path / "again", lambda *_: None).is_needed

@@ -12,6 +12,7 @@ from headgate.repair.plan import Plan
 from headgate.savepoints.bronze_lineage import BronzeLineage
 from headgate.savepoints.resets import Resets, Target, intend
 from headgate.tables.errors import LogGapError
+from headgate.tables.payloads.bronze import BronzePayload
 from tests.support.damage import harm
 from tests.unit.repair.conftest import BRONZE, BUILT, GOLD, LATE, NOW, Lake
 from tests.unit.repair.test_damage import add_undeclared, mended
@@ -22,7 +23,7 @@ def reset_and_forget(lake: Lake, *, files: int, gold: bool = True) -> None:
     bad behind a checkpoint of every log."""
     bronze = lake.tables[BRONZE]
     intend(bronze, {GOLD[0]: Target()}, NOW, why="asked for by hand")
-    asked = bronze.refresh().reset_commit
+    asked = BronzePayload.of(bronze.refresh()).reset_commit
     lake.open()
     if gold:
         lake.run(files)

@@ -20,6 +20,7 @@ from headgate.savepoints.store import create
 from headgate.storage.documents import DamagedDocumentError
 from headgate.tables.errors import FencedError, LogGapError
 from headgate.tables.history import batches
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table
 from tests.support.failing import dying
 from tests.unit.ledger.conftest import Lake
@@ -81,12 +82,12 @@ def test_bronze_is_published_when_it_has_read_as_far(lake: Lake) -> None:
     rebuild = begin(lake, (BRONZE, *BUILT, "quarantine/events"))
     living = tables(lake)[BRONZE]
     living.epoch = living.refresh().epoch
-    living.commit(living.state.absorbing(3, NOW, offsets={"sequence": 5}))
+    living.commit(living.state.absorbing(3, NOW, BronzePayload({"sequence": 5})))
     table = rebuild.table(lake.layout, "tiny", BRONZE)
-    table.commit(table.refresh().absorbing(1, NOW, offsets={"sequence": 4}))
+    table.commit(table.refresh().absorbing(1, NOW, BronzePayload({"sequence": 4})))
     absorb(lake, 1, SILVER, GOLD)
     assert targets(lake.layout, "tiny", rebuild) is None
-    table.commit(table.refresh().absorbing(2, NOW, offsets={"sequence": 5}))
+    table.commit(table.refresh().absorbing(2, NOW, BronzePayload({"sequence": 5})))
     assert targets(lake.layout, "tiny", rebuild) is None, "silver has not absorbed it"
     absorb(lake, 2, SILVER, GOLD)
     assert targets(lake.layout, "tiny", rebuild) is not None

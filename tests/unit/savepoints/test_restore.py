@@ -53,7 +53,7 @@ def test_history_and_table_say_that_there_was_a_restore(lake: Lake) -> None:
     said = DeltaTable(lake.layout.storage.uri("gold/per_minute")).history(1)[0]["headgate"]
     assert (said["kind"], said["generation"], said["n"]) == ("reset", 1, 2)
     told = DeltaTable(lake.layout.storage.uri("bronze/events")).history(1)[0]["headgate"]
-    assert told["reset"]["savepoint"] == savepoint.id
+    assert told["payload"]["reset"]["savepoint"] == savepoint.id
 
 
 def test_bronze_goes_back_too_where_it_is_read_again(lake: Lake) -> None:

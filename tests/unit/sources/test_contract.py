@@ -268,11 +268,11 @@ def test_it_says_what_can_no_longer_be_read(case: Case, pipeline: Pipeline, log:
     bronze = Bronze()
     log.put(0)
     source, kind, place = log.open(pipeline, bronze), CONNECTORS[case.kind], log.place(pipeline)
-    begun = bronze.state
+    begun = bronze.payload
     log.put(6)
     source.poll(final=False)
     drain(source)
-    after = bronze.state
+    after = bronze.payload
     assert kind.gone(place, begun.offsets, begun.topics, log.session) is None
     kind.require_unchanged(place, after.offsets)
     log.forget(2)

@@ -15,6 +15,8 @@ from headgate.savepoints.resets import Target, intend, reset
 from headgate.supervision.freshness import Freshness, freshness
 from headgate.tables.checksum import checksum_of
 from headgate.tables.log import CHECKSUM_KEY, STATE_KEY, entry_path
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 from tests.unit.ledger.conftest import DECLARATION, Lake
@@ -37,7 +39,9 @@ def table(lake: Lake, path: str) -> Table:
 def batch(lake: Lake, path: str, at: datetime, *, changed: bool, watermark: int = 0) -> None:
     made = table(lake, path)
     held = made.refresh()
-    state = held.absorbing(held.n + 1, at, watermark=commit_time(NOON) + watermark)
+    clock = commit_time(NOON) + watermark
+    payload = GoldPayload(clock) if path.startswith("gold/") else BronzePayload(watermark=clock)
+    state = held.absorbing(held.n + 1, at, payload)
     made.commit(state.counting({}, changed=changed))
 
 

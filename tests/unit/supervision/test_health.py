@@ -18,6 +18,7 @@ from headgate.storage.stopping import request_stop
 from headgate.supervision.health import HealthContext, results, violations
 from headgate.supervision.job_state import JobState
 from headgate.supervision.limits import CHECKS, Check, Limits
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
@@ -143,7 +144,7 @@ def expecting(lake: Lake, text: str, tmp_path: Path) -> Lake:
 
 def arrive(lake: Lake, at: datetime, event_time: datetime) -> None:
     bronze = Table(lake.layout.storage, "bronze/events", pipeline="tiny")
-    state = bronze.refresh().absorbing(3, at, watermark=commit_time(event_time))
+    state = bronze.refresh().absorbing(3, at, BronzePayload(watermark=commit_time(event_time)))
     bronze.commit(state.counting({"read": 1}, changed=True))
 
 

@@ -10,18 +10,19 @@ import pytest
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.tables.agreement import covers, disagreements
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import State
 from tests.unit.ledger.conftest import DECLARATION
 
 BRONZE, ASIDE, LOG = "bronze/events", "quarantine/events", "_headgate/files/events"
 SILVER, LATE, GOLD = "silver/good", "late/per_minute", "gold/per_minute"
 LEVEL = {
-    BRONZE: State(n=5, offsets={"sequence": 9}, operation=1, generation=2),
-    LOG: State(n=9),
-    ASIDE: State(n=4, total={"quarantined": 3}),
-    SILVER: State(n=5, total={"quarantined": 3}, generation=2),
-    LATE: State(n=2, total={"late": 1}),
-    GOLD: State(n=5, total={"late": 1}, operation=1),
+    BRONZE: State(BronzePayload({"sequence": 9}), n=5, operation=1, generation=2),
+    LOG: replace(State.empty(LOG), n=9),
+    ASIDE: replace(State.empty(ASIDE), n=4, total={"quarantined": 3}),
+    SILVER: replace(State.empty(SILVER), n=5, total={"quarantined": 3}, generation=2),
+    LATE: replace(State.empty(LATE), n=2, total={"late": 1}),
+    GOLD: replace(State.empty(GOLD), n=5, total={"late": 1}, operation=1),
 }
 
 
@@ -54,11 +55,11 @@ def test_level_tables_agree(pipeline: Pipeline) -> None:
 
 def test_what_a_crash_leaves_agrees(pipeline: Pipeline) -> None:
     """Side tables are committed first, and bronze goes ahead of everything."""
-    ahead = replace(LEVEL[BRONZE], n=8, offsets={"sequence": 12})
-    assert told(pipeline, bronze=ahead, log=State(n=14)) == []
-    assert told(pipeline, aside=State(n=6, total={"quarantined": 5})) == []
-    assert told(pipeline, late=State(n=6, total={"late": 3})) == []
-    assert told(pipeline, gold=State(), late=State()) == []
+    ahead = replace(LEVEL[BRONZE], n=8, payload=BronzePayload({"sequence": 12}))
+    assert told(pipeline, bronze=ahead, log=replace(LEVEL[LOG], n=14)) == []
+    assert told(pipeline, aside=replace(LEVEL[ASIDE], n=6, total={"quarantined": 5})) == []
+    assert told(pipeline, late=replace(LEVEL[LATE], n=6, total={"late": 3})) == []
+    assert told(pipeline, gold=State.empty(GOLD), late=State.empty(LATE)) == []
 
 
 @pytest.mark.parametrize(
@@ -67,13 +68,13 @@ def test_what_a_crash_leaves_agrees(pipeline: Pipeline) -> None:
         ("bronze", replace(LEVEL[BRONZE], n=4)),
         ("bronze", replace(LEVEL[BRONZE], operation=0)),
         ("bronze", replace(LEVEL[BRONZE], generation=1)),
-        ("log", State(n=8)),
+        ("log", replace(LEVEL[LOG], n=8)),
         ("log", None),
-        ("aside", State(n=3, total={"quarantined": 2})),
+        ("aside", replace(LEVEL[ASIDE], n=3, total={"quarantined": 2})),
         ("aside", None),
         ("silver", replace(LEVEL[SILVER], n=4)),
         ("silver", None),
-        ("late", State()),
+        ("late", State.empty(LATE)),
         ("late", None),
     ],
 )
@@ -88,10 +89,10 @@ def test_bronze_as_a_whole(pipeline: Pipeline) -> None:
 
 
 def test_what_is_about_to_go_back_is_compared_with_nothing(pipeline: Pipeline) -> None:
-    back = replace(LEVEL[BRONZE], n=3, offsets={"sequence": 5})
+    back = replace(LEVEL[BRONZE], n=3, payload=BronzePayload({"sequence": 5}))
     assert told(pipeline, bronze=back) == [BRONZE]
     assert told(pipeline, (SILVER, GOLD, LATE, ASIDE), bronze=back) == []
-    assert told(pipeline, (LATE,), late=State()) == []
+    assert told(pipeline, (LATE,), late=State.empty(LATE)) == []
     assert told(pipeline, (GOLD,), silver=replace(LEVEL[SILVER], n=4)) == []
 
 

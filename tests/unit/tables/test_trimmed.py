@@ -22,6 +22,7 @@ from headgate.tables.history import batches, lineage
 from headgate.tables.live_files import live_files
 from headgate.tables.log import entry_path
 from headgate.tables.log_folder import log_folder
+from headgate.tables.payloads.silver import SilverPayload
 from headgate.tables.table import Table
 from tests.support.rounds import IN_FULL
 
@@ -40,7 +41,7 @@ def make(folder: Path, upto: int = 10) -> Table:
 
 
 def absorb(table: Table, n: int) -> None:
-    state = replace(table.refresh().absorbing(n, NOON), watermark=n * 1000)
+    state = table.refresh().absorbing(n, NOON, SilverPayload(n * 1000))
     table.commit(state, (written(table, f"data/0-{n}-abc/part-0.parquet"),))
 
 
@@ -106,7 +107,7 @@ def test_what_is_gone_is_read_from_what_it_was_merged_into(tmp_path: Path) -> No
     merge(table, 1, 6)
     forget_files(table, 6)
     (first, *later) = batches(table, 0, 10)
-    assert (first.state.from_n, first.state.n, first.state.watermark) == (0, 6, 6000)
+    assert (first.state.from_n, first.state.n, first.state.payload) == (0, 6, SilverPayload(6000))
     assert [f.path for f in first.files] == [MERGED]
     assert [c.state.n for c in later] == [7, 8, 9, 10]
     assert seen(table, 6, 8) == plain(7, 8)
@@ -126,14 +127,14 @@ def test_a_trimmed_log_begins_with_what_is_live(tmp_path: Path) -> None:
     trim(table, 6)  # batch 5
     assert [c.state.n for c in lineage(table)] == [10, 9, 8, 7, 6, 5]
     (first, *later) = batches(table, 0, 10)
-    assert (first.state.from_n, first.state.n, first.state.watermark) == (0, 5, 5000)
+    assert (first.state.from_n, first.state.n, first.state.payload) == (0, 5, SilverPayload(5000))
     assert sorted(f.n for f in first.files) == [1, 2, 3, 4, 5]
     assert [c.state.n for c in later] == [6, 7, 8, 9, 10]
     assert seen(table, 5, 7) == plain(6, 7)
     # Nothing lies across 3, so it is a place to begin and to end.
     assert [c.state.n for c in batches(table, 3, 10)] == [5, 6, 7, 8, 9, 10]
     (ends,) = batches(table, 0, 3)
-    assert (sorted(f.n for f in ends.files), ends.state.watermark) == ([1, 2, 3], None)
+    assert (sorted(f.n for f in ends.files), ends.state.payload) == ([1, 2, 3], SilverPayload())
 
 
 def test_an_operation_is_a_place_to_stop_in_merged_and_trimmed_batches(tmp_path: Path) -> None:

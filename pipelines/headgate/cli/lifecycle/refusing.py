@@ -33,6 +33,7 @@ def require_tables(declared: Pipeline, layout: Layout) -> None:
     from headgate.savepoints.resets import Resets
     from headgate.sources.contract import DeployedSource, connector_of
     from headgate.tables.agreement import require_agreement, states_of
+    from headgate.tables.payloads.bronze import BronzePayload
     from headgate.tables.state import State
     from headgate.tables.table import Table
 
@@ -58,5 +59,6 @@ def require_tables(declared: Pipeline, layout: Layout) -> None:
             raise DefinitionChangedError(declared, path)
     for name, source in declared.sources.items():
         place = DeployedSource(layout.storage, declared.name, source)
-        _, state = states.get(BRONZE.path(name), (0, State()))
-        connector_of(source).require_unchanged(place, state.offsets)
+        path = BRONZE.path(name)
+        _, state = states.get(path, (0, State.empty(path)))
+        connector_of(source).require_unchanged(place, BronzePayload.of(state).offsets)

@@ -146,11 +146,12 @@ def _source(declared: Pipeline) -> Source:
 
 def _read_up_to(declared: Pipeline, layout: Layout) -> int:
     """The sequence up to which bronze has absorbed the log."""
+    from headgate.tables.payloads.bronze import BronzePayload
     from headgate.tables.table import Table
 
     path = BRONZE.path(_source(declared).name)
     bronze = Table(layout.storage, path, pipeline=declared.name)
-    return bronze.refresh().sequence
+    return BronzePayload.of(bronze.refresh()).sequence
 
 
 def _status(file: LoggedFile, read: int) -> str:

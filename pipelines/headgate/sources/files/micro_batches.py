@@ -16,6 +16,7 @@ from headgate.sources.files.log import FilesLog, LoggedFile
 from headgate.sources.files.reading import FilesReader
 from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.storage.backlog import Backlog
+from headgate.tables.payloads.bronze import BronzePayload
 
 LIST_EVERY = 1.0  # seconds between listings of the landing folder
 SETTLING = 0.25  # seconds between listings while files are settling
@@ -41,7 +42,7 @@ class FilesMicroBatches(MicroBatchSource):
     @property
     def position(self) -> int:
         """The sequence up to which bronze has absorbed the files log."""
-        return self._bronze.table.refresh().sequence
+        return BronzePayload.of(self._bronze.table.refresh()).sequence
 
     def poll(self, *, final: bool) -> None:
         """List new files. ``final``: wait until no file is settling."""

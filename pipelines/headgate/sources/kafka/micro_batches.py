@@ -31,6 +31,7 @@ from headgate.sources.kafka.topics import Topic, enrolled, partitions
 from headgate.sources.kafka.unreadable import readable_before
 from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.storage.backlog import Backlog
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import State
 
 LIST_EVERY = 1.0  # seconds between listings of the logs' ends
@@ -60,7 +61,7 @@ class KafkaMicroBatches(MicroBatchSource):
         self._retry = BrokerRetry(self._source, context.monotonic, context.waits)
         self._goal: dict[int, int] | None = None
         state = bronze.table.refresh()
-        self._topics = tuple(state.topics)
+        self._topics = tuple(BronzePayload.of(state).topics)
         self._moved(state)
         try:
             self._share(self._begin(begun=state.n > 0))
@@ -165,7 +166,8 @@ class KafkaMicroBatches(MicroBatchSource):
 
     def _moved(self, committed: State) -> None:
         with self._lock:
-            self._offsets, self._clocks = decoded(committed.offsets), committed.clocks
+            read = BronzePayload.of(committed)
+            self._offsets, self._clocks = decoded(read.offsets), read.clocks
 
     def _unread(self) -> dict[int, int]:
         with self._lock:

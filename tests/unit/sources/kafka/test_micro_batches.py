@@ -100,7 +100,7 @@ def test_an_end_that_moved_while_it_was_listed_is_no_harm(place: Place) -> None:
 
     place.brokers.offsets = growing  # type: ignore[method-assign]
     source = place.start(start="latest")
-    assert place.bronze.state.offsets == {"0": 8}
+    assert place.bronze.payload.offsets == {"0": 8}
     assert not source.absorb()
 
 
@@ -154,7 +154,7 @@ def test_topics_keep_the_places_they_were_given(place: Place) -> None:
     names = [tuple(label.partition("@")[0] for label in c.topics) for c in place.bronze.commits]
     assert names[-1] == ("b", "z", "m")
     assert all(names[-1][: len(name)] == name for name in names)
-    assert place.bronze.state.offsets == {"0": 5, str(1 << 16): 3, str(2 << 16): 4}
+    assert place.bronze.payload.offsets == {"0": 5, str(1 << 16): 3, str(2 << 16): 4}
 
 
 def test_a_topic_made_anew_while_it_is_read_is_not_committed(place: Place) -> None:
@@ -187,15 +187,15 @@ def test_a_gap_is_accepted_at_the_start_and_said(place: Place) -> None:
     source = place.start(accept_gap=True)
     assert place.bronze.commits[-1].offsets == {"0": 7, "1": 7}
     assert [
-        (g["topic"], g["partition"], g["first"], g["end"]) for g in place.bronze.state.gaps
+        (g["topic"], g["partition"], g["first"], g["end"]) for g in place.bronze.payload.gaps
     ] == [
         ("a", 0, 5, 7),
         ("a", 1, 5, 7),
     ]
     read_all(source)
-    assert place.bronze.state.offsets == {"0": 9, "1": 9}
+    assert place.bronze.payload.offsets == {"0": 9, "1": 9}
     place.start()
-    assert len(place.bronze.state.gaps) == 2
+    assert len(place.bronze.payload.gaps) == 2
 
 
 def test_a_log_that_was_cut_off_is_never_passed_over(place: Place) -> None:
@@ -217,7 +217,7 @@ def test_a_removed_topic_is_a_loss_and_then_nothing_to_go_on_with(place: Place) 
         place.start(topic="a", accept_gap=True)
     place.brokers.make("a", 2)
     read_all(place.start(topic="a", accept_gap=True))
-    assert place.bronze.state.offsets == {str(1 << 16): 2}
+    assert place.bronze.payload.offsets == {str(1 << 16): 2}
 
 
 def test_what_expired_shows_when_reading_fails(place: Place) -> None:
@@ -286,7 +286,7 @@ def test_what_arrives_after_the_final_poll_is_left(place: Place) -> None:
     source._share(source._list_raw())  # as after a doubtful read
     read_all(source)
     assert source.has_absorbed_all()
-    assert place.bronze.state.offsets == {"0": 5}
+    assert place.bronze.payload.offsets == {"0": 5}
 
 
 def test_a_stop_is_heard_while_brokers_do_not_answer(place: Place) -> None:
@@ -311,7 +311,7 @@ def test_brokers_that_are_silent_at_the_commit_do_not_end_the_driver(place: Plac
 
     place.reading.meanwhile = fall_silent
     assert source.absorb()
-    assert place.bronze.state.offsets == {"0": 5}
+    assert place.bronze.payload.offsets == {"0": 5}
 
 
 def test_a_topic_that_came_and_went_unread_is_not_waited_for(place: Place) -> None:
@@ -325,7 +325,7 @@ def test_a_topic_that_came_and_went_unread_is_not_waited_for(place: Place) -> No
     place.reading.meanwhile = lambda: source._share(source._list_raw())
     read_all(source)
     assert source.has_absorbed_all()
-    assert place.bronze.state.offsets["0"] == 5
+    assert place.bronze.payload.offsets["0"] == 5
 
 
 def test_idle_partitions_are_not_waited_for(place: Place) -> None:

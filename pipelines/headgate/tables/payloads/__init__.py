@@ -1,0 +1,1 @@
+"""What the commits of each kind of table carry beside the position: one module per payload."""

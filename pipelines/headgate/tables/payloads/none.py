@@ -1,0 +1,16 @@
+"""The payload of tables that carry their position alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from headgate.tables.state import Payload
+
+
+@dataclass(frozen=True)
+class NoPayload(Payload):
+    kind: ClassVar[str] = "none"
+
+
+MEMBER = NoPayload()

@@ -1,0 +1,21 @@
+"""The payload of silver tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from headgate.tables.state import Payload
+
+
+@dataclass(frozen=True)
+class SilverPayload(Payload):
+    """``watermark`` is that of the source at the table's batch id, in microseconds since 1970 UTC.
+    None if it is not known."""
+
+    kind: ClassVar[str] = "silver"
+
+    watermark: int | None = None
+
+
+MEMBER = SilverPayload()

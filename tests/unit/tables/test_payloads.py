@@ -1,0 +1,174 @@
+"""What every payload keeps, and that one of another package needs no change here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate import registry
+from headgate.declaration.kinds import KINDS
+from headgate.storage.files import Storage
+from headgate.tables.checksum import checksum_of
+from headgate.tables.errors import LogGapError
+from headgate.tables.log import CHECKSUM_KEY, STATE_KEY, entry_path, read_commit
+from headgate.tables.operation import Operation
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.gold import GoldPayload
+from headgate.tables.payloads.none import NoPayload
+from headgate.tables.payloads.publication import PublicationPayload
+from headgate.tables.payloads.silver import SilverPayload
+from headgate.tables.state import PAYLOADS, Payload, State
+from headgate.tables.table import Table
+from tests.unit.tables.conftest import Open
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+FULL: dict[str, Payload] = {
+    "bronze": BronzePayload(
+        offsets={"0": 7},
+        clocks={"0": 5},
+        watermark=5,
+        topics=("bids@a",),
+        gaps=({"topic": "bids", "first": 1, "end": None},),
+        operations=(Operation(1, "drain", 2, {}),),
+        reset_commit=3,
+        reset={"why": "a test"},
+    ),
+    "gold": GoldPayload(watermark=5, closed_through=9),
+    "none": NoPayload(),
+    "publication": PublicationPayload(version=4),
+    "silver": SilverPayload(watermark=5),
+}
+"""One of each kind, with a value in every field."""
+
+TOY = """
+from dataclasses import dataclass
+from typing import ClassVar
+from headgate.tables.payloads.gold import GoldPayload
+
+
+@dataclass(frozen=True)
+class SessionsPayload(GoldPayload):
+    kind: ClassVar[str] = "sessions"
+
+    merged: int = 0
+
+
+MEMBER = SessionsPayload()
+"""
+
+
+def written(state: State) -> State:
+    """The state as another process reads it from a commit."""
+    return State.decode(json.loads(json.dumps(state.encode())))
+
+
+def plain(payload: Payload) -> Any:
+    return json.loads(json.dumps(payload.encode()))
+
+
+def test_every_member_is_here() -> None:
+    assert set(PAYLOADS.names()) == FULL.keys()
+    assert {kind.payload for kind in KINDS} == FULL.keys()
+
+
+@pytest.mark.parametrize("name", PAYLOADS.names())
+def test_a_commit_says_all_of_it(name: str) -> None:
+    full, empty = FULL[name], PAYLOADS[name]
+    assert (full.kind, type(empty)) == (name, type(full))
+    assert all(getattr(full, f.name) != getattr(empty, f.name) for f in fields(full))
+    for payload in (full, empty):
+        state = written(State(payload, n=3, total={"read": 2}))
+        assert (type(state.payload), plain(state.payload)) == (type(full), plain(payload))
+        assert (state.n, state.total) == (3, {"read": 2})
+    assert full.emptied() == empty
+
+
+@pytest.mark.parametrize("name", PAYLOADS.names())
+def test_fields_that_an_older_commit_lacks_are_empty(name: str) -> None:
+    assert PAYLOADS[name].decode({}) == PAYLOADS[name]
+
+
+@pytest.mark.parametrize("name", PAYLOADS.names())
+def test_a_commit_without_data_repeats_it(name: str) -> None:
+    carried = FULL[name].carried()
+    for state in (State(FULL[name]).held("fence", 2), State(FULL[name]).absorbing(1, NOON)):
+        assert state.payload == carried
+    assert State(PAYLOADS[name]).absorbing(1, NOON, FULL[name]).payload == carried
+    if name != "bronze":
+        assert carried == FULL[name]
+
+
+def test_only_the_commit_that_requests_resets_describes_them() -> None:
+    carried = BronzePayload.of(State(FULL["bronze"]).held("fence", 2))
+    assert (carried.reset, carried.reset_commit) == (None, 3)
+    assert replace(carried, reset={"why": "a test"}) == FULL["bronze"]
+
+
+def test_the_payload_of_another_kind_is_not_taken_for_it() -> None:
+    with pytest.raises(TypeError, match="the payload of silver, and not of gold"):
+        GoldPayload.of(State(SilverPayload()))
+
+
+@pytest.mark.parametrize(
+    ("harm", "says"),
+    [
+        (lambda said: said["payload"].update(kind="unheard"), "it has a payload of unheard"),
+        (lambda said: said["payload"].update(kind=7), "damaged"),
+        (lambda said: said["payload"].pop("kind"), "kind"),
+        (lambda said: said["payload"].update(offsets={}), "unexpected keyword argument 'offsets'"),
+        (lambda said: said.pop("payload"), "payload"),
+    ],
+)
+def test_a_payload_that_is_not_whole_is_damage(
+    open_table: Open, harm: Callable[[Any], Any], says: str
+) -> None:
+    table = open_table()
+    lines = table.storage.read(entry_path(0)).splitlines()
+    actions = [json.loads(line) for line in lines]
+    (info,) = (action["commitInfo"] for action in actions if "commitInfo" in action)
+    harm(info[STATE_KEY])
+    info[CHECKSUM_KEY] = checksum_of(info[STATE_KEY], (), ())
+    table.storage.write(entry_path(0), b"\n".join(json.dumps(a).encode() for a in actions))
+    with pytest.raises(LogGapError, match=says):
+        read_commit(table.storage, 0)
+
+
+def test_a_log_of_another_kind_of_table_is_damage(open_table: Open, tmp_path: Path) -> None:
+    """As of somebody who has moved a folder."""
+    open_table()
+    (tmp_path / "gold").rename(tmp_path / "silver")
+    with pytest.raises(LogGapError, match="another kind of table"):
+        Table(Storage(str(tmp_path)), "silver/t", pipeline="p").refresh()
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A package as pip installs it, with an entry point."""
+    (tmp_path / "toy_payloads.py").write_text(TOY)
+    about = tmp_path / "toy_payloads-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-payloads\nVersion: 1\n")
+    entry = "[headgate.tables.payloads]\nsessions = toy_payloads:MEMBER\n"
+    (about / "entry_points.txt").write_text(entry)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry._plugged_in.cache_clear()
+    yield
+    registry._plugged_in.cache_clear()
+
+
+@pytest.mark.usefixtures("toy")
+def test_an_operator_of_another_package_adds_to_what_gold_carries() -> None:
+    """Readers of gold read their part of it and keep the rest."""
+    payload = PAYLOADS["sessions"].decode({"watermark": 5, "merged": 2})
+    state = written(State(payload))
+    held = GoldPayload.of(state)
+    assert held.watermark == 5
+    moved = State(replace(held, watermark=7)).encode()
+    wanted = {"kind": "sessions", "watermark": 7, "closed_through": None, "merged": 2}
+    assert moved["payload"] == wanted
