@@ -23,9 +23,8 @@ GOLD = ("bands",)
 
 
 class Outcome:
-    def __init__(self, root: Path, landing: Landing) -> None:
+    def __init__(self, root: Path) -> None:
         self.root = root
-        self.landing = landing
         self.bronze: dict[bytes, dict[str, Any]] = {
             row["value"]: row for row in read(root, "bronze/raw")
         }
@@ -33,28 +32,45 @@ class Outcome:
         self.silver = {row["_offset"] for row in read(root, "silver/clean")}
 
 
-@pytest.fixture(scope="module", params=[0, 1 << 40], ids=["in workers", "in the driver"])
-def outcome(
-    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Outcome:
-    """The pipeline's tables; suspects are judged in Spark's workers or, being few, here."""
-    folder = tmp_path_factory.mktemp("hostile")
-    landing = Landing(folder / "landing")
+MODES = {"in workers": 0, "in the driver": 1 << 40}
+"""Suspects are judged in Spark's workers or, being few, in the driver."""
+
+
+@pytest.fixture(scope="module")
+def landing(tmp_path_factory: pytest.TempPathFactory) -> Landing:
+    landing = Landing(tmp_path_factory.mktemp("landing"))
     values = list(VALUES.values())
     # Blank lines between; the last line has no end.
     landing.write(
         "1.json", b"\n\r\n \t \n" + lines(values[:40]) + b"\n\n" + lines(values[40:])[:-1]
     )
-    engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bronze_stage, "VALIDATED_ON_DRIVER", request.param)
-        engine.run_all()
-    return Outcome(engine.root, landing)
+    return landing
 
 
 @pytest.fixture(scope="module")
-def expected(outcome: Outcome) -> Tables:
-    return judge(outcome.landing.records(), rules(gold=GOLD))
+def outcomes(
+    spark: SparkSession, landing: Landing, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Outcome]:
+    """The pipeline's tables by mode. A parameter would build them again for each test function."""
+    found = {}
+    for mode, most in MODES.items():
+        folder = tmp_path_factory.mktemp("hostile")
+        engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(bronze_stage, "VALIDATED_ON_DRIVER", most)
+            engine.run_all()
+        found[mode] = Outcome(engine.root)
+    return found
+
+
+@pytest.fixture(params=MODES)
+def outcome(request: pytest.FixtureRequest, outcomes: dict[str, Outcome]) -> Outcome:
+    return outcomes[request.param]
+
+
+@pytest.fixture(scope="module")
+def expected(landing: Landing) -> Tables:
+    return judge(landing.records(), rules(gold=GOLD))
 
 
 def test_nothing_is_lost(outcome: Outcome) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
@@ -17,41 +18,80 @@ from headgate.maintenance import retention
 from headgate.maintenance.compaction import CompactionLimits
 from headgate.maintenance.report import Compacted, Vacuumed
 from headgate.maintenance.work import compact, vacuum_tables
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import savepoints
 from headgate.tables.log_folder import log_folder
 from tests.oracle import Closing, Tables, judge
 from tests.support.engine import Engine
 from tests.support.events import reading, readings
 from tests.support.landing import Landing, split
-from tests.support.readings import GOLD_KEYS, NOON, declare, rules
+from tests.support.prepared import Prepared
+from tests.support.readings import NOON, declare, rules
 from tests.support.spark_reader import with_spark
-from tests.support.tables import differences
+from tests.support.tables import differences, state
 
 pytestmark = pytest.mark.spark
 
-FILES = 8
+GOLD = ("per_minute",)
+FILES, CLOSED = 6, 4
+"""All files, and those behind which windows were closed."""
 
 
 @pytest.fixture(scope="module")
 def landing(tmp_path_factory: pytest.TempPathFactory) -> Landing:
     landing = Landing(tmp_path_factory.mktemp("landing"))
-    landing.write_all(split(readings(400, seed=7), FILES))
+    landing.write_all(split(readings(300, seed=7), FILES))
     return landing
 
 
 @pytest.fixture(scope="module")
 def expected(landing: Landing) -> Tables:
-    return judge(landing.records(), rules())
+    records = landing.records()
+    # The oracle counts files from 0.
+    closed = max(record.offset for record in records if record.offset >> 36 < CLOSED)
+    return judge(records, rules(gold=GOLD), drains=[Closing({0: closed})])
 
 
-@pytest.fixture(autouse=True)
-def _checkpoints_are_made_of_short_logs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retention, "WORTH_A_CHECKPOINT", 3)
+@pytest.fixture(scope="module", autouse=True)
+def _checkpoints_are_made_of_short_logs() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(retention, "WORTH_A_CHECKPOINT", 3)
+        yield
 
 
-def begin(spark: SparkSession, folder: Path, landing: Landing) -> Engine:
-    engine = Engine(spark, declare(folder, landing.folder), folder / "root")
+@pytest.fixture(scope="module")
+def maintained(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, landing: Landing
+) -> Prepared:
+    """All batches, maintained in between: a savepoint, whose files are merged behind it; then an
+    operation; in the end, all that can go has gone, and another batch has come."""
+    folder = tmp_path_factory.mktemp("maintained")
+    engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
     engine.list_new()
-    return engine
+    absorb(engine, 1, 2)
+    merged = compacted(engine)
+    assert all(merged[path].merged.files > 1 for path in ("bronze/raw", "silver/clean"))
+    assert merged["gold/per_minute"].merged.files > 1
+    gone = vacuumed(engine)
+    assert all(gone[path].removed.files > 1 for path in ("bronze/raw", "gold/per_minute"))
+    absorb(engine, 3)
+    engine.savepoint()
+    absorb(engine, CLOSED)
+    engine.drain()
+    compacted(engine)
+    engine.start()
+    absorb(engine, 5)
+    trimmed(engine)
+    for table in ("bronze/raw", "silver/clean"):
+        assert log_folder(engine.layout.storage.at(table)).oldest > 0
+    absorb(engine, FILES)
+    return Prepared(engine)
+
+
+def absorb(engine: Engine, *ends: int) -> None:
+    for end in ends:
+        engine.absorb(end)
+        engine.catch_up()
 
 
 def compacted(engine: Engine) -> dict[str, Compacted]:
@@ -84,26 +124,9 @@ def trimmed(engine: Engine) -> None:
 
 
 def test_batches_go_on_over_merged_and_vacuumed_tables(
-    spark: SparkSession, tmp_path: Path, landing: Landing, expected: Tables
+    tmp_path: Path, maintained: Prepared, expected: Tables
 ) -> None:
-    engine = begin(spark, tmp_path, landing)
-    for end in (1, 2, 3):
-        engine.absorb(end)
-        engine.catch_up()
-    merged = compacted(engine)
-    assert all(merged[path].merged.files > 1 for path in ("bronze/raw", "silver/clean"))
-    assert merged["gold/per_minute"].merged.files > 1
-    for end in (4, 5):
-        engine.absorb(end)
-        engine.catch_up()
-    gone = vacuumed(engine)
-    assert all(gone[path].removed.files > 1 for path in ("bronze/raw", "gold/per_minute"))
-    engine.start()
-    engine.absorb(6)
-    engine.catch_up()
-    trimmed(engine)
-    engine.absorb(FILES)
-    engine.catch_up()
+    engine = maintained.copy(tmp_path)
     assert differences(engine.root, expected) == {}
     assert balance(engine.layout, engine.pipeline).balanced
     assert by_id(engine.layout, engine.pipeline).holds
@@ -111,53 +134,33 @@ def test_batches_go_on_over_merged_and_vacuumed_tables(
     vacuumed(engine)
     assert differences(engine.root, expected) == {}
     # Delta's own reader sees the same.
-    for name in GOLD_KEYS:
-        table = engine.root / "readings/gold" / name
-        assert len(with_spark(table, tmp_path)) == len(expected.gold[name])
+    table = engine.root / "readings/gold/per_minute"
+    assert len(with_spark(table, tmp_path)) == len(expected.gold["per_minute"])
 
 
 @pytest.mark.parametrize("path", ["silver/clean", "gold/per_minute"])
 def test_a_table_is_built_anew_from_merged_files_and_trimmed_logs(
-    spark: SparkSession, tmp_path: Path, landing: Landing, path: str
+    spark: SparkSession, tmp_path: Path, maintained: Prepared, expected: Tables, path: str
 ) -> None:
     """And stops at an operation that lies among them."""
-    engine = begin(spark, tmp_path, landing)
-    for end in range(1, FILES + 1):
-        engine.absorb(end)
-        engine.catch_up()
-        if end == 4:
-            engine.drain()
-    trimmed(engine)
-    for table in ("bronze/raw", "silver/clean"):
-        assert log_folder(engine.layout.storage.at(table)).oldest > 0
-    engine = Engine(
-        spark, engine.pipeline, engine.root, now=engine.now, anew=RebuildRequest((path,))
-    )
+    engine = maintained.copy(tmp_path)
+    anew = RebuildRequest((path,))
+    engine = Engine(spark, engine.pipeline, engine.root, now=engine.now, anew=anew)
     engine.catch_up()
-    records = landing.records()
-    # The oracle counts files from 0.
-    closed = max(record.offset for record in records if record.offset >> 36 < 4)
-    judged = judge(records, rules(), drains=[Closing({0: closed})])
-    assert differences(engine.root, judged) == {}
+    assert engine.runtime.rebuild is None
+    assert differences(engine.root, expected) == {}
     assert balance(engine.layout, engine.pipeline).balanced
 
 
 def test_a_restored_pipeline_goes_on_over_merged_tables(
-    spark: SparkSession, tmp_path: Path, landing: Landing, expected: Tables
+    tmp_path: Path, maintained: Prepared, expected: Tables
 ) -> None:
-    engine = begin(spark, tmp_path, landing)
-    for end in (2, 3):
-        engine.absorb(end)
-        engine.catch_up()
-    savepoint = engine.savepoint()
-    for end in (4, 5, 6):
-        engine.absorb(end)
-        engine.catch_up()
-    trimmed(engine)
+    engine = maintained.copy(tmp_path)
+    (savepoint,) = savepoints(engine.layout)
+    assert isinstance(savepoint, Savepoint)
     engine.restore(savepoint)
+    assert state(engine.root, "gold/per_minute")["n"] == 3
     engine.start()
-    engine.catch_up()
-    engine.absorb(FILES)
     engine.catch_up()
     assert differences(engine.root, expected) == {}
 
@@ -173,11 +176,11 @@ def test_quarantine_gets_no_row_twice_when_all_of_silver_is_built_anew(
         reading(f"clean-{n}", NOON + timedelta(minutes=20, seconds=n)) for n in range(5)
     )
     landing.write_all([bad, good, clean])
-    expected = judge(landing.records(), rules())
-    engine = begin(spark, tmp_path, landing)
-    for end in (1, 2, 3):
-        engine.absorb(end)
-        engine.catch_up()
+    gold = ("sliding",)
+    expected = judge(landing.records(), rules(gold=gold))
+    engine = Engine(spark, declare(tmp_path, landing.folder, gold=gold), tmp_path / "root")
+    engine.list_new()
+    absorb(engine, 1, 2, 3)
     trimmed(engine)
     assert engine.runtime.stages.silver["raw"].quarantine.refresh().n == 2
     anew = RebuildRequest(("silver/clean", "silver/strong"))

@@ -100,7 +100,8 @@ def test_batches_go_on_after_an_optimize_by_another_tool(
     """It leaves out what open rows are folded on from: its schema does not have it."""
     landing = Landing(tmp_path / "landing")
     landing.write_all(split(readings(200, seed=12), 3))
-    engine = Engine(spark, declare(tmp_path, landing.folder), tmp_path / "root")
+    gold = ("sliding", "bands")
+    engine = Engine(spark, declare(tmp_path, landing.folder, gold=gold), tmp_path / "root")
     engine.list_new()
     for end in (1, 2, 3):
         engine.absorb(end)
@@ -112,5 +113,5 @@ def test_batches_go_on_after_an_optimize_by_another_tool(
     engine.drain()
     records = landing.records()
     closed = max(record.offset for record in records)
-    judged = judge(records, rules(), drains=[Closing({0: closed})])
+    judged = judge(records, rules(gold=gold), drains=[Closing({0: closed})])
     assert differences(engine.root, judged) == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from pyspark.sql import SparkSession
 
 from headgate.ledger import balance
 from headgate.savepoints.clone import clone
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import savepoints
 from headgate.savepoints.verify import verify
 from headgate.storage.layout import Layout
 from headgate.tables.errors import CommitRefusedError, FencedError
@@ -17,54 +20,70 @@ from tests.property.protocol.histories import history_faults
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
+from tests.support.prepared import Prepared
 from tests.support.readings import declare, rules
+from tests.support.rounds import some
 from tests.support.tables import differences, read
 
 pytestmark = pytest.mark.spark
+
+GOLD = ("sliding",)
+FIRST, FILES = 2, 6
 
 
 @pytest.fixture(scope="module")
 def landing(tmp_path_factory: pytest.TempPathFactory) -> Landing:
     landing = Landing(tmp_path_factory.mktemp("landing"))
-    landing.write_all(split(readings(400, seed=5), 6))
+    landing.write_all(split(readings(400, seed=5), FILES))
     return landing
 
 
 @pytest.fixture(scope="module")
 def expected(landing: Landing) -> Tables:
-    return judge(landing.records(), rules())
+    return judge(landing.records(), rules(gold=GOLD))
 
 
-def begin(spark: SparkSession, folder: Path, landing: Landing) -> Engine:
-    engine = Engine(spark, declare(folder, landing.folder), folder / "root")
+@pytest.fixture(scope="module")
+def prepared(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, landing: Landing
+) -> Prepared:
+    """The first files, all the way down, with a savepoint."""
+    folder = tmp_path_factory.mktemp("before")
+    engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
     engine.list_new()
-    return engine
+    engine.absorb(FIRST)
+    engine.catch_up()
+    engine.savepoint()
+    return Prepared(engine)
 
 
-@pytest.mark.parametrize("reread", [False, True], ids=["bronze stays", "reread"])
-@pytest.mark.parametrize("jobs", ["fused", "per_layer"])
+def first_savepoint(engine: Engine) -> Savepoint:
+    (savepoint,) = savepoints(engine.layout)
+    assert isinstance(savepoint, Savepoint)
+    return savepoint
+
+
+@pytest.mark.parametrize(
+    ("jobs", "way"),
+    some(list(product(("fused", "per_layer"), ("reread", "bronze stays"))), one_in=3),
+)
 def test_a_restored_pipeline_ends_with_the_same_tables(
-    spark: SparkSession,
-    tmp_path: Path,
-    landing: Landing,
-    expected: Tables,
-    jobs: str,
-    reread: bool,
+    tmp_path: Path, prepared: Prepared, expected: Tables, jobs: str, way: str
 ) -> None:
-    engine = begin(spark, tmp_path, landing)
-    catch_up = engine.catch_up if jobs == "fused" else engine.catch_up_per_layer
-    engine.absorb(2)
-    catch_up()
-    savepoint = engine.savepoint()
+    engine = prepared.copy(tmp_path)
+    savepoint = first_savepoint(engine)
     for end in (3, 5):
         engine.absorb(end)
-    catch_up()
-    engine.restore(savepoint, reread=reread)
+    if jobs == "fused":
+        engine.catch_up()
+    else:
+        engine.catch_up_per_layer()
+    engine.restore(savepoint, reread=way == "reread")
     assert balance(engine.layout, engine.pipeline).balanced
     engine.start()
-    if reread:
+    if way == "reread":
         engine.absorb(4)
-    engine.absorb(6)
+    engine.absorb(FILES)
     if jobs == "fused":
         engine.catch_up()
     else:
@@ -75,17 +94,15 @@ def test_a_restored_pipeline_ends_with_the_same_tables(
 
 
 def test_a_savepoint_between_any_two_commits(
-    spark: SparkSession, tmp_path: Path, landing: Landing, expected: Tables
+    tmp_path: Path, prepared: Prepared, expected: Tables
 ) -> None:
     """Bronze is ahead of silver, silver of gold: as it is while drivers run."""
-    engine = begin(spark, tmp_path, landing)
-    engine.absorb(2)
-    engine.catch_up()
+    engine = prepared.copy(tmp_path)
     engine.absorb(4)
     bronze_ahead = engine.savepoint()
     engine.runtime.stages.catch_up(("silver",), engine.clock(), None, ())
     silver_ahead = engine.savepoint()
-    engine.absorb(6)
+    engine.absorb(FILES)
     engine.catch_up()
     assert (bronze_ahead.n, bronze_ahead.bronze.n) == (1, 2)
     assert {silver_ahead.tables[f"silver/{name}"].n for name in engine.pipeline.silver} == {2}
@@ -98,52 +115,46 @@ def test_a_savepoint_between_any_two_commits(
 
 
 def test_windows_that_were_closed_by_hand_are_closed_again_where_they_were(
-    spark: SparkSession, tmp_path: Path, landing: Landing
+    tmp_path: Path, prepared: Prepared, landing: Landing
 ) -> None:
-    engine = begin(spark, tmp_path, landing)
-    engine.absorb(1)
-    engine.catch_up()
-    savepoint = engine.savepoint()
-    engine.absorb(2)
+    engine = prepared.copy(tmp_path)
+    savepoint = first_savepoint(engine)
+    engine.absorb(3)
     engine.catch_up()
     engine.drain()
-    engine.absorb(6)
+    engine.absorb(FILES)
     engine.catch_up()
     engine.drain()
     engine.restore(savepoint)
     engine.start()
     engine.catch_up()
     records = landing.records()
-    seen = [max(r.offset for r in records if r.offset >> 36 < files) for files in (2, 6)]
-    judged = judge(records, rules(), drains=[Closing({0: last}) for last in seen])
+    seen = [max(r.offset for r in records if r.offset >> 36 < files) for files in (3, FILES)]
+    judged = judge(records, rules(gold=GOLD), drains=[Closing({0: last}) for last in seen])
+    assert {row["reason"] for rows in judged.late.values() for row in rows} == {"late", "closed"}
     assert differences(engine.root, judged) == {}
     assert history_faults(engine.layout, engine.pipeline) == []
 
 
 def test_a_zombie_that_wakes_within_a_restore_gets_nothing_in(
-    spark: SparkSession, tmp_path: Path, landing: Landing, expected: Tables
+    tmp_path: Path, prepared: Prepared, expected: Tables
 ) -> None:
-    engine = begin(spark, tmp_path, landing)
-    engine.absorb(2)
-    engine.catch_up()
-    savepoint = engine.savepoint()
+    engine = prepared.copy(tmp_path)
     engine.absorb(4)
     zombie = engine.runtime
-    engine.restore(savepoint)
+    engine.restore(first_savepoint(engine))
     with pytest.raises((FencedError, CommitRefusedError)):
         zombie.catch_up(engine.clock())
     engine.start()
-    engine.absorb(6)
+    engine.absorb(FILES)
     engine.catch_up()
     assert differences(engine.root, expected) == {}
 
 
 def test_a_copy_goes_on_by_itself(
-    spark: SparkSession, tmp_path: Path, landing: Landing, expected: Tables
+    spark: SparkSession, tmp_path: Path, prepared: Prepared, expected: Tables
 ) -> None:
-    engine = begin(spark, tmp_path, landing)
-    engine.absorb(2)
-    engine.catch_up()
+    engine = prepared.copy(tmp_path)
     engine.absorb(3)
     savepoint = engine.savepoint()
     engine.absorb(5)
@@ -153,11 +164,11 @@ def test_a_copy_goes_on_by_itself(
     before = read(engine.root, "bronze/raw")
     other = Engine(spark, engine.pipeline, copied)
     other.list_new()
-    other.absorb(6)
+    other.absorb(FILES)
     other.catch_up()
     assert differences(copied, expected) == {}
     assert read(engine.root, "bronze/raw") == before
-    engine.absorb(6)
+    engine.absorb(FILES)
     engine.catch_up()
     assert differences(engine.root, expected) == {}
     assert not verify(engine.layout, engine.pipeline.name, savepoint, read=True)

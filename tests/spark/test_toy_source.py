@@ -32,9 +32,10 @@ from tests.support.toys import toys
 
 pytestmark = pytest.mark.spark
 
-GOLD = ("per_minute",)
-MOST = 40
-PLACES = ("bronze.staged", "bronze.committed", "silver.committed")
+GOLD = ("sliding",)
+MOST = 30
+PLACES = ("bronze.staged", "silver.committed")
+"""Where errors come in between; at bronze.committed, a driver is killed."""
 
 
 @pytest.fixture(autouse=True)
@@ -81,8 +82,8 @@ def check(engine: Engine, document: Document) -> None:
 
 
 def test_its_life(spark: SparkSession, tmp_path: Path) -> None:
-    document, values = Document(tmp_path / "raw.json"), readings(300, seed=7)
-    document.put(values[:90])
+    document, values = Document(tmp_path / "raw.json"), readings(5 * MOST, seed=7)
+    document.put(values[: 2 * MOST])
     keys = f'numbers: {{path: "{document.path}", most: {MOST}}}'
     pipeline = declare_source(tmp_path, keys, gold=GOLD)
     assert f"  numbers  {document.path}, at most {MOST} in a batch" in describe(pipeline)
@@ -95,7 +96,7 @@ def test_its_life(spark: SparkSession, tmp_path: Path) -> None:
     read_all(engine)
     check(engine, document)
 
-    document.put(values[90:210])
+    document.put(values[2 * MOST : 4 * MOST])
     for place in PLACES:
         engine.source.poll(final=False)
         with failing(place):
@@ -105,7 +106,7 @@ def test_its_life(spark: SparkSession, tmp_path: Path) -> None:
     read_all(engine)
     check(engine, document)
     savepoint = engine.savepoint()
-    document.put(values[210:])
+    document.put(values[4 * MOST :])
     read_all(engine)
     check(engine, document)
 
@@ -113,12 +114,14 @@ def test_its_life(spark: SparkSession, tmp_path: Path) -> None:
         require_source(engine.layout, pipeline, savepoint)
         engine.restore(savepoint, reread=reread)
         engine.start()
-        assert state(root, "bronze/raw")["offsets"] == {"number": 210 if reread else len(values)}
+        reached = 4 * MOST if reread else len(values)
+        assert state(root, "bronze/raw")["offsets"] == {"number": reached}
         engine.catch_up()
         read_all(engine)
         check(engine, document)
 
-    pipeline.file.write_text(pipeline.text.replace("level: int", "level: bigint"))
+    text = pipeline.text.replace("level: int", "level: bigint")
+    pipeline.file.write_text(text.replace(f"most: {MOST}", f"most: {5 * MOST}"))
     changed = load(pipeline.file)
     assert deployment(engine.layout, changed).verdict == "reread"
     with pytest.raises(DefinitionChangedError):
@@ -128,7 +131,7 @@ def test_its_life(spark: SparkSession, tmp_path: Path) -> None:
     assert state(root, "bronze/raw")["definition"] == changed.definitions["bronze/raw"]
     check(engine, document)
 
-    document.forget(first=211)
-    with pytest.raises(SavepointError, match="the document begins at 211, and 210 is next"):
+    document.forget(first=4 * MOST + 1)
+    with pytest.raises(SavepointError, match="the document begins at 121, and 120 is next"):
         require_source(engine.layout, pipeline, savepoint)
     assert deployment(engine.layout, pipeline).verdict == "refuse"
