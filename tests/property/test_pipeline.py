@@ -68,7 +68,7 @@ STEPS = st.lists(
 
 
 @settings(
-    max_examples=100 if IN_FULL else 8,
+    max_examples=100 if IN_FULL else 5,
     deadline=None,
     derandomize=not IN_FULL,
     suppress_health_check=list(HealthCheck),

@@ -24,7 +24,7 @@ from tests.support.rounds import IN_FULL
 PARTITIONS = 3
 WITHIN = 4  # seconds
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-EXAMPLES = 5000 if IN_FULL else 300
+EXAMPLES = 5000 if IN_FULL else 120
 
 Micros = int | None
 

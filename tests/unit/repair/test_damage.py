@@ -53,7 +53,7 @@ def mended(lake: Lake, scratch: Path) -> None:
     lake.run()
 
 
-@pytest.mark.parametrize(("path", "how"), some([c for c in CASES if c != UNSEEN], 5))
+@pytest.mark.parametrize(("path", "how"), some([c for c in CASES if c != UNSEEN], 7))
 def test_the_newest_entry_of_a_log(lake: Lake, tmp_path: Path, path: str, how: str) -> None:
     before, files = lake.all_rows(), lake.recorded()
     harm(lake.entries(path)[-1], how)
@@ -76,7 +76,7 @@ def test_a_newest_entry_that_nobody_misses_is_made_again(lake: Lake, tmp_path: P
     assert lake.all_rows() == before
 
 
-@pytest.mark.parametrize(("path", "how", "behind"), some(EARLIER, 7, start=3))
+@pytest.mark.parametrize(("path", "how", "behind"), some(EARLIER, 13, start=3))
 def test_an_earlier_entry_of_a_log(
     lake: Lake, tmp_path: Path, path: str, how: str, behind: int
 ) -> None:
@@ -91,7 +91,7 @@ def test_an_earlier_entry_of_a_log(
     assert lake.recorded() == files
 
 
-@pytest.mark.parametrize(("case", "which"), some(list(product(CASES, (0, -1))), 7, start=4))
+@pytest.mark.parametrize(("case", "which"), some(list(product(CASES, (0, -1))), 13, start=4))
 def test_a_data_file(lake: Lake, tmp_path: Path, case: tuple[str, str], which: int) -> None:
     before, files = lake.all_rows(), lake.recorded()
     path, how = case
@@ -101,7 +101,7 @@ def test_a_data_file(lake: Lake, tmp_path: Path, case: tuple[str, str], which: i
     assert [f for f in lake.recorded() if f[3] == "recorded"] == files
 
 
-@pytest.mark.parametrize(("path", "how"), some(CASES, 5, start=1))
+@pytest.mark.parametrize(("path", "how"), some(CASES, 7, start=1))
 def test_a_delta_checkpoint(lake: Lake, tmp_path: Path, path: str, how: str) -> None:
     DeltaTable(lake.layout.storage.uri(path)).create_checkpoint()
     lake.open()
