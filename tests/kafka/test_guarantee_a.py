@@ -26,8 +26,8 @@ pytestmark = pytest.mark.spark
 
 PARTITIONS = 4
 ALL = 1_000_000
-RECORDS = 1_500
-CASES = [(100, "fused", True), (1000, "per_layer", True)]
+RECORDS = 1_000
+CASES = [(200, "fused", True), (700, "per_layer", True)]
 if IN_FULL:
     RECORDS = 6_000
     CASES = list(product((100, 5000, ALL), ("fused", "per_layer"), (True, False)))
