@@ -13,6 +13,7 @@ import pytest
 from headgate import commands
 from headgate.jars import class_archive
 from tests.support.broker import broker  # noqa: F401  (a fixture)
+from tests.support.reaper import reaping
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,6 +33,12 @@ def _texts_are_about_no_pipeline() -> Iterator[None]:
     """What a test says of where commands are typed ends with it."""
     yield
     commands.set_place(commands.Place())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_outlives_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with reaping(tmp_path_factory.getbasetemp()):
+        yield
 
 
 @pytest.fixture(scope="session")
