@@ -43,7 +43,6 @@ class Airflow:
             "API__BASE_URL": address,
             "API__WORKERS": 1,
             "DAG_PROCESSOR__REFRESH_INTERVAL": 5,
-            "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": 5,
             "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": 30,
             "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": 5,
             # Or each component serves its logs on a port of its own, which another may have.
@@ -57,6 +56,7 @@ class Airflow:
             **{f"AIRFLOW__{name}": str(value) for name, value in settings.items()},
         }
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._token = ""
 
     def migrate(self) -> None:
         done = self._airflow("db", "migrate")
@@ -65,8 +65,10 @@ class Airflow:
     def start(self, *components: str) -> None:
         for name in components or COMPONENTS:
             self._running[name] = self._airflow(name)
-        if "api-server" in self._running:
+        if "api-server" in (components or COMPONENTS):
             self.wait(lambda: self._health() is not None, "the API server never answered")
+            with urllib.request.urlopen(f"{self.address}/auth/token", timeout=30) as answer:
+                self._token = json.load(answer)["access_token"]
 
     def kill(self, *components: str, how: signal.Signals = signal.SIGKILL) -> None:
         """The component and what it started, as a machine that goes down takes them."""
@@ -89,12 +91,10 @@ class Airflow:
 
     def get(self, path: str, method: str = "GET", body: object = None) -> str:
         """What the API server answers to who has logged in. Raises HTTPError."""
-        with urllib.request.urlopen(f"{self.address}/auth/token", timeout=30) as answer:
-            token = json.load(answer)["access_token"]
         request = urllib.request.Request(
             f"{self.address}{path}",
             None if body is None else json.dumps(body).encode(),
-            {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+            {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
             method=method,
         )
         with urllib.request.urlopen(request, timeout=30) as answer:

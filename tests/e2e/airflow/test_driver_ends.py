@@ -32,6 +32,7 @@ def test_a_driver_that_is_killed_is_replaced(site: Site) -> None:
     assert "its driver is dead" in airflow.said(STREAM, SUPERVISE)
 
 
+@in_full
 def test_what_needs_a_person_is_reported_once_and_its_remedy_works(site: Site) -> None:
     airflow = site.airflow
     airflow.wait(site.is_supervised, "the task never deferred")

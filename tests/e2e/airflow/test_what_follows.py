@@ -45,9 +45,9 @@ def test_a_finished_hour_is_a_run_of_what_follows(site: Site) -> None:
     wanted = set(between(None, first))
     airflow.wait(lambda: told() >= wanted, f"{first} is not told of: {airflow.runs(GOLD)}")
     before = told()
-    last = site.pass_by(3)
+    last = site.pass_by(2)
     wanted = before | set(between(first, last))
-    assert len(wanted) == len(before) + 3
+    assert len(wanted) == len(before) + 2
     airflow.wait(lambda: told() == wanted, f"{last} is not told of")
     airflow.wait(
         lambda: {run["state"] for run in airflow.runs(BY_HOUR)} == {"success"}, "a run fails"

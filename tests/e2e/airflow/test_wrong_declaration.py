@@ -14,9 +14,10 @@ BROKEN = "pipeline: broken\nsources: 3\n"
 
 
 def test_a_mistake_is_an_import_error_that_disturbs_no_dag(site: Site) -> None:
-    broken = site.folder / "pipelines/broken.yml"
+    broken, airflow = site.folder / "pipelines/broken.yml", site.airflow
+    look = site.folder / "dags/declarations.py"
     broken.write_text(BROKEN)
-    airflow = site.airflow
+    look.touch()  # or Airflow would look after half a minute
     airflow.wait(lambda: airflow.ask("GET", "/importErrors")["import_errors"], "it is not told")
     (error,) = airflow.ask("GET", "/importErrors")["import_errors"]
     assert f"{broken}:2" in error["stack_trace"]
@@ -24,6 +25,7 @@ def test_a_mistake_is_an_import_error_that_disturbs_no_dag(site: Site) -> None:
     dag = airflow.ask("GET", f"/dags/{STREAM}")
     assert (dag["is_stale"], dag["has_import_errors"]) == (False, False)
     broken.unlink()
+    look.touch()
     airflow.wait(
         lambda: not airflow.ask("GET", "/importErrors")["import_errors"], "it does not go away"
     )
