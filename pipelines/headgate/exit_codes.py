@@ -19,7 +19,7 @@ MEANINGS = {
     OK: "done",
     FAILED: "the ledger does not balance, or something asked for is not there",
     USAGE: "the command line or the declaration is wrong",
-    SOURCE: "the source changed or cannot be read: a person has to decide",
+    SOURCE: "the source changed, cannot be read, or breaks a rule that stops: a person decides",
     TAKEN_OVER: "another driver has taken over; nothing is lost",
     LOG_GAP: "a table, its log or a savepoint is damaged: headgate repair PIPELINE",
     LEASE_HELD: "another process runs this pipeline, or a broker on this folder; a reset is open",

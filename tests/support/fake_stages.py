@@ -135,6 +135,7 @@ class ArrowSilver(SilverStage):
         self.bronze = table(BRONZE.path(source.name)).reader()
         self.quarantine = table(QUARANTINE.path(source.name))
         self.silver = {t.name: table(SILVER.path(t.name)) for t in tables}
+        self.rejected = {}
 
     def _places(self, names: Iterable[str], *, quarantining: bool) -> tuple[Place, ...]:
         sides = (self.quarantine,) if quarantining else ()

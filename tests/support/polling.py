@@ -11,8 +11,6 @@ import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from tests.support.rounds import IN_FULL
-
 Look = Callable[[Path], int]
 """The sum of a column over all rows of a table, as one reader sees it now."""
 
@@ -36,7 +34,7 @@ def with_duckdb(column: str) -> Look:
     return look
 
 
-PAUSE = 0.1 if IN_FULL else 0.5  # seconds between looks: readers share a machine with the driver
+_PAUSE = 0.1  # seconds between looks: readers share this process with the driver
 
 
 @contextmanager
@@ -48,7 +46,7 @@ def polled(table: Path, looks: dict[str, Look]) -> Iterator[dict[str, list[int]]
 
     def poll(name: str) -> None:
         try:
-            while not end.wait(PAUSE):
+            while not end.wait(_PAUSE):
                 seen[name].append(looks[name](table))
         except BaseException as error:
             failed.append(error)

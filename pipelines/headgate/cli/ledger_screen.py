@@ -24,11 +24,12 @@ def show_ledger(account: Ledger, out: Console) -> None:
         + (f"  generation {account.generation}" if account.generation else "")
     )
     silver = grid(
-        "", "silver", "read:", "duplicate:", "quarantined:", "silver:", "filtered:", "lag:"
+        *("", "silver", "read:", "duplicate:", "quarantined:", "rejected:"),
+        *("silver:", "filtered:", "lag:"),
     )
     for s in account.silver:
-        numbers = (s.read, s.duplicate, s.quarantined, s.silver, s.filtered, s.lag)
-        silver.add_row(s.table, *(f"{number:,}" for number in numbers))
+        outcomes = (s.read, s.duplicate, s.quarantined, s.rejected, s.silver, s.filtered)
+        silver.add_row(s.table, *(f"{number:,}" for number in (*outcomes, s.lag)))
     gold = grid("", "gold", "pairs:", "folded:", "late:", "rows:", "final:", "lag:")
     for g in account.gold:
         numbers = (g.pairs, g.folded, g.late, g.rows, g.final, g.lag)
@@ -62,6 +63,7 @@ def summary(account: Ledger, batches: int, seconds: float) -> dict[str, Any]:
         "read": account.read,
         "duplicate": account.duplicate,
         "quarantined": account.quarantined,
+        "rejected": account.rejected,
         "silver": {s.table: s.silver for s in account.silver},
         "filtered": account.filtered,
         "gold": {

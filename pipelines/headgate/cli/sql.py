@@ -12,7 +12,7 @@ from headgate.cli import declaration
 from headgate.cli.options import command_at
 from headgate.cli.without_pandas import leave_pandas_out
 from headgate.commands import shell_command
-from headgate.declaration.kinds import FILES, LATE, QUARANTINE, RECORDS
+from headgate.declaration.kinds import FILES, LATE, QUARANTINE, RECORDS, REJECTED
 from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 READING = ("SELECT", "EXPLAIN", "PRAGMA", "MULTI")
 """Statements that return rows. DuckDB reports a PIVOT as MULTI, SHOW and DESCRIBE as SELECT."""
 
-LAYERS = ("bronze", "silver", "gold", "late", "quarantine", "_headgate")
+LAYERS = ("bronze", "silver", "gold", "late", "quarantine", "rejected", "_headgate")
 _NO_TABLES = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _FULL_NAME = re.compile(
     rf'(?<![\w."])"?(\w+)"?\s*\.\s*'
@@ -72,7 +72,7 @@ def tables(pipeline: Pipeline) -> Iterator[Named]:
         if node.kind == FILES:
             yield Named("_headgate", "files", "files", node.path)
         elif node.kind in RECORDS:
-            bare = {QUARANTINE: "quarantine", LATE: None}.get(node.kind, node.name)
+            bare = {QUARANTINE: "quarantine", LATE: None, REJECTED: None}.get(node.kind, node.name)
             yield Named(node.kind.name, node.name, bare, node.path)
 
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from headgate.declaration.expressions.tokens import canonical
-from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, SILVER
+from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, REJECTED, SILVER
 from headgate.declaration.model import (
     Derived,
     GoldTable,
@@ -35,6 +35,7 @@ GOLD_LAYOUT = 2
 # health. What a source reads has more of it, which its kind knows.
 _NOT_MEANT: dict[type, tuple[str, ...]] = {
     GoldTable: ("salt", "kind", "operator"),
+    SilverTable: ("suite",),
     Source: ("kind", "reads", "expect_input_every", "expect_event_time_within"),
 }
 
@@ -79,6 +80,8 @@ def table_digests(meant: Meaning, gold_layout: int = GOLD_LAYOUT) -> dict[str, s
     for name, table in meant["silver"].items():
         above = digests[BRONZE.path(table["source"])]
         digests[SILVER.path(name)] = digest({"above": above, "silver": table})
+        if "expectations" in table:
+            digests[REJECTED.path(name)] = digests[SILVER.path(name)]
     for name, table in meant["gold"].items():
         above = digests[SILVER.path(table["silver"])]
         digests[GOLD.path(name)] = digest({"above": above, "gold": table, **layout})
@@ -104,6 +107,9 @@ def _plain(value: Any) -> Any:
         fields[value.kind] = _fields(value.reads, kind_of_source(value).not_meant)
     if isinstance(value, GoldTable):
         fields |= _plain(operator_of(value).meaning(value.operator))
+    if isinstance(value, SilverTable) and value.suite is not None:
+        # Its rules apply from the next batch on, so they are not part of what a table is.
+        fields["expectations"] = True
     for name in _expressions(value):
         fields[name] = canonical(fields[name])
     return fields

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -28,14 +28,18 @@ class Problem:
         return f"{where}{self.message}{hint}"
 
 
+def _place_beside(file: Path) -> Callable[[Problem], tuple[bool, str, int]]:
+    return lambda problem: (problem.file != file, str(problem.file), problem.line)
+
+
 class DeclarationError(HeadgateError):
-    """All the problems of one declaration, in the order of its lines."""
+    """All the problems of one declaration and of its suites, in the order of their lines."""
 
     exit_code: ClassVar[int] = 2
 
     def __init__(self, file: Path, problems: Iterable[Problem]) -> None:
         self.file = file
-        self.problems = tuple(sorted(problems, key=lambda problem: problem.line))
+        self.problems = tuple(sorted(problems, key=_place_beside(file)))
         super().__init__("\n".join(map(str, self.problems)), shell_command("plan", str(file)))
 
 

@@ -29,15 +29,17 @@ FILES = Kind("files", "_headgate/files", is_built=False)
 """The log of a source's files."""
 BRONZE = Kind("bronze", "bronze", is_built=False, payload="bronze")
 QUARANTINE = Kind("quarantine", "quarantine")
+REJECTED = Kind("rejected", "rejected", payload="rejected")
+"""The rows of a silver table that broke a rule of its suite."""
 SILVER = Kind("silver", "silver", is_dense=True, payload="silver")
 LATE = Kind("late", "late")
 GOLD = Kind("gold", "gold", is_dense=True, payload="gold")
 PUBLICATION = Kind("publication", "_headgate/publish", is_built=False, payload="publication")
 """How far a publication is: commits without rows."""
 
-KINDS = (FILES, BRONZE, QUARANTINE, SILVER, LATE, GOLD, PUBLICATION)
+KINDS = (FILES, BRONZE, QUARANTINE, REJECTED, SILVER, LATE, GOLD, PUBLICATION)
 """In the order in which a batch moves through them."""
-RECORDS = (BRONZE, QUARANTINE, SILVER, LATE, GOLD)
+RECORDS = (BRONZE, QUARANTINE, REJECTED, SILVER, LATE, GOLD)
 """The kinds that hold what was read."""
 
 _BY_FOLDER = {kind.folder: kind for kind in KINDS}

@@ -30,7 +30,7 @@ from headgate.declaration.reading.checker import Checker
 from headgate.declaration.reading.document import read
 from headgate.declaration.sections.gold import build_gold
 from headgate.declaration.sections.publish import build_publication
-from headgate.declaration.sections.silver import build_silver
+from headgate.declaration.sections.silver import ReadSuite, build_silver
 from headgate.declaration.sections.source import (
     build_source,
     ours_of,
@@ -38,6 +38,7 @@ from headgate.declaration.sections.source import (
     scope_of,
     time_column,
 )
+from headgate.declaration.suites.reading import SuiteReading
 
 # Parsing YAML is slow; something this large was taken for a declaration by mistake.
 _MOST_BYTES = 1 << 20
@@ -54,19 +55,21 @@ def load(path: Path | str) -> Pipeline:
     return _load(_text(file, report), report)
 
 
-def load_text(text: str, file: Path) -> Pipeline:
-    """Check a declaration as if ``file`` had this text: relative paths in it begin there."""
-    return _load(text, Report(file))
+def load_text(text: str, file: Path, suites: Mapping[str, str] | None = None) -> Pipeline:
+    """Check a declaration as if ``file`` had this text: relative paths in it begin there.
+    ``suites`` are the texts of its suites by their names; without them, their files are read."""
+    return _load(text, Report(file), suites)
 
 
-def _load(text: str | None, report: Report) -> Pipeline:
+def _load(text: str | None, report: Report, suites: Mapping[str, str] | None = None) -> Pipeline:
     file = report.file
     node, faults = read(text) if text is not None else (None, ())
     for fault in faults:
         report.add(fault.line, fault.path, fault.message)
     if node is not None:
         root = Checker(report, project_folder(file)).check(node, pipeline_key(), "", 1)
-        pipeline = _build(Section.of(root), report, text or "") if root else None
+        reading = SuiteReading(report, project_folder(file), suites)
+        pipeline = _build(Section.of(root), report, reading, text or "") if root else None
         if pipeline is not None and not report.problems:
             return pipeline
     raise DeclarationError(file, report.problems)
@@ -87,7 +90,7 @@ def _text(file: Path, report: Report) -> str | None:
     return None
 
 
-def _build(root: Section, report: Report, text: str) -> Pipeline | None:
+def _build(root: Section, report: Report, reading: SuiteReading, text: str) -> Pipeline | None:
     source_sections = _sections(root.entries("sources"))
     silver_sections = _sections(root.entries("silver"))
     gold_sections = _sections(root.entries("gold"))
@@ -98,7 +101,7 @@ def _build(root: Section, report: Report, text: str) -> Pipeline | None:
         source = build_source(section, name, report, project)
         if source is not None:
             sources[name] = source
-    silver, scopes = _build_silver(root, silver_sections, source_sections, report)
+    silver, scopes = _build_silver(root, silver_sections, source_sections, reading.read, report)
     gold: dict[str, GoldTable] = {}
     for name, section in gold_sections.items():
         table = build_gold(section, name, scopes, report)
@@ -155,6 +158,7 @@ def _build_silver(
     root: Section,
     sections: Mapping[str, Section],
     sources: Mapping[str, Section],
+    read_suite: ReadSuite,
     report: Report,
 ) -> tuple[dict[str, SilverTable], dict[str, Scope]]:
     known: dict[str, Scope] = {name: scope_of(section) for name, section in sources.items()}
@@ -164,7 +168,9 @@ def _build_silver(
     tables: dict[str, SilverTable] = {}
     scopes: dict[str, Scope] = partial({}, missing=root.reported("silver"))
     for name, section in sections.items():
-        tables[name], scopes[name] = build_silver(section, name, fields, ours, times, report)
+        tables[name], scopes[name] = build_silver(
+            section, name, fields, ours, times, read_suite, report
+        )
     return tables, scopes
 
 

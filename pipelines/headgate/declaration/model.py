@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+from headgate.declaration.suites.model import Suite
 from headgate.declaration.types import DataType
 
 RecordFormat = Literal["json", "csv", "parquet"]
@@ -96,7 +97,8 @@ class Source:
 @dataclass(frozen=True)
 class SilverTable:
     """``schema`` is what the table holds: the record's columns with ``columns`` applied, less
-    ``drop``; ``columns`` see the record's fields, ``where`` sees the result of ``columns``."""
+    ``drop``; ``columns`` see the record's fields, ``where`` sees the result of ``columns``. The
+    rules of ``suite`` see ``schema`` and what Headgate adds to it."""
 
     name: str
     source: str
@@ -104,6 +106,12 @@ class SilverTable:
     drop: tuple[str, ...]
     where: str | None
     schema: tuple[Column, ...]
+    suite: Suite | None = None
+
+    @property
+    def suite_digest(self) -> str:
+        """That of the suite; empty without one."""
+        return self.suite.digest if self.suite else ""
 
 
 @dataclass(frozen=True)
@@ -186,3 +194,9 @@ class Pipeline:
     publish: Mapping[str, Publication] = field(default_factory=dict)
     savepoints: SavepointSchedule | None = None
     text: str = field(default="", repr=False, compare=False)
+
+    @property
+    def suites(self) -> dict[str, str]:
+        """The texts of its suites, by their names."""
+        found = (table.suite for table in self.silver.values())
+        return {suite.name: suite.text for suite in found if suite is not None}

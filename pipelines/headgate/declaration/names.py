@@ -6,7 +6,16 @@ import re
 from collections.abc import Iterable, Mapping
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, DataType
+from headgate.declaration.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    Array,
+    DataType,
+)
 
 NAME_PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
 COLUMN_PATTERN = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"
@@ -29,6 +38,8 @@ SILVER_COLUMNS: Columns = {
 }
 RESCUED = "_rescued"
 """The fields that nobody declared, as JSON text, where ``unknown_fields`` is ``rescue``."""
+WARNINGS = "_warnings"
+"""The ids of the rules that a row breaks, where the table has a suite; null if it breaks none."""
 
 # Columns that a late side table adds to the silver row and the operator's columns.
 WHY_LATE: Columns = {"late_seconds": DOUBLE, "reason": STRING}
@@ -37,6 +48,13 @@ LATE_COLUMNS: Columns = {**WINDOW_COLUMNS, **WHY_LATE}
 
 # Tables that a pipeline has whatever its declaration says.
 RESERVED_TABLES = ("quarantine", "files")
+
+
+def silver_columns(*, rescues: bool, has_suite: bool) -> Columns:
+    """The columns that a silver table has after the author's."""
+    rescued = {RESCUED: STRING} if rescues else {}
+    warnings = {WARNINGS: Array(STRING)} if has_suite else {}
+    return {**SILVER_COLUMNS, **rescued, **warnings}
 
 
 def check_name(name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headgate.declaration.kinds import BRONZE, GOLD, LATE, SILVER
+from headgate.declaration.kinds import BRONZE, GOLD, LATE, REJECTED, SILVER
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.model import (
     Derived,
@@ -18,16 +18,17 @@ from headgate.declaration.model import (
     Source,
 )
 from headgate.declaration.names import (
-    RESCUED,
-    SILVER_COLUMNS,
     STATUS_COLUMNS,
     WHY_LATE,
+    Columns,
+    silver_columns,
 )
 from headgate.declaration.operators import columns_of, operator_of
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.sinks import SinkKind, sink_of
 from headgate.declaration.sources import SOURCES, kind_of_source
-from headgate.declaration.types import STRING, DataType
+from headgate.declaration.suites.plan import suite_lines, suite_plan
+from headgate.declaration.types import DataType
 
 
 def plan(pipeline: Pipeline) -> dict[str, Any]:
@@ -110,7 +111,7 @@ def _reasons_of(record: Record) -> list[str]:
 
 def _silver(table: SilverTable, pipeline: Pipeline) -> dict[str, Any]:
     record = pipeline.sources[table.source].record
-    rescued = {RESCUED: STRING} if record.unknown_fields == "rescue" else {}
+    own = _own_columns(table, record)
     declared = {column.name: column.type for column in table.schema}
     return {
         "table": SILVER.path(table.name),
@@ -118,13 +119,22 @@ def _silver(table: SilverTable, pipeline: Pipeline) -> dict[str, Any]:
         "columns": _expressions(table.columns),
         "drop": list(table.drop),
         "where": table.where,
-        "schema": _schema({**declared, **SILVER_COLUMNS, **rescued}),
+        **suite_plan(table.suite, REJECTED.path(table.name)),
+        "schema": _schema({**declared, **own}),
     }
+
+
+def _own_columns(table: SilverTable, record: Record) -> Columns:
+    return silver_columns(
+        rescues=record.unknown_fields == "rescue", has_suite=table.suite is not None
+    )
 
 
 def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
     own = {column.name: column.type for column in table.schema}
-    silver = {column.name: column.type for column in pipeline.silver[table.silver].schema}
+    above = pipeline.silver[table.silver]
+    silver = {column.name: column.type for column in above.schema}
+    silver |= _own_columns(above, pipeline.sources[above.source].record)
     columns = dict(columns_of(table))
     return {
         "table": GOLD.path(table.name),
@@ -139,7 +149,7 @@ def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
         "schema": _schema({**columns, **own, **STATUS_COLUMNS}),
         "late": {
             "table": LATE.path(table.name),
-            "schema": _schema({**silver, **SILVER_COLUMNS, **columns, **WHY_LATE}),
+            "schema": _schema({**silver, **columns, **WHY_LATE}),
         },
     }
 
@@ -187,6 +197,7 @@ def _lines(document: Mapping[str, Any], pipeline: Pipeline) -> list[str]:
         lines += ["", bronze["table"], f"  {bronze['holds']}"]
     for silver in document["silver"].values():
         lines += ["", f"{silver['table']} from {silver['from']}", *_table_lines(silver)]
+        lines += suite_lines(silver)
     quarantine = document["quarantine"]
     lines += ["", quarantine["table"], f"  reasons  {', '.join(quarantine['reasons'])}"]
     for name, gold in document["gold"].items():

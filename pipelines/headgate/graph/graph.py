@@ -15,6 +15,7 @@ from headgate.declaration.kinds import (
     LATE,
     PUBLICATION,
     QUARANTINE,
+    REJECTED,
     SILVER,
     Kind,
 )
@@ -118,8 +119,12 @@ def _nodes(pipeline: Pipeline) -> Iterator[Node]:
         bronze = BRONZE.path(name)
         yield Node(QUARANTINE, name, "silver", (bronze,), side_of=bronze)
     for name, silver in pipeline.silver.items():
+        above = (BRONZE.path(silver.source),)
         sides = {"quarantined": QUARANTINE.path(silver.source)}
-        yield Node(SILVER, name, "silver", (BRONZE.path(silver.source),), sides)
+        if silver.suite is not None:
+            sides["rejected"] = REJECTED.path(name)
+            yield Node(REJECTED, name, "silver", above, side_of=SILVER.path(name))
+        yield Node(SILVER, name, "silver", above, sides)
     for name, gold in pipeline.gold.items():
         above, late = (SILVER.path(gold.silver),), LATE.path(name)
         yield Node(LATE, name, "gold", above, side_of=GOLD.path(name))

@@ -26,9 +26,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class SilverAccount:
-    """read = duplicate + quarantined + silver + filtered, as of the table's own batch id ``n``. For
-    ``corrected`` of the quarantined records, a valid copy came later. ``lag`` is the number of
-    batches that the table is behind bronze."""
+    """read = duplicate + quarantined + rejected + silver + filtered, as of the table's own batch
+    id ``n``. ``rejected`` rows break a rule of the table's suite. For ``corrected`` of the
+    quarantined records, a valid copy came later. ``lag`` is the number of batches that the table is
+    behind bronze."""
 
     table: str
     n: int
@@ -37,6 +38,7 @@ class SilverAccount:
     duplicate: int
     quarantined: int
     corrected: int
+    rejected: int
     silver: int
     filtered: int
 
@@ -106,6 +108,10 @@ class Ledger:
         """Quarantined records, with an id and an event time, whose first valid copy came later and
         was accepted, as of the same batch id."""
         return max((s.corrected for s in self.silver), default=0)
+
+    @property
+    def rejected(self) -> int:
+        return sum(s.rejected for s in self.silver)
 
     @property
     def filtered(self) -> int:

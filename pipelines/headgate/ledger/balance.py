@@ -56,6 +56,7 @@ def _silver(name: str, at: Positions) -> SilverAccount:
         duplicate=silver.total("duplicate"),
         quarantined=silver.total("quarantined"),
         corrected=above.total("corrected"),
+        rejected=silver.total("rejected"),
         silver=silver.total("silver"),
         filtered=silver.total("filtered"),
     )
@@ -82,14 +83,22 @@ def _differences(pipeline: Pipeline, at: Positions) -> Iterator[Difference]:
         (at.bronze, "read"),
         (at.quarantine, "quarantined"),
         *((p, "silver") for p in at.silver.values()),
+        *((p, "rejected") for p in at.rejected.values()),
         *((p, "late") for p in at.late.values()),
     ):
         held.check(position, f"rows of its files = {key}", position.total(key), _rows(position))
-    for silver in at.silver.values():
+    for name, silver in at.silver.items():
         _check_silver(silver, at, held)
+        if name in at.rejected:
+            side = as_of(at.rejected[name], silver.state.n).total("rejected")
+            law = "rejected = rows of its table of rejected rows"
+            held.check(silver, law, silver.total("rejected"), side)
     for declared in pipeline.gold.values():
         _check_gold(declared, at, held)
     yield from held.broken
+
+
+_OUTCOMES = ("duplicate", "quarantined", "rejected", "silver", "filtered")
 
 
 class _Laws:
@@ -107,8 +116,8 @@ def _check_silver(silver: TablePosition, at: Positions, laws: _Laws) -> None:
     side = as_of(at.quarantine, silver.state.n)
     if above.state.n != silver.state.n:
         laws.check(silver, "n is a batch of bronze", above.state.n, silver.state.n)
-    outcomes = sum(silver.total(k) for k in ("duplicate", "quarantined", "silver", "filtered"))
-    law = "read = duplicate + quarantined + silver + filtered"
+    outcomes = sum(silver.total(key) for key in _OUTCOMES)
+    law = f"read = {' + '.join(_OUTCOMES)}"
     laws.check(silver, law, above.total("read"), outcomes)
     laws.check(silver, "duplicates of bronze", above.total("duplicate"), silver.total("duplicate"))
     laws.check(

@@ -85,6 +85,12 @@ class _Prover:
         self._load("bronze_rows", as_of(self._at.bronze, n), _BRONZE_COLUMNS)
         self._load("quarantine_rows", as_of(self._at.quarantine, n), ["partition", "offset"])
         self._load("silver_rows", silver, _SILVER_COLUMNS)
+        rejected = self._at.rejected.get(table.name)
+        if rejected is None:
+            self._run("CREATE OR REPLACE TEMP TABLE rejected AS FROM quarantine_rows LIMIT 0")
+        else:
+            self._load("rejected", as_of(rejected, n), ["partition", "offset"])
+            yield from self._wrong(rejected.table.name, "rows more than once", _TWICE_REJECTED)
         self._run(f"CREATE OR REPLACE TEMP TABLE bronze AS {_BRONZE}")
         self._run(
             "CREATE OR REPLACE TEMP TABLE silver AS SELECT _partition AS partition, "
@@ -104,10 +110,13 @@ class _Prover:
         quarantine = self._at.quarantine.table.name
         yield from self._wrong(quarantine, "failed records not in it", _NOT_QUARANTINED)
         yield from self._wrong(quarantine, "rows that did not fail in bronze", _WRONGLY_QUARANTINED)
+        if rejected is not None:
+            problem = "rows that silver has, or that bronze does not offer"
+            yield from self._wrong(rejected.table.name, problem, _WRONGLY_REJECTED)
         yield from self._missing(table, silver)
 
     def _missing(self, table: SilverTable, silver: TablePosition) -> Iterator[Discrepancy]:
-        """Valid rows that are not in silver: as many as were filtered, none without a ``where``."""
+        """Valid rows neither in silver nor rejected: as many as were filtered."""
         filtered = silver.total("filtered") if table.where else 0
         count, examples = self._rows_of(_MISSING)
         if count != filtered:
@@ -177,6 +186,7 @@ _BRONZE_COLUMNS = ["partition", "offset", "event_id", "duplicate", "reason"]
 _SILVER_COLUMNS = ["_partition", "_offset", "_event_id"]
 
 _TWICE = 'SELECT partition, "offset", count(*) AS times FROM {} GROUP BY ALL HAVING count(*) > 1'
+_TWICE_REJECTED = _TWICE.format("rejected")
 _FOREIGN = """
     SELECT s.partition, s."offset", s.event_id FROM silver s
     LEFT JOIN bronze b USING (partition, "offset")
@@ -191,9 +201,15 @@ _WRONGLY_QUARANTINED = """
     LEFT JOIN bronze b USING (partition, "offset")
     WHERE b.outcome IS DISTINCT FROM 'quarantined'
 """
+_WRONGLY_REJECTED = """
+    SELECT r.partition, r."offset" FROM rejected r
+    LEFT JOIN bronze b USING (partition, "offset") LEFT JOIN silver s USING (partition, "offset")
+    WHERE b.outcome IS DISTINCT FROM 'conformed' OR s.partition IS NOT NULL
+"""
 _MISSING = """
     SELECT b.partition, b."offset", b.event_id FROM bronze b
-    ANTI JOIN silver USING (partition, "offset") WHERE b.outcome = 'conformed'
+    ANTI JOIN silver USING (partition, "offset") ANTI JOIN rejected USING (partition, "offset")
+    WHERE b.outcome = 'conformed'
 """
 _LATE_TWICE = """
     SELECT _partition AS partition, _offset AS "offset", {}count(*) AS times

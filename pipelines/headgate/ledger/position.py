@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headgate.commands import SEE_DAMAGE, pipeline_command
-from headgate.declaration.kinds import GOLD, LATE, QUARANTINE, SILVER
+from headgate.declaration.kinds import GOLD, LATE, QUARANTINE, REJECTED, SILVER
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
@@ -18,10 +18,12 @@ from headgate.tables.snapshot import TablePosition, snapshot
 
 @dataclass(frozen=True)
 class Positions:
-    """Every table of a pipeline at its newest commit, by name."""
+    """Every table of a pipeline at its newest commit, by name. A silver table without a suite has
+    no ``rejected`` rows."""
 
     bronze: TablePosition
     quarantine: TablePosition
+    rejected: Mapping[str, TablePosition]
     silver: Mapping[str, TablePosition]
     gold: Mapping[str, TablePosition]
     late: Mapping[str, TablePosition]
@@ -39,6 +41,7 @@ def newest(layout: Layout, pipeline: Pipeline) -> Positions:
     return Positions(
         found.bronze,
         found.tables[QUARANTINE.path(graph_of(pipeline).head.name)],
+        {n: found.tables[REJECTED.path(n)] for n, table in pipeline.silver.items() if table.suite},
         {name: found.tables[SILVER.path(name)] for name in pipeline.silver},
         {name: found.tables[GOLD.path(name)] for name in pipeline.gold},
         {name: found.tables[LATE.path(name)] for name in pipeline.gold},

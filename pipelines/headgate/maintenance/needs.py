@@ -8,7 +8,7 @@ from datetime import datetime
 
 from deltalake import DeltaTable
 
-from headgate.declaration.kinds import BRONZE, LATE, QUARANTINE, SILVER, kind_of
+from headgate.declaration.kinds import BRONZE, LATE, QUARANTINE, REJECTED, SILVER, kind_of
 from headgate.maintenance.positions import Batches, LogHistory
 from headgate.maintenance.retention import LogReason, Needs
 from headgate.maintenance.retention_context import RetentionContext
@@ -21,7 +21,7 @@ from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 
 _READ_BY_STAGES = (BRONZE, SILVER)
-_COMPARED = (BRONZE, SILVER, QUARANTINE, LATE)
+_COMPARED = (BRONZE, SILVER, QUARANTINE, REJECTED, LATE)
 
 Saved = tuple[SavedTable, int]
 """A table in a savepoint, and the id of the batch that all tables had absorbed there."""

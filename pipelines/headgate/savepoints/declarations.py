@@ -1,6 +1,7 @@
 """Keeps the declarations that a pipeline's tables were made from, in the pipeline's folder.
 
-Each is stored under the digest of its meaning, so damage is detected and a file never changes.
+Each is stored under the digest of its meaning, so damage is detected. Rules of suites are not part
+of the meaning: the last ones are kept.
 Secrets are placeholders in a declaration's text; they are not resolved here.
 """
 
@@ -15,15 +16,19 @@ from headgate.declaration.load import load_text
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.savepoints.errors import SavepointError
-from headgate.storage.documents import read_document, write_document
+from headgate.storage.documents import Document, read_document, write_document
 from headgate.storage.layout import Layout
 
 
 def keep(layout: Layout, pipeline: Pipeline) -> None:
-    """Keep a declaration's text, unless one with the same meaning is kept already."""
+    """Keep a declaration's text and those of its suites, unless one with the same meaning and the
+    same rules is kept already."""
     path = Layout.declaration(pipeline.digest)
-    if not layout.storage.exists(path):
-        content = {"file": str(pipeline.file), "text": pipeline.text}
+    kept: Document | None = None
+    with suppress(HeadgateError):  # a damaged one is replaced
+        kept = read_document(layout.storage, path)
+    if kept is None or kept.get("suites", {}) != pipeline.suites:
+        content = {"file": str(pipeline.file), "text": pipeline.text, "suites": pipeline.suites}
         write_document(layout.storage, path, content)
 
 
@@ -61,7 +66,8 @@ def kept(layout: Layout, digest: str, *, beside: Path | None = None) -> Pipeline
             f"the declaration that {digest[:12]} is the digest of is not kept",
             remedy=f"take it from your version control, and see: {pipeline_command('plan')}",
         )
-    pipeline = load_text(document["text"], beside or Path(document["file"]))
+    file = beside or Path(document["file"])
+    pipeline = load_text(document["text"], file, document.get("suites", {}))
     if pipeline.digest != digest:
         raise SavepointError(
             f"{layout.storage.uri(Layout.declaration(digest))}: this is another declaration now",

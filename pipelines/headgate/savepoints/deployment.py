@@ -15,6 +15,7 @@ from headgate.savepoints.declarations import all_kept, declaration_of
 from headgate.sources.contract import DeployedSource, connector_of
 from headgate.storage.layout import Layout
 from headgate.tables.engine import engine
+from headgate.tables.payloads.silver import SilverPayload
 from headgate.tables.snapshot import tables_of
 from headgate.tables.state import State
 
@@ -66,6 +67,7 @@ def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
     )
     if bronze is not None:
         plans = tuple(_under_way(layout, pipeline, bronze, plans))
+        plans = tuple(_with_rules(pipeline, states, plans))
     made_as = {path: table.refresh().definition for path, table in tables.items()}
     declaration = declaration_of(layout, pipeline, made_as) if bronze else ""
     wrote = next((s.engine for path, s in states.items() if kind_of(path) == BRONZE), None)
@@ -82,6 +84,22 @@ def _under_way(
             yield TablePlan(plan.table, "resume", ("it is being rebuilt",))
         else:
             yield plan
+
+
+def _with_rules(
+    pipeline: Pipeline, states: Mapping[str, State], plans: Iterable[TablePlan]
+) -> Iterator[TablePlan]:
+    """The plans. A table that resumes by other rules than those of its last batch says so."""
+    suites = {SILVER.path(name): table.suite_digest for name, table in pipeline.silver.items()}
+    for plan in plans:
+        state, suite = states.get(plan.table), suites.get(plan.table)
+        if plan.verdict == "resume" and state and suite and state.n:
+            before = SilverPayload.of(state).suite
+            if before != suite:
+                why = f"its rules have changed: the new ones decide from batch {state.n + 1:,} on"
+                yield TablePlan(plan.table, "resume", (*plan.reasons, why))
+                continue
+        yield plan
 
 
 def _bronze(pipeline: Pipeline) -> str:

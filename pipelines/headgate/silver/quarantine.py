@@ -64,24 +64,25 @@ class QuarantineTransform:
         found = [self._rows(part) for file in files for part in _failed(bronze, file, self._bronze)]
         return pa.concat_tables([self._schema.empty_table(), *found])
 
-    def new(self, rows: pa.Table, quarantine: Table) -> pa.Table:
-        """Those of some rows that quarantine does not hold yet. Raises OSError where a file of it
-        is damaged."""
-        handle = quarantine.handle
-        files = with_footers(quarantine, handle.version(), live_files(handle))
-        known = [_positions(quarantine.storage, file) for file in files]
-        if not known:
-            return rows
-        places = rows.select(_POSITION).append_column("row", pa.array(range(len(rows))))
-        unknown = places.join(pa.concat_tables(known), _POSITION, join_type="left anti")
-        return rows.take(unknown.column("row").combine_chunks().sort())
-
     def _rows(self, bronze: pa.Table) -> pa.Table:
         nothing = pa.nulls(len(bronze), pa.string())
         held = {n: theirs for n, theirs in self._bronze.items() if theirs in bronze.column_names}
         columns = {name: bronze.column(theirs) for name, theirs in held.items()}
         rows = {name: columns.get(name, nothing) for name in self._schema.names}
         return pa.table(rows).cast(self._schema)
+
+
+def new_rows(rows: pa.Table, table: Table) -> pa.Table:
+    """Those of some rows with positions that a table does not hold yet. Raises OSError where a file
+    of it is damaged."""
+    handle = table.handle
+    files = with_footers(table, handle.version(), live_files(handle))
+    known = [_positions(table.storage, file) for file in files]
+    if not known:
+        return rows
+    places = rows.select(_POSITION).append_column("row", pa.array(range(len(rows))))
+    unknown = places.join(pa.concat_tables(known), _POSITION, join_type="left anti")
+    return rows.take(unknown.column("row").combine_chunks().sort())
 
 
 def _positions(storage: Storage, file: DataFile) -> pa.Table:

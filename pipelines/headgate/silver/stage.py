@@ -11,17 +11,23 @@ from itertools import islice
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql.types import StructType
 
-from headgate.declaration.kinds import BRONZE, QUARANTINE, SILVER
+from headgate.declaration.kinds import BRONZE, QUARANTINE, REJECTED, SILVER
 from headgate.declaration.model import SilverTable, Source
+from headgate.declaration.suites.model import Suite
 from headgate.operations.carrying_out import Operations
 from headgate.operations.contract import Place
-from headgate.silver.quarantine import QuarantineTransform, quarantine_type
+from headgate.silver.ceilings import require_below_ceilings
+from headgate.silver.quarantine import QuarantineTransform, new_rows, quarantine_type
+from headgate.silver.rejected import RejectedRows, divided, rejected_type, rules_broken
+from headgate.silver.transform import REJECTED as IS_REJECTED
 from headgate.silver.transform import SilverTransform, silver_type
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.catching_up import files_of, steps_between
+from headgate.tables.data_file import DataFile
 from headgate.tables.frames import Rows, arrow_schema, row_type
 from headgate.tables.log import Commit
 from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.rejected import RejectedPayload
 from headgate.tables.payloads.silver import SilverPayload
 from headgate.tables.staging import Prepared, prepare_together, stage
 from headgate.tables.table import TableOf
@@ -48,6 +54,8 @@ class SilverStage:
         self.bronze = table(BRONZE.path(source.name)).reader()
         self.quarantine = table(QUARANTINE.path(source.name))
         self.silver = {t.name: table(SILVER.path(t.name)) for t in tables}
+        with_suite = (t.name for t in tables if t.suite)
+        self.rejected = {name: table(REJECTED.path(name)) for name in with_suite}
         self._bronze_rows = Rows(spark, self.bronze)
 
     def type_of(self, name: str) -> StructType:
@@ -57,8 +65,10 @@ class SilverStage:
     @property
     def shapes(self) -> tuple[TableSchema, ...]:
         quarantine = arrow_schema(quarantine_type(self._source))
+        rejected_rows = arrow_schema(rejected_type(self._source))
         return (
             TableSchema(self.quarantine, quarantine, QUARANTINE_TIME),
+            *(TableSchema(t, rejected_rows, QUARANTINE_TIME) for t in self.rejected.values()),
             *(
                 TableSchema(t, arrow_schema(self.type_of(n)), SILVER_TIME)
                 for n, t in self.silver.items()
@@ -80,13 +90,16 @@ class SilverStage:
             names = [name for name in at if at[name] == n]
             places = self._places(names, quarantining=n == front)
             operations.carry_out(places, n, now)
-            ahead = steps_between(self.bronze, n, operations.stops(upto))
+            decided = (self._ahead(name) for name in names)
+            stops = sorted({*operations.stops(upto), *(end for end in decided if n < end < upto)})
+            ahead = steps_between(self.bronze, n, stops)
             for group in ahead if n == front else islice(ahead, most_steps):
                 self._absorb(names, group, now, quarantining=n == front)
                 operations.carry_out(places, group[-1].state.n, now)
 
     def _places(self, names: Iterable[str], *, quarantining: bool) -> tuple[Place, ...]:
         sides = [(self.quarantine, QUARANTINE_TIME)] if quarantining else []
+        sides += [(self.rejected[n], QUARANTINE_TIME) for n in names if n in self.rejected]
         tables = [*sides, *((self.silver[name], SILVER_TIME) for name in names)]
         return tuple(Place(table, Rows(self._spark, table).of, time) for table, time in tables)
 
@@ -112,10 +125,8 @@ class SilverStage:
             return None
         state = held.absorbing(group[-1].state.n, now)
         rows = self._quarantine_transform.quarantined(self.bronze.storage, files)
-        if any(batch.state.from_n < held.n < batch.state.n for batch in group):
-            # Silver is rebuilt after a vacuum. One commit then stands for many batches, and
-            # quarantine has absorbed some of them already.
-            rows = self._quarantine_transform.new(rows, self.quarantine)
+        if _is_within(group, held.n):
+            rows = new_rows(rows, self.quarantine)
         # A table of an older version has fewer columns.
         rows = rows.select(row_type(self.quarantine).fieldNames())
         staged = stage_arrow(self.quarantine, state, rows, time_column=QUARANTINE_TIME)
@@ -133,8 +144,68 @@ class SilverStage:
         files = files_of(group, after=held.n)
         payload = replace(SilverPayload.of(held), watermark=BronzePayload.of(last).watermark)
         state = held.absorbing(last.n, now, payload)
+        if (decided := self._decided(name, last.n)) is None:
+            transform, suite = self._transforms[name], self._declared[name].suite
+        else:
+            suite, declared = decided, replace(self._declared[name], suite=decided)
+            transform = SilverTransform(declared, self._source.record)
         observed = Observation()
-        rows = self._transforms[name].conformed(self._bronze_rows.of(files), observed)
-        staged = stage(table, state, rows, time_column=SILVER_TIME)
+        rows = transform.conformed(self._bronze_rows.of(files), observed)
+        divided_by = IS_REJECTED if suite else None
+        staged = stage(table, state, rows, time_column=SILVER_TIME, divided_by=divided_by)
         counts = {k: int(v or 0) for k, v in observed.get.items()} if files else {}
-        return Prepared(table, state.counting(counts), staged)
+        if suite is None:
+            return Prepared(table, state.counting(counts), staged)
+        state = replace(state, payload=replace(payload, suite=suite.digest))
+        kept, apart = divided(staged)
+        broken = rules_broken(table.storage, staged)
+        require_below_ceilings(name, suite, broken, sum(file.rows for file in staged))
+        counts |= {f"rule:{rule}": count for rule, count in broken.items()}
+        side = self._prepare_rejected(name, suite, apart, group, now)
+        return Prepared(table, state.counting(counts), kept, side=side)
+
+    def _ahead(self, name: str) -> int:
+        """The batch id of a table's rejected rows, if they are ahead of it: a crash came between
+        the two commits of a step. Else 0."""
+        if name not in self.rejected:
+            return 0
+        n = self.rejected[name].refresh().n
+        return n if n > self.silver[name].state.n else 0
+
+    def _decided(self, name: str, upto: int) -> Suite | None:
+        """The suite that has decided the rows up to a batch id, where it may not be today's any
+        more; None where today's decides."""
+        if upto > self._ahead(name):
+            return None
+        return Suite.decode(RejectedPayload.of(self.rejected[name].state).suite)
+
+    def _prepare_rejected(
+        self,
+        name: str,
+        suite: Suite,
+        apart: Sequence[DataFile],
+        group: Sequence[Commit],
+        now: datetime,
+    ) -> Prepared | None:
+        """The commit of a table's rejected rows, which silver's query has written apart."""
+        table = self.rejected[name]
+        held = table.state
+        files = files_of(group, after=held.n)
+        if not files or not apart:
+            return None
+        state = held.absorbing(group[-1].state.n, now, RejectedPayload(suite.encode()))
+        bronze, silver = self.bronze.storage, self.silver[name].storage
+        rows = RejectedRows(self._source, suite).of(silver, apart, bronze, files)
+        if _is_within(group, held.n):
+            rows = new_rows(rows, table)
+        staged = stage_arrow(table, state, rows, time_column=QUARANTINE_TIME)
+        if not staged:
+            return None
+        counted = state.counting({"rejected": sum(f.rows for f in staged)})
+        return Prepared(table, counted, staged)
+
+
+def _is_within(group: Sequence[Commit], n: int) -> bool:
+    """Whether one commit of a group stands for batches before and after a batch id: a table is
+    rebuilt after a vacuum, and its side table has absorbed some of these batches already."""
+    return any(batch.state.from_n < n < batch.state.n for batch in group)

@@ -7,20 +7,27 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from headgate.declaration.model import Record, SilverTable
-from headgate.declaration.names import RESCUED, SILVER_COLUMNS
-from headgate.declaration.types import STRING
+from headgate.declaration.names import WARNINGS, silver_columns
+from headgate.silver.rules import MASK, RowRules
 from headgate.tables.frames import struct_type
 from headgate.tables.projection import Projection
 
-OUTCOMES = ("silver", "filtered", "quarantined", "duplicate")
-"""The outcomes of a bronze row. Rows with another outcome than ``silver`` are only counted."""
+OUTCOMES = ("silver", "filtered", "quarantined", "duplicate", "rejected")
+"""The outcomes of a bronze row. Rows with another outcome than ``silver`` and ``rejected`` are only
+counted."""
+
+
+REJECTED = "_rejected"
+"""Whether a row breaks a rule that keeps it out of silver: a column of staged rows alone."""
 
 
 def silver_type(table: SilverTable, record: Record) -> StructType:
-    """The declared columns, then ours: event id, position, watermark at arrival and event time."""
+    """The declared columns, then ours: event id, position, watermark at arrival, event time and,
+    with a suite, the ids of broken rules."""
     declared = {c.name: c.type for c in table.schema}
-    rescued = {RESCUED: STRING} if record.unknown_fields == "rescue" else {}
-    return struct_type({**declared, **SILVER_COLUMNS, **rescued})
+    rescues = record.unknown_fields == "rescue"
+    own = silver_columns(rescues=rescues, has_suite=table.suite is not None)
+    return struct_type({**declared, **own})
 
 
 class SilverTransform:
@@ -38,28 +45,36 @@ class SilverTransform:
                 for name in dict.fromkeys([*kept, *derived])
             )
         )
-        self._outcome = Projection("*", _outcome(table).alias("_outcome"))
-        self._counts = [F.count(F.when(_is(o), 1)).alias(o) for o in OUTCOMES]
-        self._is_silver = _is("silver")
+        rules = RowRules(table.suite) if table.suite else None
+        self._masked = Projection("*", rules.mask().alias(MASK)) if rules else None
+        self._outcome = Projection("*", _outcome(table, rules).alias("_outcome"))
+        outcomes = OUTCOMES if rules else OUTCOMES[:-1]
+        self._counts = [F.count(F.when(_is(o), 1)).alias(o) for o in outcomes]
+        self._is_kept = _is("silver") | _is("rejected") if rules else _is("silver")
+        computed = {WARNINGS: rules.warnings()} if rules else {}
         names = silver_type(table, record).fieldNames()
-        self._columns = Projection(*(F.col(f"`{name}`") for name in names))
+        columns = [computed.get(name, F.col(f"`{name}`")).alias(name) for name in names]
+        divided = [_is("rejected").alias(REJECTED)] if rules else []
+        self._columns = Projection(*columns, *divided)
 
     def conformed(self, bronze: DataFrame, counts: Observation) -> DataFrame:
-        """The rows of ``silver_type`` among some bronze rows. ``counts`` observes how many rows
-        had each of ``OUTCOMES``, once the frame has been computed."""
-        rows = self._outcome.of(self._derived.of(self._flat.of(bronze)))
-        silver = rows.observe(counts, *self._counts).where(self._is_silver)
-        return self._columns.of(silver)
+        """The rows of ``silver_type`` among some bronze rows. With a suite, the rows that it
+        rejects are among them, and the column ``REJECTED`` says which they are. ``counts`` observes
+        how many rows had each of ``OUTCOMES``, once the frame has been computed."""
+        rows = self._derived.of(self._flat.of(bronze))
+        rows = self._masked.of(rows) if self._masked else rows
+        rows = self._outcome.of(rows)
+        return self._columns.of(rows.observe(counts, *self._counts).where(self._is_kept))
 
 
-def _outcome(table: SilverTable) -> Column:
-    passes = F.expr(table.where) if table.where else F.lit(True)
-    return (
-        F.when(F.col("_duplicate"), _number("duplicate"))
-        .when(F.col("_reason").isNotNull(), _number("quarantined"))
-        .when(F.coalesce(passes, F.lit(False)), _number("silver"))
-        .otherwise(_number("filtered"))
-    )
+def _outcome(table: SilverTable, rules: RowRules | None) -> Column:
+    passes = F.coalesce(F.expr(table.where), F.lit(False)) if table.where else F.lit(True)
+    outcome = F.when(F.col("_duplicate"), _number("duplicate"))
+    outcome = outcome.when(F.col("_reason").isNotNull(), _number("quarantined"))
+    if rules is None:
+        return outcome.when(passes, _number("silver")).otherwise(_number("filtered"))
+    outcome = outcome.when(~passes, _number("filtered"))
+    return outcome.when(rules.rejects(), _number("rejected")).otherwise(_number("silver"))
 
 
 def _number(outcome: str) -> Column:

@@ -149,10 +149,11 @@ def _late(context: HealthContext, limits: Limits) -> Iterator[str]:
 
 
 def _quarantine(context: HealthContext, limits: Limits) -> Iterator[str]:
-    outcomes = ("duplicate", "quarantined", "silver", "filtered")
+    outcomes = ("duplicate", "quarantined", "rejected", "silver", "filtered")
     for name in context.declared.silver:
         counted = context.recently(SILVER.path(name), limits.recent)
         yield from _share(name, counted, "quarantined", outcomes, limits.quarantined)
+        yield from _share(name, counted, "rejected", outcomes, limits.quarantined)
 
 
 def _share(

@@ -25,10 +25,18 @@ _BESIDE = ThreadPoolExecutor(max_workers=1, thread_name_prefix="beside")
 
 
 def stage(
-    table: Table, state: State, rows: DataFrame, *, time_column: str, most_files: int | None = None
+    table: Table,
+    state: State,
+    rows: DataFrame,
+    *,
+    time_column: str,
+    most_files: int | None = None,
+    divided_by: str | None = None,
 ) -> tuple[DataFile, ...]:
     """Write ``rows`` as Parquet into this attempt's folder and describe the files that have rows.
 
+    ``divided_by`` is a boolean column that is written to no file: the ``partition`` of a file says
+    which value its rows have.
     ``time_column`` is the timestamp whose minimum and maximum go into the log. At most
     ``most_files`` tasks write (default: one per core), one file each per partition. Each file costs
     time in this batch and in later readers.
@@ -38,8 +46,8 @@ def stage(
     table.storage.make_folder(f"{folder}/_temporary/0/_temporary")
     tasks = most_files or rows.sparkSession.sparkContext.defaultParallelism
     writer = rows.coalesce(tasks).write.mode("append")
-    if table.partition_by:
-        writer = writer.partitionBy(*table.partition_by)
+    if divided := (*table.partition_by, *([divided_by] if divided_by else [])):
+        writer = writer.partitionBy(*divided)
     writer.parquet(table.storage.uri(folder))
     files = tuple(f for f in describe(table.storage, folder, time_column) if f.rows)
     failpoint(f"{kind_of(table.name).name}.staged")
@@ -48,15 +56,19 @@ def stage(
 
 @dataclass(frozen=True)
 class Prepared:
-    """A commit whose files are written but not visible yet."""
+    """A commit whose files are written but not visible yet. That of the table's side table comes
+    first: if the table has a batch, its side table must have it too."""
 
     table: Table
     state: State
     add: Sequence[DataFile]
     remove: Sequence[DataFile] = ()
+    side: Prepared | None = None
 
     def commit(self) -> State:
         """Raises CommitRefusedError if the table has changed since its state was read."""
+        if self.side is not None:
+            self.side.commit()
         return self.table.commit(self.state, add=self.add, remove=self.remove)
 
 

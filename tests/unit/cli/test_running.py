@@ -201,6 +201,7 @@ def test_the_summary_of_a_run(lake: Lake) -> None:
         "read": 7,
         "duplicate": 1,
         "quarantined": 1,
+        "rejected": 0,
         "silver": {"good": 3},
         "filtered": 1,
         "gold": {"per_minute": {"rows": 1, "folded": 2, "late": 1}},

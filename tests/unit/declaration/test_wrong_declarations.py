@@ -199,7 +199,7 @@ EXPRESSIONS = [
     Wrong("lower(note)", "${env:HOME}", 23, "silver.clean.columns.note", None, "only in a"),
 ]  # fmt: skip
 
-WORK_TODAY = {"functions", "airflow", "lookup", "sql", "transform", "expectations"}
+WORK_TODAY = {"functions", "airflow", "lookup", "sql", "transform"}
 WORK_TODAY |= {"latest", "join", "process", "session", "calendar"}
 NEXT = [
     Wrong(WINDOW, "latest: {}", 29, "gold.sales.latest", None, "comes next"),
@@ -209,7 +209,7 @@ NEXT = [
     Wrong(WINDOW, "window: {calendar: day}", 29, "gold.sales.window.calendar", None, "comes next"),
     *(
         Wrong(WHERE, f"{key}: x", 25, f"silver.clean.{key}", None, "comes next")
-        for key in ("explode", "lookup", "sql", "transform", "expectations")
+        for key in ("explode", "lookup", "sql", "transform")
     ),
     *(
         Wrong("jobs: fused", f"{key}: x", 37, key, None, "comes next")

@@ -17,6 +17,7 @@ from headgate.declaration.kinds import (
     LATE,
     PUBLICATION,
     QUARANTINE,
+    REJECTED,
     SILVER,
     kind_of,
     name_of,
@@ -25,7 +26,7 @@ from headgate.declaration.load import load_text
 from headgate.graph.graph import Graph, graph_of
 
 PACKAGE = Path(headgate.errors.__file__).parent
-FOLDERS = re.compile(r"(bronze|silver|gold|late|quarantine)/($|[{\w])")
+FOLDERS = re.compile(r"(bronze|silver|gold|late|quarantine|rejected)/($|[{\w])")
 DECLARATION = """
 pipeline: shop
 sources:
@@ -37,7 +38,7 @@ sources:
       schema: {id: string, at: timestamp, amount: "decimal(8,2)"}
 silver:
   paid: {from: orders, where: amount > 0}
-  free: {from: orders, where: amount = 0}
+  free: {from: orders, where: amount = 0, expectations: free}
 gold:
   per_hour:
     from: paid
@@ -57,7 +58,8 @@ publish:
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
-    return graph_of(load_text(DECLARATION, tmp_path / "shop.yml"))
+    suites = {"free": "expectations: [{id: small, expect: amount < 9}]"}
+    return graph_of(load_text(DECLARATION, tmp_path / "shop.yml", suites))
 
 
 def test_a_table_stands_after_those_that_feed_it_and_a_side_table_before_its_table(
@@ -79,6 +81,7 @@ def test_each_job_writes_its_tables_and_follows_those_of_the_job_above(graph: Gr
     assert paths("silver") == {
         "quarantine/orders",
         "silver/paid",
+        "rejected/free",
         "silver/free",
         "_headgate/publish/bad",
     }
@@ -96,14 +99,14 @@ def test_a_rebuild_takes_all_that_is_built_on_a_table_and_its_side_table(graph: 
     silver = {"silver/paid", "gold/per_day", "late/per_day", *gold}
     assert graph.rebuilt_with(["gold/per_hour"]) == gold
     assert graph.rebuilt_with(["silver/paid"]) == silver
-    assert graph.rebuilt_with(["silver/free"]) == {"silver/free"}
-    everything = {*silver, "silver/free", "quarantine/orders", "bronze/orders"}
+    assert graph.rebuilt_with(["silver/free"]) == {"silver/free", "rejected/free"}
+    everything = {*silver, "silver/free", "rejected/free", "quarantine/orders", "bronze/orders"}
     assert graph.rebuilt_with(["bronze/orders"]) == everything
     assert graph.rebuilt_with([]) == frozenset()
 
 
 def test_every_table_has_one_source(graph: Graph) -> None:
-    built = graph.of(QUARANTINE, SILVER, LATE, GOLD, PUBLICATION)
+    built = graph.of(QUARANTINE, REJECTED, SILVER, LATE, GOLD, PUBLICATION)
     assert {graph.source_of(node.path).path for node in built} == {"bronze/orders"}
 
 

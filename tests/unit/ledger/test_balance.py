@@ -59,7 +59,7 @@ def test_a_silver_count_that_misses_an_event(empty_lake: Lake) -> None:
     counts = {"silver": 3, "filtered": 0, "quarantined": 1, "duplicate": 1}
     fill(empty_lake, silver_counts=counts)
     assert differences(empty_lake) == [
-        ("silver/good", "read = duplicate + quarantined + silver + filtered")
+        ("silver/good", "read = duplicate + quarantined + rejected + silver + filtered")
     ]
 
 

@@ -22,6 +22,7 @@ from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.payloads.none import NoPayload
 from headgate.tables.payloads.publication import PublicationPayload
+from headgate.tables.payloads.rejected import RejectedPayload
 from headgate.tables.payloads.silver import SilverPayload
 from headgate.tables.state import PAYLOADS, Payload, State
 from headgate.tables.table import Table
@@ -42,7 +43,8 @@ FULL: dict[str, Payload] = {
     "gold": GoldPayload(watermark=5, closed_through=9),
     "none": NoPayload(),
     "publication": PublicationPayload(version=4),
-    "silver": SilverPayload(watermark=5),
+    "rejected": RejectedPayload(suite={"name": "clean", "rules": []}),
+    "silver": SilverPayload(watermark=5, suite="a"),
 }
 """One of each kind, with a value in every field."""
 

@@ -36,7 +36,12 @@ SILVER = Key(
         comes_next("lookup", "write case ... end in columns, or join in headgate query"),
         comes_next("sql", _COMPUTED, replaces=("from",)),
         comes_next("transform", _COMPUTED, replaces=("from",)),
-        comes_next("expectations", "write a condition in where; what it filters is counted"),
+        Key(
+            "expectations",
+            "name",
+            "The suite of rules that each row of `where` has to meet: the file "
+            "`expectations/NAME.yml` of the project.",
+        ),
         comes_next("partition_by"),
         comes_next("retain"),
     ),

@@ -9,11 +9,14 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_condition, parse_expression
 from headgate.declaration.expressions.inference import Scope, Unresolved
 from headgate.declaration.model import Column, Derived, SilverTable
-from headgate.declaration.names import LATE_COLUMNS, in_other_case
+from headgate.declaration.names import LATE_COLUMNS, SILVER_COLUMNS, in_other_case
 from headgate.declaration.nearest import nearest
 from headgate.declaration.reading.checked import Field, Partial, Report, Section, partial
+from headgate.declaration.suites.model import Suite
 
 Parsed = TypeVar("Parsed")
+ReadSuite = Callable[[Field, Scope], Suite | None]
+"""Reads the suite that a key names, over the columns of a table; None if that is reported."""
 
 
 def build_silver(
@@ -22,12 +25,13 @@ def build_silver(
     scopes: Mapping[str, Scope],
     ours: Mapping[str, Scope],
     times: Mapping[str, str | None],
+    read_suite: ReadSuite,
     report: Report,
 ) -> tuple[SilverTable, Scope]:
     """The table, and the scope it gives to gold.
 
     ``scopes`` are the fields of each source, ``ours`` the columns that Headgate adds to them,
-    ``times`` the columns event times are read from.
+    ``times`` the columns event times are read from, ``read_suite`` reads the rules.
     Problems are reported; the table is then never used.
     """
     source, fields = reference(section, scopes, "source", report)
@@ -45,7 +49,10 @@ def build_silver(
     kept = partial({n: t for n, t in scope.items() if n not in dropped}, missing=unknown)
     _check_kept(kept, section, columns, report)
     schema = tuple(Column(n, type_) for n, type_ in kept.items() if type_ is not None)
-    return SilverTable(name, source, derived, dropped, where, schema), kept
+    named = section.get("expectations")
+    held = partial({**kept, **SILVER_COLUMNS, **added}, missing=unknown)
+    suite = read_suite(named, held) if named else None
+    return SilverTable(name, source, derived, dropped, where, schema, suite), kept
 
 
 def reference(

@@ -1,0 +1,1 @@
+"""Suites of Great Expectations rules: ``expectations/NAME.yml``."""

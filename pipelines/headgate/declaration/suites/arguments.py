@@ -1,0 +1,169 @@
+"""Arguments of expectations: their kinds, how they are read from YAML, and as SQL literals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from headgate.declaration.errors import Invalid
+from headgate.declaration.expressions.inference import Scope, Unresolved
+from headgate.declaration.expressions.words import quoted
+from headgate.declaration.nearest import nearest
+from headgate.declaration.reading.document import Broken, Node, Scalar, Sequence
+from headgate.declaration.types import (
+    BOOLEAN,
+    DATE,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    is_number,
+)
+
+ArgumentKind = Literal[
+    "column", "columns", "value", "values", "pairs", "length", "regex", "regexes", "flag", "choice"
+]
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument under the name that Great Expectations gives it. ``choices`` are the texts that
+    a ``choice`` takes."""
+
+    name: str
+    kind: ArgumentKind
+    required: bool = False
+    choices: tuple[str, ...] = ()
+
+
+def read_argument(node: Node, argument: Argument, scope: Scope) -> Any:
+    """A plain value. Raises Invalid if the node has another form, or names an unknown column;
+    Unresolved if it is reported already."""
+    return _READERS[argument.kind](node, argument, scope)
+
+
+def column(name: str) -> str:
+    """A column's name as SQL."""
+    return quoted(name)
+
+
+def literal(value: str | int | bool, type_: DataType) -> str:
+    """A value as an SQL literal to be compared with a column of a type. Raises Invalid if it cannot
+    be compared with one."""
+    shown = str(value).lower() if isinstance(value, bool) else str(value)
+    if type_ == STRING:
+        return text_literal(shown)
+    if type_ in (DATE, TIMESTAMP):
+        return f"{type_} {text_literal(shown)}"
+    if type_ == BOOLEAN and isinstance(value, bool):
+        return shown
+    if is_number(type_) and not isinstance(value, bool) and _NUMBER.fullmatch(shown):
+        return shown
+    raise Invalid(f"{value!r} is not a {type_}, which the column is")
+
+
+def text_literal(text: str) -> str:
+    """A text as an SQL literal."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def number(value: object) -> float | None:
+    """A plain value as a number; None if it is none."""
+    return float(str(value)) if _NUMBER.fullmatch(str(value)) else None
+
+
+def _scalar(node: Node, what: str) -> str | int | bool:
+    if isinstance(node, Broken):
+        raise Unresolved(what)
+    if not isinstance(node, Scalar) or node.value is None:
+        raise Invalid(f"must be {what}")
+    return node.value
+
+
+def _items(node: Node, what: str) -> tuple[Node, ...]:
+    if isinstance(node, Broken):
+        raise Unresolved(what)
+    if not isinstance(node, Sequence) or not node.items:
+        raise Invalid(f"must be a list of {what}")
+    return node.items
+
+
+def _column(node: Node, argument: Argument, scope: Scope) -> str:
+    name = str(_scalar(node, "the name of a column"))
+    if name not in scope:
+        raise Invalid(f"there is no column {name!r}", nearest(name, scope))
+    if scope[name] is None:
+        raise Unresolved(name)
+    return name
+
+
+def _columns(node: Node, argument: Argument, scope: Scope) -> list[str]:
+    names = [_column(item, argument, scope) for item in _items(node, "columns, such as [a, b]")]
+    if len(set(names)) < max(2, len(names)):
+        raise Invalid("must be two different columns or more")
+    return names
+
+
+def _value(node: Node, argument: Argument, scope: Scope) -> str | int | bool:
+    return _scalar(node, "a value")
+
+
+def _values(node: Node, argument: Argument, scope: Scope) -> list[str | int | bool]:
+    return [_scalar(item, "a value") for item in _items(node, "values, such as [a, b]")]
+
+
+def _pairs(node: Node, argument: Argument, scope: Scope) -> list[list[str | int | bool]]:
+    pairs = [_values(item, argument, scope) for item in _items(node, "pairs, such as [[a, b]]")]
+    if any(len(pair) != 2 for pair in pairs):
+        raise Invalid("must be a list of pairs, such as [[a, b]]")
+    return pairs
+
+
+def _length(node: Node, argument: Argument, scope: Scope) -> int:
+    value = _scalar(node, "a whole number")
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise Invalid(f"must be a whole number from 0 on, not {value!r}")
+    return value
+
+
+def _regex(node: Node, argument: Argument, scope: Scope) -> str:
+    return str(_scalar(node, "a regular expression"))
+
+
+def _regexes(node: Node, argument: Argument, scope: Scope) -> list[str]:
+    return [_regex(item, argument, scope) for item in _items(node, "regular expressions")]
+
+
+def _flag(node: Node, argument: Argument, scope: Scope) -> bool:
+    value = _scalar(node, "true or false")
+    if not isinstance(value, bool):
+        raise Invalid(f"must be true or false, not {value!r}")
+    return value
+
+
+def _choice(node: Node, argument: Argument, scope: Scope) -> str:
+    return chosen(str(_scalar(node, "one value")), argument.choices)
+
+
+def chosen(text: str, choices: Collection[str]) -> str:
+    """Raises Invalid unless a text is one of some."""
+    if text not in choices:
+        raise Invalid(f"must be one of {', '.join(choices)}, not {text!r}", nearest(text, choices))
+    return text
+
+
+_READERS: dict[ArgumentKind, Callable[[Node, Argument, Scope], Any]] = {
+    "column": _column,
+    "columns": _columns,
+    "value": _value,
+    "values": _values,
+    "pairs": _pairs,
+    "length": _length,
+    "regex": _regex,
+    "regexes": _regexes,
+    "flag": _flag,
+    "choice": _choice,
+}

@@ -1,0 +1,66 @@
+"""What a suite says, as inert values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+Severity = Literal["critical", "warning", "info"]
+Action = Literal["quarantine", "warn", "stop"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+MOST_RULES = 62
+"""Silver has a bit of a bigint for each rule of a suite."""
+ACTIONS: tuple[Action, ...] = get_args(Action)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """``expectation`` is a name of Great Expectations, with its ``arguments`` as plain values, or
+    None for a rule that is an SQL condition. ``condition`` is the Spark SQL condition that a row
+    meets; it is never null.
+
+    ``above``: the action ``stop`` stops the stream if a larger share of a batch's rows, between 0
+    and 1, breaks the rule. Up to this share, rows are quarantined.
+    """
+
+    id: str
+    expectation: str | None
+    arguments: Mapping[str, Any]
+    condition: str
+    severity: Severity = "critical"
+    action: Action = "quarantine"
+    above: float | None = None
+
+    @property
+    def quarantines(self) -> bool:
+        """Whether a row that breaks the rule is kept out of the table."""
+        return self.action != "warn"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The rules of one table. ``text`` is the suite as it was read."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    text: str = field(default="", repr=False, compare=False)
+
+    def encode(self) -> dict[str, Any]:
+        """What the rules ask, as JSON values."""
+        return {"name": self.name, "rules": [dict(vars(rule)) for rule in self.rules]}
+
+    @staticmethod
+    def decode(content: Mapping[str, Any]) -> Suite:
+        """Raises KeyError or TypeError if ``content`` is not a result of ``encode``."""
+        return Suite(content["name"], tuple(Rule(**rule) for rule in content["rules"]))
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of what the rules ask, in hexadecimal. Comments and layout do not count."""
+        meant = [
+            [rule.id, rule.condition, rule.severity, rule.action, rule.above] for rule in self.rules
+        ]
+        return hashlib.sha256(json.dumps(meant).encode()).hexdigest()

@@ -1,0 +1,42 @@
+"""A suite in the answer of ``headgate plan``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headgate.declaration.suites.model import Rule, Suite
+
+
+def suite_plan(suite: Suite | None, rejected: str) -> dict[str, Any]:
+    """The key ``suite`` of a table's plan, with the table that its rejected rows go to; nothing
+    without a suite."""
+    if suite is None:
+        return {}
+    rules = {rule.id: _rule(rule) for rule in suite.rules}
+    described = {"name": suite.name, "digest": suite.digest, "rejected": rejected, "rules": rules}
+    return {"suite": described}
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    described = {
+        "expectation": rule.expectation,
+        "condition": rule.condition,
+        "severity": rule.severity,
+        "action": rule.action,
+    }
+    return described if rule.above is None else {**described, "above": rule.above}
+
+
+def suite_lines(table: Mapping[str, Any]) -> list[str]:
+    """The suite of a table's plan as text, one line per rule."""
+    suite = table.get("suite")
+    if suite is None:
+        return []
+    lines = [f"  suite    {suite['name']} ({suite['digest'][:16]}), rejected rows: "]
+    lines[0] += suite["rejected"]
+    for name, rule in suite["rules"].items():
+        above = f" above {rule['above'] * 100:g} %" if "above" in rule else ""
+        how = f"{rule['severity']}, {rule['action']}{above}"
+        lines.append(f"  rule     {name} ({how}): {rule['condition']}")
+    return lines

@@ -1,0 +1,241 @@
+"""Expectations of Great Expectations that look at one row, as SQL conditions.
+
+Each condition says the same of a row as Great Expectations does on Spark; a test compares them.
+An expectation about values of a column says nothing about nulls, except those about nulls. A
+condition that is null counts as met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from headgate.declaration.errors import Invalid
+from headgate.declaration.expressions.inference import Scope
+from headgate.declaration.suites.arguments import Argument, column, literal, number, text_literal
+from headgate.declaration.types import INTEGRALS, DataType, is_number, is_time
+
+Arguments = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RowExpectation:
+    """``condition`` gives the SQL condition that a row meets, from the arguments and the types of
+    the columns. It raises Invalid if the arguments do not fit."""
+
+    arguments: tuple[Argument, ...]
+    condition: Callable[[Arguments, Scope], str]
+
+
+def _type(name: str, scope: Scope) -> DataType:
+    type_ = scope[name]
+    assert type_ is not None  # read_argument has seen to that
+    return type_
+
+
+def _literal(value: Any, name: str, scope: Scope) -> str:
+    return literal(value, _type(name, scope))
+
+
+def _is_null(given: Arguments, scope: Scope) -> str:
+    return f"{column(given['column'])} is null"
+
+
+def _is_not_null(given: Arguments, scope: Scope) -> str:
+    return f"{column(given['column'])} is not null"
+
+
+def _between(given: Arguments, scope: Scope) -> str:
+    name = given["column"]
+    type_ = _type(name, scope)
+    if not (is_number(type_) or is_time(type_)):
+        raise Invalid(f"is for numbers and times; the column {name!r} is a {type_}")
+    bounds = {k: _literal(given[k], name, scope) for k in _ENDS if k in given}
+    return _bounded(column(name), given, bounds)
+
+
+def _length_between(given: Arguments, scope: Scope) -> str:
+    bounds = {k: str(given[k]) for k in _ENDS if k in given}
+    return _bounded(f"length({column(given['column'])})", given, bounds)
+
+
+_ENDS = ("min_value", "max_value")
+
+
+def _bounded(value: str, given: Arguments, bounds: Mapping[str, str]) -> str:
+    if not bounds:
+        raise Invalid("needs min_value or max_value")
+    low, high = (number(given.get(end)) for end in _ENDS)
+    if low is not None and high is not None and low > high:
+        raise Invalid("min_value is greater than max_value")
+    parts = []
+    if "min_value" in bounds:
+        parts.append(f"{value} {'>' if given.get('strict_min') else '>='} {bounds['min_value']}")
+    if "max_value" in bounds:
+        parts.append(f"{value} {'<' if given.get('strict_max') else '<='} {bounds['max_value']}")
+    return " and ".join(parts)
+
+
+def _length_equals(given: Arguments, scope: Scope) -> str:
+    return f"length({column(given['column'])}) = {given['value']}"
+
+
+def _in_set(given: Arguments, scope: Scope) -> str:
+    name = given["column"]
+    values = ", ".join(_literal(value, name, scope) for value in given["value_set"])
+    return f"{column(name)} in ({values})"
+
+
+def _not_in_set(given: Arguments, scope: Scope) -> str:
+    return f"not ({_in_set(given, scope)})"
+
+
+def _matches(given: Arguments, regex: str) -> str:
+    return f"({column(given['column'])} rlike {text_literal(regex)})"
+
+
+def _match_regex(given: Arguments, scope: Scope) -> str:
+    return _matches(given, given["regex"])
+
+
+def _not_match_regex(given: Arguments, scope: Scope) -> str:
+    return f"not {_matches(given, given['regex'])}"
+
+
+def _match_regex_list(given: Arguments, scope: Scope) -> str:
+    word = " and " if given.get("match_on") == "all" else " or "
+    return word.join(_matches(given, regex) for regex in given["regex_list"])
+
+
+def _not_match_regex_list(given: Arguments, scope: Scope) -> str:
+    return " and ".join(f"not {_matches(given, regex)}" for regex in given["regex_list"])
+
+
+def _pair_greater(given: Arguments, scope: Scope) -> str:
+    first, second = column(given["column_A"]), column(given["column_B"])
+    met = f"({first} {'>=' if given.get('or_equal') else '>'} {second})"
+    if given.get("or_equal"):
+        met = f"({met} or ({first} <=> {second}))"
+    return _unless_ignored(met, given, ("column_A", "column_B"), _PAIR)
+
+
+def _pair_equal(given: Arguments, scope: Scope) -> str:
+    met = f"({column(given['column_A'])} <=> {column(given['column_B'])})"
+    return _unless_ignored(met, given, ("column_A", "column_B"), _PAIR)
+
+
+def _pair_in_set(given: Arguments, scope: Scope) -> str:
+    first, second = given["column_A"], given["column_B"]
+    pairs = (
+        f"(({column(first)} <=> {_literal(a, first, scope)}) "
+        f"and ({column(second)} <=> {_literal(b, second, scope)}))"
+        for a, b in given["value_pairs_set"]
+    )
+    return _unless_ignored(f"({' or '.join(pairs)})", given, ("column_A", "column_B"), _PAIR)
+
+
+def _sum_equals(given: Arguments, scope: Scope) -> str:
+    def operand(name: str) -> str:
+        value = f"coalesce({column(name)}, 0)"
+        # As Great Expectations does: a sum of whole numbers cannot overflow.
+        return f"cast({value} as decimal(38,0))" if _type(name, scope) in INTEGRALS else value
+
+    if number(given["sum_total"]) is None:
+        raise Invalid(f"sum_total must be a number, not {given['sum_total']!r}")
+    names = given["column_list"]
+    met = f"(({' + '.join(map(operand, names))}) = {given['sum_total']})"
+    return _unless_ignored(met, given, names, _MANY)
+
+
+def _all_equal(given: Arguments, scope: Scope) -> str:
+    first, *others = map(column, given["column_list"])
+    met = " and ".join(f"({first} <=> {other})" for other in others)
+    return _unless_ignored(f"({met})", given, given["column_list"], _MANY)
+
+
+def _all_different(given: Arguments, scope: Scope) -> str:
+    pairs = combinations(map(column, given["column_list"]), 2)
+    met = " and ".join(f"(not ({a} <=> {b}))" for a, b in pairs)
+    return _unless_ignored(f"({met})", given, given["column_list"], _MANY)
+
+
+def _unless_ignored(met: str, given: Arguments, names: Any, ways: Mapping[str, str]) -> str:
+    """A condition about several columns, met by the rows that ``ignore_row_if`` leaves out."""
+    # The names of the two arguments of a pair, or the columns themselves.
+    columns = [column(given.get(name, name)) for name in names]
+    word = ways[given.get("ignore_row_if", next(iter(ways)))]
+    if not word:
+        return met
+    return f"({f' {word} '.join(f'({name} is null)' for name in columns)}) or {met}"
+
+
+# How the columns that are null are joined, the default first.
+_PAIR = {"both_values_are_missing": "and", "either_value_is_missing": "or", "neither": ""}
+_MANY = {"all_values_are_missing": "and", "any_value_is_missing": "or", "never": ""}
+
+_COLUMN = Argument("column", "column", required=True)
+_ENDS_OF = {
+    kind: (
+        *(Argument(name, kind) for name in _ENDS),
+        *(Argument(name, "flag") for name in ("strict_min", "strict_max")),
+    )
+    for kind in ("value", "length")
+}
+_SET = Argument("value_set", "values", required=True)
+_REGEX = Argument("regex", "regex", required=True)
+_REGEXES = Argument("regex_list", "regexes", required=True)
+_MATCH_ON = Argument("match_on", "choice", choices=("any", "all"))
+_COLUMN_PAIR = (
+    Argument("column_A", "column", required=True),
+    Argument("column_B", "column", required=True),
+    Argument("ignore_row_if", "choice", choices=tuple(_PAIR)),
+)
+_COLUMN_LIST = (
+    Argument("column_list", "columns", required=True),
+    Argument("ignore_row_if", "choice", choices=tuple(_MANY)),
+)
+_OR_EQUAL = Argument("or_equal", "flag")
+_PAIRS = Argument("value_pairs_set", "pairs", required=True)
+_TOTAL = Argument("sum_total", "value", required=True)
+_LENGTH = Argument("value", "length", required=True)
+
+ROW_EXPECTATIONS: Mapping[str, RowExpectation] = {
+    name: RowExpectation(arguments, condition)
+    for name, arguments, condition in (
+        ("expect_column_values_to_not_be_null", (_COLUMN,), _is_not_null),
+        ("expect_column_values_to_be_null", (_COLUMN,), _is_null),
+        ("expect_column_values_to_be_between", (_COLUMN, *_ENDS_OF["value"]), _between),
+        ("expect_column_values_to_be_in_set", (_COLUMN, _SET), _in_set),
+        ("expect_column_values_to_not_be_in_set", (_COLUMN, _SET), _not_in_set),
+        ("expect_column_values_to_match_regex", (_COLUMN, _REGEX), _match_regex),
+        ("expect_column_values_to_not_match_regex", (_COLUMN, _REGEX), _not_match_regex),
+        (
+            "expect_column_values_to_match_regex_list",
+            (_COLUMN, _REGEXES, _MATCH_ON),
+            _match_regex_list,
+        ),
+        (
+            "expect_column_values_to_not_match_regex_list",
+            (_COLUMN, _REGEXES),
+            _not_match_regex_list,
+        ),
+        (
+            "expect_column_value_lengths_to_be_between",
+            (_COLUMN, *_ENDS_OF["length"]),
+            _length_between,
+        ),
+        ("expect_column_value_lengths_to_equal", (_COLUMN, _LENGTH), _length_equals),
+        (
+            "expect_column_pair_values_a_to_be_greater_than_b",
+            (*_COLUMN_PAIR, _OR_EQUAL),
+            _pair_greater,
+        ),
+        ("expect_column_pair_values_to_be_equal", _COLUMN_PAIR, _pair_equal),
+        ("expect_column_pair_values_to_be_in_set", (*_COLUMN_PAIR, _PAIRS), _pair_in_set),
+        ("expect_multicolumn_sum_to_equal", (*_COLUMN_LIST, _TOTAL), _sum_equals),
+        ("expect_multicolumn_values_to_be_equal", _COLUMN_LIST, _all_equal),
+        ("expect_select_column_values_to_be_unique_within_record", _COLUMN_LIST, _all_different),
+    )
+}

@@ -1,0 +1,35 @@
+"""Rules with the action ``stop``: a batch of which too many rows break one is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from headgate import exit_codes
+from headgate.commands import pipeline_command
+from headgate.declaration.kinds import SILVER
+from headgate.declaration.suites.model import Rule, Suite
+from headgate.errors import HeadgateError
+
+
+class RuleStopsError(HeadgateError, code=exit_codes.SOURCE):
+    """More rows of a batch break a rule than it allows. Nothing of the batch is in silver."""
+
+
+def exceeded(suite: Suite, broken: Mapping[str, int], rows: int) -> Iterator[Rule]:
+    """The rules that more rows of a batch break than they allow. ``rows`` passed the table's
+    ``where``; ``broken`` says how many of them break each rule."""
+    for rule in suite.rules:
+        if rule.above is not None and broken.get(rule.id, 0) > rule.above * rows:
+            yield rule
+
+
+def require_below_ceilings(table: str, suite: Suite, broken: Mapping[str, int], rows: int) -> None:
+    """Raises RuleStopsError if a batch exceeds the ceiling of a rule."""
+    for rule in exceeded(suite, broken, rows):
+        count = broken[rule.id]
+        raise RuleStopsError(
+            f"{SILVER.path(table)}: {count:,} of {rows:,} rows break the rule {rule.id!r} "
+            f"({rule.condition}), more than the {rule.above:.0%} at which it stops the stream",
+            remedy=f"mend the source, or the rule in expectations/{suite.name}.yml (its action "
+            f"quarantine rejects these rows and goes on), then: {pipeline_command('start')}",
+        )

@@ -1,0 +1,255 @@
+"""Suites: what is read from them, and what is wrong with them, where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headgate.declaration.errors import DeclarationError
+from headgate.declaration.load import load, load_text
+from headgate.declaration.model import SilverTable
+from headgate.declaration.plan import describe, plan
+from headgate.declaration.reading.checked import Report
+from headgate.declaration.suites.model import MOST_RULES, Suite
+from headgate.declaration.suites.reading import read_suite
+from headgate.declaration.types import parse_type
+
+DECLARATION = """
+pipeline: shop
+sources:
+  orders:
+    files: {path: landing, format: json}
+    record:
+      event_id: [id]
+      event_time: {column: at}
+      schema: {id: string, at: timestamp, price: "decimal(8,2)", n: int}
+silver:
+  clean:
+    from: orders
+    columns: {total: price * n}
+    drop: [n]
+    expectations: orders_are_sound
+"""
+SCOPE = {
+    "price": parse_type("decimal(8,2)"),
+    "name": parse_type("string"),
+    "n": parse_type("int"),
+    "m": parse_type("int"),
+    "at": parse_type("timestamp"),
+    "ok": parse_type("boolean"),
+    "broken": None,
+}
+FILE = Path("expectations/rows.yml")
+
+
+def read(*rules: str) -> tuple[Suite, list[str]]:
+    report = Report(FILE)
+    text = "expectations:\n" + "".join(f"  - {{{rule}}}\n" for rule in rules)
+    suite = read_suite("rows", text, SCOPE, report)
+    return suite, [str(problem) for problem in report.problems]
+
+
+@pytest.mark.parametrize(
+    ("rule", "condition"),
+    [
+        ("column: price, min_value: 0, strict_min: true", "price > 0"),
+        ("column: n, min_value: -1, max_value: 5, strict_max: true", "n >= -1 and n < 5"),
+        ("column: price, max_value: 1e3", "price <= 1e3"),
+        ("column: at, min_value: 2026-01-01", "at >= timestamp '2026-01-01'"),
+    ],
+)
+def test_a_range(rule: str, condition: str) -> None:
+    suite, problems = read(f"id: a, expect: expect_column_values_to_be_between, {rule}")
+    assert problems == []
+    assert suite.rules[0].condition == f"coalesce(({condition}), true)"
+
+
+def test_texts_keep_quotes_and_backslashes() -> None:
+    of = "id: a, expect: expect_column_values_to_be_in_set, column: name"
+    suite, problems = read(of + r", value_set: [it's, 'a\b']")
+    assert problems == []
+    assert suite.rules[0].condition == r"coalesce((name in ('it\'s', 'a\\b')), true)"
+
+
+def test_a_condition_of_rows_leaves_the_others_out() -> None:
+    suite, problems = read("id: a, expect: price > 0, row_condition: ok")
+    assert problems == []
+    assert suite.rules[0].condition == "coalesce(not coalesce((ok), false) or (price > 0), true)"
+
+
+def test_what_a_rule_does() -> None:
+    suite, problems = read(
+        "id: a, expect: n > 0",
+        "id: b, expect: n > 1, action: warn, severity: info",
+        "id: c, expect: n > 2, action: stop, above: 12.5 %",
+    )
+    assert problems == []
+    assert [(r.severity, r.action, r.above, r.quarantines) for r in suite.rules] == [
+        ("critical", "quarantine", None, True),
+        ("info", "warn", None, False),
+        ("critical", "stop", 0.125, True),
+    ]
+    assert Suite.decode(suite.encode()) == suite
+
+
+@pytest.mark.parametrize(
+    ("rule", "problem"),
+    [
+        ("expect: n > 0", "expectations[0]: the key 'id' is missing"),
+        ("id: a", "expectations[0]: the key 'expect' is missing"),
+        ("id: A b, expect: n > 0", "expectations[0].id: 'A b' is not an id"),
+        ("id: a, expect: m1 > 0", "unknown column 'm1' (did you mean \"m\"?)"),
+        ("id: a, expect: n + 1", "must be a condition, not a int"),
+        ("id: a, expect: n > 0, colum: n", "expectations[0].colum: unknown key"),
+        ("id: a, expect: n > 0, mostly: 0.9", "action: stop and above: 20 %"),
+        ("id: a, expect: n > 0, severity: fatal", "must be one of critical, warning, info"),
+        ("id: a, expect: n > 0, action: hold", "must be one of quarantine, warn, stop"),
+        ("id: a, expect: n > 0, action: stop", "the key 'above' is missing"),
+        ("id: a, expect: n > 0, above: 20 %", "is for the action stop alone"),
+        ("id: a, expect: n > 0, action: stop, above: 0.2", 'did you mean "20 %"?'),
+        ("id: a, expect: n > 0, row_condition: n", "row_condition: must be a condition"),
+        (
+            "id: a, expect: expect_column_values_to_be_nul, column: n",
+            'did you mean "expect_column_values_to_be_null"?',
+        ),
+        (
+            "id: a, expect: expect_column_values_to_be_null, column: nn",
+            "expectations[0].column: there is no column 'nn' (did you mean \"n\"?)",
+        ),
+        (
+            "id: a, expect: expect_column_values_to_be_between, column: n, min_value: x",
+            "'x' is not a int",
+        ),
+        (
+            "id: a, expect: expect_column_values_to_be_between, column: n, min_value: 2, "
+            "max_value: 1",
+            "min_value is greater than max_value",
+        ),
+        ("id: a, expect: expect_column_values_to_be_between, column: n", "needs min_value or"),
+        (
+            "id: a, expect: expect_column_values_to_be_between, column: name, min_value: a",
+            "is for numbers and times; the column 'name' is a string",
+        ),
+        (
+            "id: a, expect: expect_column_values_to_match_regex, column: name, regex: '(a'",
+            "is not a regular expression",
+        ),
+        (
+            "id: a, expect: expect_column_values_to_be_in_set, column: n, value_set: 3",
+            "must be a list of values",
+        ),
+        (
+            "id: a, expect: expect_multicolumn_values_to_be_equal, column_list: [n]",
+            "must be two different columns or more",
+        ),
+        (
+            "id: a, expect: expect_column_pair_values_to_be_in_set, column_A: n, column_B: m, "
+            "value_pairs_set: [[1]]",
+            "must be a list of pairs",
+        ),
+        (
+            "id: a, expect: expect_column_value_lengths_to_equal, column: name, value: -1",
+            "must be a whole number from 0 on",
+        ),
+    ],
+)
+def test_a_mistake_says_where_and_what(rule: str, problem: str) -> None:
+    _, problems = read(rule)
+    assert len(problems) == 1, problems
+    assert problem in problems[0]
+    assert problems[0].startswith(f"{FILE}:2: ")
+
+
+def test_a_column_whose_own_declaration_is_wrong_is_not_reported_again() -> None:
+    suite, problems = read(
+        "id: a, expect: broken > 0",
+        "id: b, expect: expect_column_values_to_be_null, column: broken",
+    )
+    assert (suite.rules, problems) == ((), [])
+
+
+def test_all_mistakes_are_reported_at_once() -> None:
+    _, problems = read("id: a, expect: x > 0", "id: a, expect: n > 0", "id: a, expect: n > 1")
+    assert len(problems) == 2
+    assert "two rules have the id 'a'" in problems[1]
+
+
+def test_a_suite_has_at_most_as_many_rules_as_silver_has_bits() -> None:
+    _, problems = read(*(f"id: r{i}, expect: n > {i}" for i in range(MOST_RULES + 1)))
+    assert [p for p in problems if "at most 62" in p]
+
+
+@pytest.mark.parametrize("text", ["", "a", "rules: []", "expectations: []", "expectations: {a: b}"])
+def test_a_file_that_is_no_suite(text: str) -> None:
+    report = Report(FILE)
+    read_suite("rows", text, SCOPE, report)
+    assert report.problems
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The declaration of a project with a folder of suites."""
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "expectations").mkdir()
+    file = tmp_path / "pipelines" / "shop.yml"
+    file.write_text(DECLARATION)
+    return file
+
+
+def suite_file(project: Path) -> Path:
+    return project.parent.parent / "expectations" / "orders_are_sound.yml"
+
+
+def test_a_table_names_its_suite(project: Path) -> None:
+    """Its rules see what silver holds, and what Headgate adds."""
+    suite_file(project).write_text(
+        "expectations:\n- {id: a, expect: total > 0}\n- {id: b, expect: _offset >= 0, action: warn}"
+    )
+    table = load(project).silver["clean"]
+    assert table.suite is not None
+    assert [rule.id for rule in table.suite.rules] == ["a", "b"]
+    planned = plan(load(project))["silver"]["clean"]
+    assert planned["suite"]["rejected"] == "rejected/clean"
+    assert planned["schema"]["_warnings"] == "array<string>"
+    assert "rule     b (critical, warn): coalesce((_offset >= 0), true)" in describe(load(project))
+
+
+def test_a_mistake_in_a_suite_names_the_suites_file(project: Path) -> None:
+    suite_file(project).write_text("expectations:\n- {id: a, expect: n > 0}")
+    with pytest.raises(DeclarationError) as error:
+        load(project)
+    assert str(error.value).startswith(f"{suite_file(project)}:2: expectations[0].expect: unknown")
+
+
+def test_a_suite_that_is_not_there(project: Path) -> None:
+    suite_file(project).with_stem("orders_are_sont").write_text("")
+    with pytest.raises(DeclarationError, match="there is no suite .*orders_are_sound.yml") as error:
+        load(project)
+    assert 'did you mean "orders_are_sont"?' in str(error.value)
+    assert f"{project}:15: silver.clean.expectations:" in str(error.value)
+
+
+def clean(suite: str | None) -> SilverTable:
+    text = DECLARATION if suite else DECLARATION.replace("    expectations: orders_are_sound\n", "")
+    suites = {"orders_are_sound": suite or ""}
+    return load_text(text, Path("shop.yml"), suites).silver["clean"]
+
+
+def test_rules_are_not_part_of_what_a_table_is_but_having_some_is() -> None:
+    """Rules apply from the next batch on; the column and the table of rejected rows need more."""
+    one, other = (
+        "expectations: [{id: a, expect: total > 0}]",
+        "expectations: [{id: b, expect: total > 1}]",
+    )
+
+    def digests(suite: str | None) -> tuple[str, ...]:
+        text = DECLARATION if suite else DECLARATION.replace("expectations:", "where: price > 0 #")
+        pipeline = load_text(text, Path("shop.yml"), {"orders_are_sound": suite or ""})
+        return pipeline.digest, pipeline.definitions["silver/clean"]
+
+    assert digests(one) == digests(other)
+    assert digests(one) != digests(None)
+    assert clean(one).suite != clean(other).suite
+    assert clean(one).suite_digest != clean(other).suite_digest
+    assert clean(None).suite_digest == ""
