@@ -7,33 +7,23 @@ import signal
 import subprocess
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.support.drivers import PATIENCE
+from tests.support.reaper import knowing
 from tests.support.waiting import wait_until
 from tests.support.watched import HEADGATE, Said
 
 pytestmark = pytest.mark.e2e
 
 
-def left_over(folder: Path) -> list[psutil.Process]:
-    """Processes that know of a folder: by their command line or by where they are."""
-    found = []
-    for process in psutil.process_iter(["cmdline", "cwd"]):
-        told = [*(process.info["cmdline"] or ()), process.info["cwd"] or ""]
-        if any(str(folder) in text for text in told):
-            found.append(process)
-    return found
-
-
 def test_the_demo_with_a_broker_accounts_for_all_and_leaves_nothing(tmp_path: Path) -> None:
     root = tmp_path / "demo"
-    document = Said(tmp_path).json("demo", "--kafka", "--events", "6000", "--root", str(root))
-    assert (document["read"], document["balanced"]) == (6000, True)
+    document = Said(tmp_path).json("demo", "--kafka", "--events", "4000", "--root", str(root))
+    assert (document["read"], document["balanced"]) == (4000, True)
     assert document["pipeline"] == "auctions_kafka"
     assert document["gold"]["bids_per_minute"]["rows"] > 0
-    wait_until(lambda: not left_over(root), f"left: {left_over(root)}", PATIENCE)
+    wait_until(lambda: not knowing(root), f"left: {knowing(root)}", PATIENCE)
 
 
 def test_a_demo_that_is_interrupted_leaves_nothing_running(tmp_path: Path) -> None:
@@ -46,9 +36,9 @@ def test_a_demo_that_is_interrupted_leaves_nothing_running(tmp_path: Path) -> No
         bronze = root / "auctions_kafka" / "bronze" / "bids" / "data"
         wait_until(lambda: bronze.exists() or demo.poll() is not None, "it read nothing", PATIENCE)
         assert demo.poll() is None
-        assert left_over(root)
+        assert knowing(root)
         os.killpg(demo.pid, signal.SIGINT)
         demo.wait(PATIENCE)
     finally:
         demo.kill()
-    wait_until(lambda: not left_over(root), "something is left", PATIENCE)
+    wait_until(lambda: not knowing(root), "something is left", PATIENCE)
