@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from headgate.jars import class_archive
+
 pytestmark = pytest.mark.e2e
 
 CLONE = Path(__file__).parents[2]
@@ -98,8 +100,11 @@ def installed(clone: Path) -> Path:
 
 def headgate_of(environment: Path, folder: Path) -> Headgate:
     """The installed command, with nothing of this clone in its environment."""
-    variables = {k: v for k, v in os.environ.items() if k in ("HOME", "JAVA_HOME", "LANG")}
+    kept = ("HOME", "JAVA_HOME", "JDK_JAVA_OPTIONS", "LANG")
+    variables = {k: v for k, v in os.environ.items() if k in kept}
     variables["PATH"] = f"{environment / 'bin'}:{os.environ['PATH']}"
+    # A first run would record its classes, beside the tests and into the user's cache, for nobody.
+    variables[class_archive.SWITCH] = "off"
 
     def run(*arguments: str) -> dict[str, Any]:
         command = [str(environment / "bin" / "headgate"), *arguments, "--json"]
