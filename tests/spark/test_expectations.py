@@ -194,7 +194,7 @@ def _conditions(rules: Mapping[str, dict[str, Any]], condition: str | None) -> d
     sink = io.StringIO()
     YAML(typ="safe").dump({"expectations": listed}, sink)
     report = Report(Path("expectations/rows.yml"))
-    suite = read_suite("rows", sink.getvalue(), TYPES, report)
+    suite = read_suite("rows", sink.getvalue(), TYPES, "rows", report)
     assert not report.problems, "\n".join(map(str, report.problems))
     return {rule.id: rule.condition for rule in suite.rules}
 

@@ -104,7 +104,7 @@ def _build(root: Section, report: Report, reading: SuiteReading, text: str) -> P
     silver, scopes = _build_silver(root, silver_sections, source_sections, reading.read, report)
     gold: dict[str, GoldTable] = {}
     for name, section in gold_sections.items():
-        table = build_gold(section, name, scopes, report)
+        table = build_gold(section, name, scopes, reading.read, report)
         if table is not None:
             gold[name] = table
     publish = _build_publications(root, source_sections, report)

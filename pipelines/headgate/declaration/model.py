@@ -131,7 +131,8 @@ class Measure:
 class GoldTable:
     """``kind`` names the operator, a folder of ``headgate.operators``, and ``operator`` is what it
     has built. ``columns`` are computed over ``by`` and ``measures`` when the table is written.
-    ``salt`` is how many parts the first step of folding spreads a key over; None for one."""
+    ``salt`` is how many parts the first step of folding spreads a key over; None for one. A version
+    that breaks a rule of ``suite`` does not become visible."""
 
     name: str
     silver: str
@@ -143,6 +144,7 @@ class GoldTable:
     columns: tuple[Derived, ...]
     allowed_lateness: timedelta
     salt: int | None = None
+    suite: Suite | None = None
 
     @property
     def schema(self) -> tuple[Column, ...]:
@@ -198,5 +200,6 @@ class Pipeline:
     @property
     def suites(self) -> dict[str, str]:
         """The texts of its suites, by their names."""
-        found = (table.suite for table in self.silver.values())
+        tables = (*self.silver.values(), *self.gold.values())
+        found = (table.suite for table in tables)
         return {suite.name: suite.text for suite in found if suite is not None}

@@ -46,7 +46,7 @@ FILE = Path("expectations/rows.yml")
 def read(*rules: str) -> tuple[Suite, list[str]]:
     report = Report(FILE)
     text = "expectations:\n" + "".join(f"  - {{{rule}}}\n" for rule in rules)
-    suite = read_suite("rows", text, SCOPE, report)
+    suite = read_suite("rows", text, SCOPE, "rows", report)
     return suite, [str(problem) for problem in report.problems]
 
 
@@ -183,7 +183,7 @@ def test_a_suite_has_at_most_as_many_rules_as_silver_has_bits() -> None:
 @pytest.mark.parametrize("text", ["", "a", "rules: []", "expectations: []", "expectations: {a: b}"])
 def test_a_file_that_is_no_suite(text: str) -> None:
     report = Report(FILE)
-    read_suite("rows", text, SCOPE, report)
+    read_suite("rows", text, SCOPE, "rows", report)
     assert report.problems
 
 

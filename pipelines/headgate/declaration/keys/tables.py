@@ -90,6 +90,12 @@ _COMMON = (
         low=2,
         high=1024,
     ),
+    Key(
+        "expectations",
+        "name",
+        "The suite of rules that each version of the table has to meet before it becomes visible: "
+        "the file `expectations/NAME.yml` of the project.",
+    ),
     comes_next(
         "latest",
         "write last(column) in measures, the latest of each window",

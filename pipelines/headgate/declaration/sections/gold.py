@@ -18,14 +18,19 @@ from headgate.declaration.names import (
 )
 from headgate.declaration.operators import OPERATORS
 from headgate.declaration.reading.checked import Field, Partial, Report, Section, partial
-from headgate.declaration.sections.silver import checked, condition, derive, reference
+from headgate.declaration.sections.silver import ReadSuite, checked, condition, derive, reference
 from headgate.declaration.types import DataType
 
 
 def build_gold(
-    section: Section, name: str, scopes: Mapping[str, Scope], report: Report
+    section: Section,
+    name: str,
+    scopes: Mapping[str, Scope],
+    read_suite: ReadSuite,
+    report: Report,
 ) -> GoldTable | None:
-    """The table. ``scopes`` are the columns of each silver table. Problems are reported; the
+    """The table. ``scopes`` are the columns of each silver table, ``read_suite`` reads
+    the rules. Problems are reported; the
     table, if there is one, is then never used."""
     silver, scope = reference(section, scopes, "silver table", report)
     found = _operator(section, scope, report)
@@ -43,6 +48,10 @@ def build_gold(
     unknown = section.reported("by") or section.reported("measures")
     where = condition(section.get("where"), scope, report)
     computed = derive(entries, partial(own, missing=unknown), report)
+    held = {**columns, **STATUS_COLUMNS, **own, **dict.fromkeys(entries)}
+    held |= {column.name: column.type for column in computed}
+    named = section.get("expectations")
+    suite = read_suite(named, partial(held, missing=unknown), "table") if named else None
     if found is None:
         return None
     return GoldTable(
@@ -56,6 +65,7 @@ def build_gold(
         columns=computed,
         allowed_lateness=section.duration("allowed_lateness", timedelta(0)),
         salt=salt.value if salt else None,
+        suite=suite,
     )
 
 

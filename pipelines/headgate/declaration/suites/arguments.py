@@ -11,6 +11,7 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.inference import Scope, Unresolved
 from headgate.declaration.expressions.words import quoted
 from headgate.declaration.nearest import nearest
+from headgate.declaration.quantities import parse_duration
 from headgate.declaration.reading.document import Broken, Node, Scalar, Sequence
 from headgate.declaration.types import (
     BOOLEAN,
@@ -22,8 +23,22 @@ from headgate.declaration.types import (
 )
 
 ArgumentKind = Literal[
-    "column", "columns", "value", "values", "pairs", "length", "regex", "regexes", "flag", "choice"
+    "column",
+    "columns",
+    "value",
+    "values",
+    "pairs",
+    "length",
+    "regex",
+    "regexes",
+    "flag",
+    "choice",
+    "number",
+    "share",
+    "moment",
 ]
+BEFORE_NOW = re.compile(r"now - (.+)")
+"""A time before the validation, as a ``moment``."""
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?")
 
 
@@ -148,6 +163,31 @@ def _choice(node: Node, argument: Argument, scope: Scope) -> str:
     return chosen(str(_scalar(node, "one value")), argument.choices)
 
 
+def _number(node: Node, argument: Argument, scope: Scope) -> int | float:
+    value = _scalar(node, "a number")
+    if isinstance(value, bool) or number(value) is None:
+        raise Invalid(f"must be a number, not {value!r}")
+    return value if isinstance(value, int) else float(value)
+
+
+def _share(node: Node, argument: Argument, scope: Scope) -> float:
+    value = _number(node, argument, scope)
+    if not 0 <= value <= 1:
+        raise Invalid(f"must be a share of the rows between 0 and 1, not {value}")
+    return value
+
+
+def _moment(node: Node, argument: Argument, scope: Scope) -> str | int | float:
+    """A number, a time, or a time before the validation: ``now - 10 minutes``."""
+    value = _scalar(node, "a value")
+    if isinstance(value, bool):
+        raise Invalid(f"must be a number or a time, not {value!r}")
+    if isinstance(value, str) and (found := BEFORE_NOW.fullmatch(value)):
+        parse_duration(found[1])
+        return value
+    return float(value) if isinstance(value, str) and number(value) is not None else value
+
+
 def chosen(text: str, choices: Collection[str]) -> str:
     """Raises Invalid unless a text is one of some."""
     if text not in choices:
@@ -166,4 +206,7 @@ _READERS: dict[ArgumentKind, Callable[[Node, Argument, Scope], Any]] = {
     "regexes": _regexes,
     "flag": _flag,
     "choice": _choice,
+    "number": _number,
+    "share": _share,
+    "moment": _moment,
 }

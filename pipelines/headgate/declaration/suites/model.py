@@ -6,21 +6,28 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Literal, get_args
 
 Severity = Literal["critical", "warning", "info"]
-Action = Literal["quarantine", "warn", "stop"]
+Action = Literal["quarantine", "warn", "stop", "hold"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 MOST_RULES = 62
 """Silver has a bit of a bigint for each rule of a suite."""
-ACTIONS: tuple[Action, ...] = get_args(Action)
+
+
+ROW_ACTIONS: tuple[Action, ...] = ("quarantine", "warn", "stop")
+"""What can follow if a row of a silver table breaks a rule, the default first."""
+TABLE_ACTIONS: tuple[Action, ...] = ("hold", "warn")
+"""What can follow if a version of a gold table breaks a rule, the default first."""
 
 
 @dataclass(frozen=True)
 class Rule:
     """``expectation`` is a name of Great Expectations, with its ``arguments`` as plain values, or
-    None for a rule that is an SQL condition. ``condition`` is the Spark SQL condition that a row
-    meets; it is never null.
+    None for a rule that is an SQL condition. ``condition`` is the Spark SQL condition that each row
+    meets; it is never null. Rules of gold tables that are no SQL have none: Great Expectations
+    itself validates them.
 
     ``above``: the action ``stop`` stops the stream if a larger share of a batch's rows, between 0
     and 1, breaks the rule. Up to this share, rows are quarantined.
@@ -29,7 +36,7 @@ class Rule:
     id: str
     expectation: str | None
     arguments: Mapping[str, Any]
-    condition: str
+    condition: str = ""
     severity: Severity = "critical"
     action: Action = "quarantine"
     above: float | None = None
@@ -42,10 +49,16 @@ class Rule:
 
 @dataclass(frozen=True)
 class Suite:
-    """The rules of one table. ``text`` is the suite as it was read."""
+    """The rules of one table. ``text`` is the suite as it was read.
+
+    A suite of a gold table is validated before each commit that changes rows; if ``every`` is
+    given, at most once in this time; with ``on_final``, only if rows become final.
+    """
 
     name: str
     rules: tuple[Rule, ...]
+    every: timedelta = timedelta(0)
+    on_final: bool = False
     text: str = field(default="", repr=False, compare=False)
 
     def encode(self) -> dict[str, Any]:
@@ -60,7 +73,10 @@ class Suite:
     @property
     def digest(self) -> str:
         """The SHA-256 of what the rules ask, in hexadecimal. Comments and layout do not count."""
-        meant = [
-            [rule.id, rule.condition, rule.severity, rule.action, rule.above] for rule in self.rules
-        ]
-        return hashlib.sha256(json.dumps(meant).encode()).hexdigest()
+        meant = [_meaning(rule) for rule in self.rules]
+        return hashlib.sha256(json.dumps(meant, sort_keys=True).encode()).hexdigest()
+
+
+def _meaning(rule: Rule) -> list[Any]:
+    asks = rule.condition or [rule.expectation, rule.arguments]
+    return [rule.id, asks, rule.severity, rule.action, rule.above]
