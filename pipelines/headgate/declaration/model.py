@@ -200,6 +200,6 @@ class Pipeline:
     @property
     def suites(self) -> dict[str, str]:
         """The texts of its suites, by their names."""
-        tables = (*self.silver.values(), *self.gold.values())
-        found = (table.suite for table in tables)
+        silver = (table.suite for table in self.silver.values())
+        found = (*silver, *(table.suite for table in self.gold.values()))
         return {suite.name: suite.text for suite in found if suite is not None}

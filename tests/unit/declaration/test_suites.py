@@ -253,3 +253,71 @@ def test_rules_are_not_part_of_what_a_table_is_but_having_some_is() -> None:
     assert clean(one).suite != clean(other).suite
     assert clean(one).suite_digest != clean(other).suite_digest
     assert clean(None).suite_digest == ""
+
+
+GOLD = {"sales": parse_type("decimal(20,2)"), "window_end": parse_type("timestamp"), "n": None}
+
+
+def read_table(text: str) -> tuple[Suite, list[str]]:
+    report = Report(FILE)
+    suite = read_suite("gold", text, GOLD, "table", report)
+    return suite, [str(problem) for problem in report.problems]
+
+
+def test_rules_of_a_gold_table() -> None:
+    suite, problems = read_table("""
+every: 1 minute
+on: final
+expectations:
+  - {id: rows, expect: expect_table_row_count_to_be_between, min_value: 1}
+  - id: fresh
+    expect: expect_column_max_to_be_between
+    column: window_end
+    min_value: now - 10 minutes
+    action: warn
+  - {id: positive, expect: sales > 0}
+  - {id: keys, expect: expect_column_values_to_be_unique, column: window_end, mostly: 0.9}
+""")
+    assert problems == []
+    assert (suite.every.total_seconds(), suite.on_final) == (60, True)
+    assert [(rule.id, rule.action) for rule in suite.rules] == [
+        ("rows", "hold"),
+        ("fresh", "warn"),
+        ("positive", "hold"),
+        ("keys", "hold"),
+    ]
+    assert suite.rules[1].arguments == {"column": "window_end", "min_value": "now - 10 minutes"}
+    assert suite.rules[2].condition == "coalesce((sales > 0), true)"
+    assert suite.rules[3].arguments["mostly"] == 0.9
+
+
+@pytest.mark.parametrize(
+    ("rule", "problem"),
+    [
+        ("id: a, expect: expect_table_row_count_to_be_between", "needs min_value or max_value"),
+        ("id: a, expect: sales > 0, action: quarantine", "must be one of hold, warn"),
+        ("id: a, expect: sales > 0, row_condition: sales > 1", "row_condition: unknown key"),
+        (
+            "id: a, expect: expect_column_values_to_be_unique, column: sales, mostly: 2",
+            "must be a share of the rows between 0 and 1",
+        ),
+        (
+            "id: a, expect: expect_column_max_to_be_between, column: window_end, "
+            "min_value: now - 3 fortnights",
+            "is not a unit of time",
+        ),
+        (
+            "id: a, expect: expect_column_sum_to_be_between, column: sales, min_value: x",
+            "must be a number, not 'x'",
+        ),
+    ],
+)
+def test_a_mistake_in_a_rule_of_a_gold_table(rule: str, problem: str) -> None:
+    _, problems = read_table(f"expectations:\n  - {{{rule}}}")
+    assert len(problems) == 1, problems
+    assert problem in problems[0]
+
+
+def test_a_rule_about_tables_is_not_for_rows() -> None:
+    _, problems = read("id: a, expect: expect_table_row_count_to_be_between, min_value: 1")
+    assert "not supported for rows; it is for the suites of gold tables" in problems[0]

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions.expression import parse_condition
-from headgate.declaration.expressions.inference import Scope, Unresolved
+from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.nearest import nearest
 from headgate.declaration.quantities import parse_duration
 from headgate.declaration.reading.checked import Field, Report
-from headgate.declaration.reading.document import Broken, Entry, Node, Scalar, Sequence, read
+from headgate.declaration.reading.document import Broken, Entry, Node, Sequence, read
 from headgate.declaration.reading.document import Mapping as Section
-from headgate.declaration.suites.arguments import Argument, chosen, read_argument
 from headgate.declaration.suites.model import (
     MOST_RULES,
-    ROW_ACTIONS,
-    SEVERITIES,
-    TABLE_ACTIONS,
     Rule,
     Suite,
 )
-from headgate.declaration.suites.rows import ROW_EXPECTATIONS
-from headgate.declaration.suites.tables import TABLE_EXPECTATIONS
+from headgate.declaration.suites.reading_rules import RuleReader, TableRuleReader
 
 FOLDER = "expectations"
-_KEYS = ("id", "expect", "severity", "action")
-_ROW_KEYS = (*_KEYS, "above", "row_condition")
 Of = Literal["rows", "table"]
 """What the rules of a suite look at: each row of a silver table, or versions of a gold table."""
-_ID = re.compile(r"[a-z][a-z0-9_]{0,62}")
-_NAME = re.compile(r"expect_[a-z0-9_A-Z]+")
-_SHARE = re.compile(r"(\d{1,2}(?:\.\d+)?)\s*%")
 
 
 class SuiteReading:
@@ -137,182 +125,5 @@ def _rule(node: Node, path: str, scope: Scope, of: Of, report: Report) -> Rule |
         if not isinstance(node, Broken):
             report.add(node.line, path, "must be a rule: a map with the keys id and expect")
         return None
-    reader = _RuleReader if of == "rows" else _TableRuleReader
+    reader = RuleReader if of == "rows" else TableRuleReader
     return reader(node, path, scope, report).read()
-
-
-class _RuleReader:
-    """Reads one rule about rows, and reports all that is wrong with it."""
-
-    keys = _ROW_KEYS
-    actions = ROW_ACTIONS
-
-    def __init__(self, node: Section, path: str, scope: Scope, report: Report) -> None:
-        self._node, self._scope, self._report = node, scope, report
-        self._entries = {entry.key: entry for entry in node.entries}
-        self._path = path
-        self._wrong = False
-
-    def read(self) -> Rule | None:
-        id_ = self._text("id", required=True)
-        if id_ is not None and not _ID.fullmatch(id_):
-            message = f"{id_!r} is not an id: lower-case letters, digits and underscores"
-            self._say(self._entries["id"], message)
-        expect = self._text("expect", required=True)
-        arguments: dict[str, Any] = {}
-        condition = None
-        if expect is not None and _NAME.fullmatch(expect):
-            arguments, condition = self._expectation(expect)
-        elif expect is not None:
-            self._only(self.keys)
-            condition = self._condition(self._entries["expect"])
-        if "row_condition" in self._entries:
-            checked = self._condition(self._entries["row_condition"])
-            if condition is not None and checked is not None:
-                condition = f"not coalesce({checked}, false) or {condition}"
-        severity = self._choice("severity", SEVERITIES)
-        action = self._choice("action", self.actions)
-        above = self._above(action)
-        if self._wrong or id_ is None or expect is None or condition is None:
-            return None
-        return Rule(
-            id=id_,
-            expectation=expect if _NAME.fullmatch(expect) else None,
-            arguments=arguments,
-            condition=f"coalesce({condition}, true)" if condition else "",
-            severity=severity,  # type: ignore[arg-type]
-            action=action,  # type: ignore[arg-type]
-            above=above,
-        )
-
-    def _expectation(self, name: str) -> tuple[dict[str, Any], str | None]:
-        """The arguments that an expectation is given, and its condition."""
-        expectation = ROW_EXPECTATIONS.get(name)
-        if expectation is None:
-            about = (
-                " rows; it is for the suites of gold tables"
-                if name in TABLE_EXPECTATIONS
-                else " rows"
-            )
-            guess = None if name in TABLE_EXPECTATIONS else nearest(name, ROW_EXPECTATIONS)
-            self._say(self._entries["expect"], f"{name} is not supported for{about}", guess)
-            return {}, None
-        arguments = self._arguments(expectation.arguments)
-        if self._wrong:
-            return arguments, None
-        try:
-            condition = expectation.condition(arguments, self._scope)
-            return arguments, f"({parse_condition(condition, self._scope).text})"
-        except Invalid as error:
-            self._say(self._entries["expect"], error.message, error.nearest)
-        return arguments, None
-
-    def _arguments(self, known: tuple[Argument, ...]) -> dict[str, Any]:
-        self._only((*self.keys, *(argument.name for argument in known)))
-        arguments: dict[str, Any] = {}
-        for argument in known:
-            entry = self._entries.get(argument.name)
-            if entry is None and argument.required:
-                self._missing(argument.name)
-            elif entry is not None:
-                try:
-                    arguments[argument.name] = read_argument(entry.node, argument, self._scope)
-                except Invalid as error:
-                    self._say(entry, error.message, error.nearest)
-                except Unresolved:
-                    self._wrong = True
-        return arguments
-
-    def _condition(self, entry: Entry) -> str | None:
-        """An SQL condition in parentheses."""
-        try:
-            text = self._scalar(entry)
-            return None if text is None else f"({parse_condition(text, self._scope).text})"
-        except Invalid as error:
-            for each in (error, *error.others):
-                self._say(entry, each.message, each.nearest)
-        except Unresolved:
-            self._wrong = True
-        return None
-
-    def _above(self, action: str) -> float | None:
-        entry = self._entries.get("above")
-        if entry is None:
-            if action == "stop":
-                self._missing("above")
-            return None
-        text = self._scalar(entry)
-        if action != "stop":
-            self._say(entry, "is for the action stop alone")
-        if text is None:
-            return None
-        found = _SHARE.fullmatch(text)
-        if found is None:
-            self._say(entry, f"must be a share of a batch's rows below 100 %, not {text!r}", "20 %")
-            return None
-        return float(found[1]) / 100
-
-    def _choice(self, name: str, choices: tuple[str, ...]) -> str:
-        text = self._text(name)
-        if text is None:
-            return choices[0]
-        try:
-            return chosen(text, choices)
-        except Invalid as error:
-            self._say(self._entries[name], error.message, error.nearest)
-            return choices[0]
-
-    def _text(self, name: str, *, required: bool = False) -> str | None:
-        entry = self._entries.get(name)
-        if entry is not None:
-            return self._scalar(entry)
-        if required:
-            self._missing(name)
-        return None
-
-    def _scalar(self, entry: Entry) -> str | None:
-        if isinstance(entry.node, Scalar) and entry.node.value is not None:
-            return entry.node.text
-        if not isinstance(entry.node, Broken):
-            self._say(entry, "must be one value")
-        self._wrong = True
-        return None
-
-    def _only(self, known: tuple[str, ...]) -> None:
-        for entry in self._node.entries:
-            if entry.key not in known:
-                self._say(entry, _REFUSED.get(entry.key, "unknown key"), nearest(entry.key, known))
-
-    def _missing(self, name: str) -> None:
-        self._wrong = True
-        self._report.add(self._node.line, self._path, f"the key {name!r} is missing")
-
-    def _say(self, entry: Entry, message: str, guess: str | None = None) -> None:
-        self._wrong = True
-        self._report.add(entry.line, f"{self._path}.{entry.key}", message, guess)
-
-
-class _TableRuleReader(_RuleReader):
-    """Reads one rule about versions of a gold table."""
-
-    keys = _KEYS
-    actions = TABLE_ACTIONS
-
-    def _expectation(self, name: str) -> tuple[dict[str, Any], str | None]:
-        known = TABLE_EXPECTATIONS.get(name)
-        if known is None:
-            guess = nearest(name, TABLE_EXPECTATIONS)
-            self._say(self._entries["expect"], f"{name} is not supported for gold tables", guess)
-            return {}, None
-        arguments = self._arguments(known)
-        ends = {"min_value", "max_value"}
-        if not self._wrong and ends <= {a.name for a in known} and not ends & arguments.keys():
-            self._say(self._entries["expect"], "needs min_value or max_value")
-        return arguments, ""
-
-
-_REFUSED: Mapping[str, str] = {
-    "mostly": "is not for rows, each of which meets a rule or not; to stop the stream if many rows "
-    "break it, write action: stop and above: 20 %",
-    "condition_parser": "is not needed: row_condition is Spark SQL",
-}
