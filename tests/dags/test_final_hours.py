@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -43,7 +44,12 @@ def test_an_hour_is_news_when_its_lateness_has_passed(place: Place) -> None:
     assert trigger(place, NOON).news() == {}
 
 
-def test_it_fires_when_there_is_news(place: Place) -> None:
+def test_it_fires_when_there_is_news_and_the_deferral_has_settled(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FinalHoursTrigger, "SETTLES", 1.0)
+    began = time.monotonic()
+
     async def fired() -> Any:
         events = trigger(place, NOON).run()
         waiting = asyncio.ensure_future(anext(events))
@@ -53,6 +59,7 @@ def test_it_fires_when_there_is_news(place: Place) -> None:
         return (await asyncio.wait_for(waiting, 10)).payload
 
     assert asyncio.run(fired()) == {"per_minute": (NOON + timedelta(hours=1)).isoformat()}
+    assert time.monotonic() - began >= 1.0
 
 
 def test_a_table_that_nobody_declares(place: Place) -> None:

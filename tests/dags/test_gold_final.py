@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,12 @@ async def _next(trigger: GoldFinalTrigger) -> Any:
     raise AssertionError("it never fired")
 
 
-def test_it_fires_when_the_table_has_come_so_far(place: Place) -> None:
+def test_it_fires_when_the_table_has_come_so_far_and_the_deferral_has_settled(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(GoldFinalTrigger, "SETTLES", 1.0)
+    began = time.monotonic()
+
     async def wait() -> tuple[bool, Any]:
         waiting = asyncio.create_task(_next(place.trigger(NOON)))
         place.absorb(watermark=commit_time(NOON + timedelta(minutes=4)))
@@ -87,6 +93,7 @@ def test_it_fires_when_the_table_has_come_so_far(place: Place) -> None:
         return early, await asyncio.wait_for(waiting, 20)
 
     assert asyncio.run(wait()) == (False, {"final_up_to": NOON.isoformat()})
+    assert time.monotonic() - began >= 1.0
 
 
 def test_it_can_be_made_again_elsewhere(place: Place) -> None:

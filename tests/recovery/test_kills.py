@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from headgate.declaration.load import load
 from headgate.storage.layout import Layout
 from tests.oracle import Closing, Tables, judge
 from tests.property.protocol.histories import history_faults
+from tests.support.damage import HARMS, harm
 from tests.support.drivers import run, start
 from tests.support.events import readings
 from tests.support.landing import Landing, split
@@ -28,7 +30,7 @@ GOLD = ("sliding", "bands")  # fewer tables, shorter runs
 
 # test_failures.py passes all places without a process to kill. A killed process leaves more: a
 # lease, Spark's checkpoint, files that nobody closed. That is the same at every place.
-IN_SHORT = ("bronze.committed:2", "silver.committed:3", "late.committed:3")
+IN_SHORT = ("bronze.committed:2", "late.committed:3")
 EVERYWHERE = (
     "fence:3",
     "files.listed",
@@ -67,14 +69,15 @@ class Shop:
         self.landing.write_all(self.files[done : done + count], first=done + 1)
 
     def spoil_checkpoint(self, number: int) -> None:
-        """Spark's checkpoint is disposable at any moment: gone, or full of rubbish."""
+        """Spark's checkpoint is disposable at any moment: every file damaged in some way, or all
+        of it gone."""
         checkpoint = self.root / "readings/_headgate/checkpoint"
         if number % 2:
             shutil.rmtree(checkpoint, ignore_errors=True)
             return
-        for file in checkpoint.rglob("*"):
-            if file.is_file():
-                file.write_bytes(b"rubbish")
+        files = sorted(path for path in checkpoint.rglob("*") if path.is_file())
+        for file, how in zip(files, cycle(HARMS), strict=False):
+            harm(file, how)
 
     def finish(self, *options: str) -> None:
         ended = run(self.declaration, self.root, *options)
@@ -98,6 +101,7 @@ def test_killed_at_every_step_of_a_batch(tmp_path: Path) -> None:
         shop.deliver(2)
         ended = run(shop.declaration, shop.root, failpoint=failpoint)
         assert ended.was_killed, f"{failpoint}: {ended.output}"
+        assert number or list(shop.root.rglob("checkpoint/**/offsets/*"))
         shop.spoil_checkpoint(number)
     shop.deliver(1)
     shop.finish()

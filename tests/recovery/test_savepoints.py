@@ -17,14 +17,14 @@ from headgate.declaration.load import load
 from headgate.savepoints.clone import clone
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
-from headgate.savepoints.store import create, find, savepoints
+from headgate.savepoints.store import create, find
 from headgate.savepoints.verify import verify
 from headgate.storage.layout import Layout
 from headgate.tables.snapshot import tables_of
 from headgate.tables.state import State
 from headgate.tables.table import Table
 from tests.recovery.test_kills import GOLD, Shop
-from tests.support.drivers import PATIENCE, REPOSITORY, Running, run, start
+from tests.support.drivers import PATIENCE, REPOSITORY, Running, start
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import split
@@ -33,8 +33,7 @@ from tests.support.tables import differences, state
 
 pytestmark = pytest.mark.recovery
 
-TAKEN = 30
-RESTORED = TAKEN if IN_FULL else 3
+TAKEN, RESTORED, FILES = (30, 30, 20) if IN_FULL else (9, 3, 8)
 
 
 def take_under_load(shop: Shop, driver: Running) -> list[Savepoint]:
@@ -61,7 +60,7 @@ def take_under_load(shop: Shop, driver: Running) -> list[Savepoint]:
 @pytest.mark.spark
 def test_savepoints_under_load_are_all_good(spark: SparkSession, tmp_path: Path) -> None:
     """Each one is restored, in place or as a copy, and ends with the oracle's tables."""
-    shop = Shop(tmp_path, split(readings(500, seed=21), 20))
+    shop = Shop(tmp_path, split(readings(25 * FILES, seed=21), FILES))
     shop.deliver(len(shop.files))
     driver = start(shop.declaration, shop.root, "--on")
     try:
@@ -101,19 +100,21 @@ def headgate(*arguments: str, failpoint: str = "") -> int:
     return ended.returncode
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("options", [("--reread",), ()] if IN_FULL else [("--reread",)])
-def test_a_restore_killed_half_way(tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_a_restore_killed_half_way(
+    spark: SparkSession, tmp_path: Path, options: tuple[str, ...]
+) -> None:
     """Wherever it was killed, the next restore finishes it, and so does the next driver."""
     shop = Shop(tmp_path, split(readings(90, seed=7), 3))
+    pipeline = load(shop.declaration)
     shop.deliver(1)
-    assert run(shop.declaration, shop.root).last_line == "done"
-    place = (str(shop.declaration), "--root", str(shop.root))
-    assert headgate("savepoint", "create", *place) == 0
+    engine = Engine(spark, pipeline, shop.root).run_all()
+    savepoint = engine.savepoint()
     shop.deliver(1)
-    assert run(shop.declaration, shop.root).last_line == "done"
-    layout = Layout.of(str(shop.root), "readings")
-    (savepoint,) = savepoints(layout)
-    command = ("savepoint", "restore", *place[:1], savepoint.id, *place[1:], *options)
+    engine.run_all()
+    place = (str(shop.declaration), savepoint.id, "--root", str(shop.root))
+    command = ("savepoint", "restore", *place, *options)
     # Before and after the point of no return, and between two tables.
     for failpoint in ("restore.fenced:3", "reset.intended", "reset.table_done:2"):
         assert headgate(*command, failpoint=failpoint) == -signal.SIGKILL
@@ -121,7 +122,8 @@ def test_a_restore_killed_half_way(tmp_path: Path, options: tuple[str, ...]) -> 
     assert headgate(*command) == 0
     assert state(shop.root, f"gold/{GOLD[0]}")["generation"] > generation > 0
     assert headgate(*command, failpoint="reset.intended") == -signal.SIGKILL
-    shop.finish()
+    shop.deliver(1)
+    Engine(spark, pipeline, shop.root).run_all()
     assert differences(shop.root, shop.expected()) == {}
     assert shop.history_faults() == []
 

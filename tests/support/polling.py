@@ -11,6 +11,8 @@ import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from tests.support.rounds import IN_FULL
+
 Look = Callable[[Path], int]
 """The sum of a column over all rows of a table, as one reader sees it now."""
 
@@ -34,7 +36,7 @@ def with_duckdb(column: str) -> Look:
     return look
 
 
-_PAUSE = 0.1  # seconds between looks: readers share this process with the driver
+PAUSE = 0.1 if IN_FULL else 0.5  # seconds between looks: readers share a machine with the driver
 
 
 @contextmanager
@@ -46,7 +48,7 @@ def polled(table: Path, looks: dict[str, Look]) -> Iterator[dict[str, list[int]]
 
     def poll(name: str) -> None:
         try:
-            while not end.wait(_PAUSE):
+            while not end.wait(PAUSE):
                 seen[name].append(looks[name](table))
         except BaseException as error:
             failed.append(error)

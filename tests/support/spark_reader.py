@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from headgate.jars import cached_jars, class_archive
 from tests.support.drivers import REPOSITORY
+from tests.support.polling import PAUSE
 
 
 def with_spark(table: Path, folder: Path) -> list[dict[str, Any]]:
@@ -102,7 +103,7 @@ def main(table: str, target: str) -> None:
 def poll(table: str, folder: str, column: str) -> None:
     """Print the sum of a column again and again until standard input ends."""
     spark = session(Path(folder))
-    while not select.select([sys.stdin], [], [], 0)[0]:
+    while not select.select([sys.stdin], [], [], PAUSE)[0]:
         row = spark.read.format("delta").load(table).agg({column: "sum"}).first()
         print(row[0] or 0 if row else 0, flush=True)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.own_broker import BrokerWithLogin, start_with_login
+from tests.support.shell import Shell
 from tests.support.watched import CANARY
 
 
@@ -21,3 +22,13 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADGATE_DRIVER_MEMORY", "1g")
     monkeypatch.setenv("PASSWORD", CANARY)
     monkeypatch.delenv("HEADGATE_ROOT", raising=False)
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADGATE_DRIVER_MEMORY", "1g")
+        patch.setenv("PASSWORD", CANARY)
+        started = Shell(tmp_path_factory.mktemp("shell"))
+    yield started
+    started.end()

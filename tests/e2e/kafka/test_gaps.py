@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 import uuid
-from pathlib import Path
 
 import pytest
 
 from headgate.broker import topics
 from headgate.broker.running import Broker
 from tests.support.broker import produce
+from tests.support.shell import Shell
 from tests.support.watched import Said, declare, events
 
 pytestmark = pytest.mark.e2e
 
 
 def test_what_topics_have_lost_is_passed_over_only_when_told_to(
-    kafka: Broker, tmp_path: Path
+    kafka: Broker, shell: Shell
 ) -> None:
-    headgate, both = Said(tmp_path), f"gaps-{uuid.uuid4().hex[:8]}"
+    both = f"gaps-{uuid.uuid4().hex[:8]}"
     old, again = f"{both}-expired", f"{both}-made-again"
     for topic in (old, again):
         topics.create(kafka.servers, topic, 1, {})
         produce(kafka, topic, events(0, 10, partition=0))
-    declare(tmp_path, kafka.servers, f"{both}.*", which="pattern")
-    assert headgate.json("run", "watched", "--once")["read"] == 20
+    declare(shell.folder, kafka.servers, f"{both}.*", which="pattern")
+    assert shell.json("run watched --once")["read"] == 20
 
     produce(kafka, old, events(10, 10, partition=0))
     expire(kafka, old, 15)
     topics.delete(kafka.servers, again)
     topics.create(kafka.servers, again, 1, {})
     produce(kafka, again, events(20, 3, partition=0))
-    refused = headgate("run", "watched", "--once")
-    assert refused.returncode == 3
-    assert f"{old}/0: offsets 10 to 14 (expired" in refused.stderr
-    assert f"{again}/0: offsets 10 to the end (the topic was made anew)" in refused.stderr
-    assert "--accept-gap" in refused.stderr
+    code, refused = shell("run watched --once")
+    assert code == 3
+    assert f"{old}/0: offsets 10 to 14 (expired" in refused
+    assert f"{again}/0: offsets 10 to the end (the topic was made anew)" in refused
+    assert "--accept-gap" in refused
 
+    # A process reads a stream once; what is refused reads none.
+    headgate = Said(shell.folder)
     went_on = headgate("run", "watched", "--once", "--accept-gap")
     assert went_on.returncode == 0, went_on.stderr
     lines = [line.split() for line in went_on.stdout.splitlines() if line.startswith(both)]
