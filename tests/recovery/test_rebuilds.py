@@ -1,4 +1,4 @@
-"""Tables that are rebuilt beside the living ones: readers never see less than before, wherever the
+"""Tables that are rebuilt beside the current ones: readers never see less than before, wherever the
 driver dies."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A changed declaration over living tables gives the tables of one that never was another."""
+"""A changed declaration over current tables gives the tables of one that never was another."""
 
 from __future__ import annotations
 
@@ -136,21 +136,21 @@ def test_one_table_is_built_anew_beside_the_others(
     landing: Landing,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its rebuild takes one step a batch. The living tables go on, this one too, and the rebuild
+    """Its rebuild takes one step a batch. The current tables go on, this one too, and the rebuild
     takes its place in one commit."""
     engine = prepared.copy(tmp_path)
     engine = Engine(spark, engine.pipeline, engine.root, anew=RebuildRequest(("gold/bands",)))
     runtime = engine.runtime
-    living = {name: runtime.table(f"gold/{name}") for name in ("bands", "sliding")}
+    current = {name: runtime.table(f"gold/{name}") for name in ("bands", "sliding")}
     engine.list_new()
     engine.absorb()
     monkeypatch.setattr(catching_up, "ROWS_PER_STEP", 1)
     assert not runtime.catch_up(engine.clock(), one_step=True)
-    assert [table.refresh().n for table in living.values()] == [4, 4]
+    assert [table.refresh().n for table in current.values()] == [4, 4]
     rebuild = begun(engine.layout, generation=0)
     assert rebuild is not None
     assert [s.n for s in rebuild.steps(engine.layout, engine.pipeline.name)] == [1]
-    before = living["bands"].handle.version()
+    before = current["bands"].handle.version()
     engine.catch_up()
     kinds = [state["kind"] for state in states(engine.root, "gold/bands")[before + 1 :]]
     assert kinds == ["reset"]
@@ -225,7 +225,7 @@ def test_gold_that_shows_states_is_built_anew_without_them(
 def test_a_new_table_waits_for_the_rebuild_of_the_one_above(
     spark: SparkSession, tmp_path: Path, landing: Landing
 ) -> None:
-    """The living silver table has no such column yet."""
+    """The current silver table has no such column yet."""
     engine = without_bands(spark, tmp_path, landing)
     after = declare(tmp_path, landing.folder, gold=("sliding", "bands"))
     after = change(after, "doubled: level * 2", "doubled: level * 2\n      tripled: level * 3")

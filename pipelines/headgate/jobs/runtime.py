@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import chain
 
 from pyspark.sql import SparkSession
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 from headgate.bronze.stage import BronzeStage
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
+from headgate.gates.gate import gate_of
 from headgate.graph.graph import graph_of
 from headgate.graph.operations import Document
 from headgate.jobs.errors import DefinitionChangedError, ResetAskedError
@@ -32,7 +34,7 @@ from headgate.tables.table_schema import TableSchema
 class PipelineRuntime:
     """Bronze, silver and gold of one pipeline. ``layers`` are the layers that this job writes.
 
-    During a rebuild there are two sets of stages. One updates the living tables by the declaration
+    During a rebuild there are two sets of stages. One updates the current tables by the declaration
     that they were made from, the other updates the rebuilds by the current declaration.
     """
 
@@ -47,7 +49,7 @@ class PipelineRuntime:
             source.name: connector_of(source).tables(DeployedSource(storage, name, source))
             for source in pipeline.sources.values()
         }
-        self._living = {p: Table(storage, p, pipeline=name) for p in pipeline.definitions}
+        self._current = {p: Table(storage, p, pipeline=name) for p in pipeline.definitions}
         self.bronze = {
             source.name: BronzeStage(spark, self.table(BRONZE.path(source.name)), source)
             for source in pipeline.sources.values()
@@ -62,7 +64,7 @@ class PipelineRuntime:
         self.resets = Resets(self.table(self.graph.head.path))
         self._generation = 0
         self._waits_for: frozenset[str] = frozenset()
-        own = [*self._living.values(), *(stage.table for stage in self.publications)]
+        own = [*self._current.values(), *(stage.table for stage in self.publications)]
         own += [shape.table for kept in self.kept.values() for shape in kept]
         by_path = {table.name: table for table in own}
         written = self.graph.written_by(layers)
@@ -74,8 +76,8 @@ class PipelineRuntime:
         return self.bronze[self.graph.head.name]
 
     def table(self, path: str) -> Table:
-        """The living table, which readers see."""
-        return self._living[path]
+        """The current table, which readers see."""
+        return self._current[path]
 
     def create(self) -> None:
         """Create the missing tables of every layer, empty. The first job that starts does this."""
@@ -142,7 +144,7 @@ class PipelineRuntime:
         self._waits_for = frozenset(node.path for node in followed)
 
     def begin(self, rebuild: Rebuild, epoch: int) -> None:
-        """Begin or continue to rebuild some tables beside the living ones."""
+        """Begin or continue to rebuild some tables beside the current ones."""
         shapes = {shape.table.name: shape for shape in self.shapes()}
         for path, definition in rebuild.tables.items():
             table = rebuild.table(self._layout, self.pipeline.name, path)
@@ -162,7 +164,7 @@ class PipelineRuntime:
         declared, built = self.pipeline, self._rebuilt_tables
         silver = (t for name, t in declared.silver.items() if SILVER.path(name) in built)
         gold = (t for name, t in declared.gold.items() if GOLD.path(name) in built)
-        self._rebuilt = self._stages(self._newest, silver, gold)
+        self._rebuilt = self._stages(self._newest, silver, gold, is_visible=False)
         for name, stage in self.bronze.items():
             if (bronze := self._rebuilt_tables.get(BRONZE.path(name))) is not None:
                 stage.write_to(bronze)
@@ -172,18 +174,21 @@ class PipelineRuntime:
         table: TableOf,
         silver: Iterable[SilverTable],
         gold: Iterable[GoldTable],
+        *,
+        is_visible: bool = True,
     ) -> Stages:
-        return Stages(self._spark, table, self.graph, self.pipeline.sources, silver, gold)
+        gate = partial(gate_of, self._spark, self._layout, is_visible=is_visible)
+        return Stages(self._spark, table, self.graph, self.pipeline.sources, silver, gold, gate)
 
     def _newest(self, path: str) -> Table:
         return self._rebuilt_tables.get(path) or self.table(path)
 
     def _as_made(self, rebuild: Rebuild) -> Stages:
-        """The stages that continue to update the living tables, each by the declaration that it was
-        made from, if that declaration is kept.
+        """The stages that continue to update the current tables, each by the declaration that it
+        was made from, if that declaration is kept.
 
-        If bronze is rebuilt, no stage updates the living tables: they have all batches. If layers
-        have separate jobs, the living tables of a rebuild are not updated. Otherwise bronze's job
+        If bronze is rebuilt, no stage updates the current tables: they have all batches. If layers
+        have separate jobs, the current tables of a rebuild are not updated. Otherwise bronze's job
         could publish the rebuild at an earlier batch, and readers would see the tables go back.
         """
         if self.resets.bronze.name in rebuild.tables:
@@ -192,7 +197,7 @@ class PipelineRuntime:
         not_updated = () if set(self.layers) == set(LAYERS) else rebuild.tables
         made_as = {
             path: table.refresh().definition
-            for path, table in self._living.items()
+            for path, table in self._current.items()
             if path not in not_updated
         }
 
@@ -216,7 +221,7 @@ class PipelineRuntime:
         return self._stages(self.table, silver.values(), gold.values())
 
     def owned(self) -> tuple[Table, ...]:
-        """The living tables that this job writes. Each side table comes before the table that
+        """The current tables that this job writes. Each side table comes before the table that
         counts its rows."""
         return tuple(self._written.values())
 
@@ -273,7 +278,7 @@ class PipelineRuntime:
         return self._waits_for
 
     def _publish(self, now: datetime) -> bool:
-        """Replace the living tables by the rebuild if it is ready. Bronze's job requests that.
+        """Replace the current tables by the rebuild if it is ready. Bronze's job requests that.
         Returns whether it was done."""
         assert self.rebuild is not None
         if "bronze" not in self.layers:
@@ -285,7 +290,7 @@ class PipelineRuntime:
         return True
 
     def _end_rebuild(self) -> None:
-        """From here on the living tables match the declaration."""
+        """From here on the current tables match the declaration."""
         for name, stage in self.bronze.items():
             stage.write_to(self.table(BRONZE.path(name)))
         self.rebuild, self._rebuilt, self._rebuilt_tables = None, None, {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 
 from pyspark.sql import SparkSession
@@ -10,17 +10,19 @@ from pyspark.sql.types import StructType
 
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import GoldTable, SilverTable, Source
+from headgate.gates.gate import TableGate
 from headgate.graph.graph import Graph
 from headgate.operations.carrying_out import Operations
 from headgate.operators.contract import GoldStage, stage_of
 from headgate.silver.stage import SilverStage
+from headgate.tables.errors import HeldError
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table, TableOf
 
 
 class Stages:
     """The stages of some tables of some sources. ``table`` returns the table of a path, ``graph``
-    contains all declared tables."""
+    contains all declared tables, ``gate_of`` returns the gate of a gold table."""
 
     def __init__(
         self,
@@ -30,6 +32,7 @@ class Stages:
         sources: Mapping[str, Source],
         silver: Iterable[SilverTable],
         gold: Iterable[GoldTable],
+        gate_of: Callable[[GoldTable, Table], TableGate | None],
     ) -> None:
         declared, self._graph = tuple(silver), graph
         self.bronze = {name: table(BRONZE.path(name)).reader() for name in sources}
@@ -37,7 +40,11 @@ class Stages:
             name: SilverStage(spark, table, source, tuple(t for t in declared if t.source == name))
             for name, source in sources.items()
         }
-        self.gold: Mapping[str, GoldStage] = {g.name: stage_of(spark, table, g) for g in gold}
+        self.gold: dict[str, GoldStage] = {}
+        self._gates: dict[str, TableGate | None] = {}
+        for each in gold:
+            stage = self.gold[each.name] = stage_of(spark, table, each)
+            self._gates[each.name] = gate_of(each, stage.gold)
 
     def type_of(self, silver: str) -> StructType:
         """The row type of a silver table."""
@@ -67,23 +74,36 @@ class Stages:
                 silver.catch_up(n, self._operations(), now, most_steps)
                 level &= silver.has_absorbed(n)
         if "gold" in layers:
-            for gold in self.gold.values():
+            for name, gold in self.gold.items():
                 if gold.silver.name in waits_for:
                     level = False
                 else:
-                    level &= self._catch_up_gold(gold, now, most_steps)
+                    level &= self._catch_up_gold(name, gold, now, most_steps)
         return level
 
-    def _catch_up_gold(self, gold: GoldStage, now: datetime, most_steps: int | None) -> bool:
-        upto = gold.silver.refresh().n
+    def _catch_up_gold(
+        self, name: str, gold: GoldStage, now: datetime, most_steps: int | None
+    ) -> bool:
+        """Returns whether the table is up to date, or held by its gate: then it stays at its last
+        good version, and what follows does not wait for it."""
+        upto, gate = gold.silver.refresh().n, self._gates[name]
+        gold.gold.gate = gate
+        if gate is not None and not gate.is_due(upto):
+            return True
         # Read bronze after silver, so that no operation that silver has carried out is missed.
         self._head.refresh()
         operations = self._operations().of(place.table for place in gold.places)
-        for stop in operations.stops(upto):
-            gold.catch_up(stop, now, most_steps)
-            if (n := gold.gold.refresh().n) < stop:
-                return False
-            operations.carry_out(gold.places, n, now)
+        ends = gate.stops(upto) if gate is not None else ()
+        try:
+            for stop in sorted({*operations.stops(upto), *ends}):
+                gold.catch_up(stop, now, most_steps)
+                if (n := gold.gold.refresh().n) < stop:
+                    return False
+                operations.carry_out(gold.places, n, now)
+        except HeldError:
+            return True
+        if gate is not None:
+            gate.passed()
         return True
 
     @property

@@ -1,8 +1,8 @@
-"""Rebuilds: tables that are built beside the living ones and replace them in one commit.
+"""Rebuilds: tables that are built beside the current ones and replace them in one commit.
 
-A rebuild writes its data files into the folder of the living table, and its Delta log into a folder
-of its own. Readers follow the living log, so they see the old rows until the rebuild has absorbed
-as many batches as the living table. Then a reset gives the living table exactly the files and the
+A rebuild writes its data files into the folder of the current table, and its log into a folder
+of its own. Readers follow the current log, so they see the old rows until the rebuild has absorbed
+as many batches as the current table. Then a reset gives the current table exactly the files and the
 state of the rebuild (``savepoints.resets``). One document records the rebuild. After a kill, the
 next driver continues it; without the document there is no rebuild.
 """
@@ -130,7 +130,7 @@ def remove_void(layout: Layout, bronze: Table, keep: Rebuild | None) -> None:
 def publish(
     layout: Layout, pipeline: Pipeline, rebuild: Rebuild, resets: Resets, now: datetime
 ) -> bool:
-    """Request the publication of a rebuild, once it has absorbed all batches of the living tables.
+    """Request the publication of a rebuild, once it has absorbed all batches of the current tables.
     The request is one fenced commit on bronze. Each table then publishes its rebuild in one commit
     of its own, by ``Resets.carry_out``. Returns whether the publication was requested.
 
@@ -154,7 +154,7 @@ def publish(
 
 
 def targets(layout: Layout, pipeline: str, rebuild: Rebuild) -> dict[str, Target] | None:
-    """The reset targets of a rebuild's tables, once it has absorbed all batches of the living
+    """The reset targets of a rebuild's tables, once it has absorbed all batches of the current
     tables; None before that.
 
     All silver and gold tables are taken at the same batch id. They are read downstream tables
@@ -174,26 +174,26 @@ def targets(layout: Layout, pipeline: str, rebuild: Rebuild) -> dict[str, Target
 
 
 def _reaches(layout: Layout, pipeline: str, rebuilt: Mapping[str, State], n: int) -> bool:
-    """Whether a rebuild at batch id ``n`` has everything that readers see in the living tables."""
+    """Whether a rebuild at batch id ``n`` has everything that readers see in the current tables."""
 
-    def _living(path: str) -> State:
+    def _current(path: str) -> State:
         return Table(layout.storage, path, pipeline=pipeline).refresh()
 
     above = next((path for path in rebuilt if kind_of(path) == BRONZE), None)
     if above is not None:  # its batch ids begin again at 1
         reached = BronzePayload.of(rebuilt[above]).offsets
-        wanted = BronzePayload.of(_living(above)).offsets
+        wanted = BronzePayload.of(_current(above)).offsets
         return rebuilt[above].n == n and all(reached.get(at, 0) >= wanted[at] for at in wanted)
-    return all(n >= _living(path).n for path in rebuilt if kind_of(path).is_dense)
+    return all(n >= _current(path).n for path in rebuilt if kind_of(path).is_dense)
 
 
 def files_of(layout: Layout, pipeline: str, generation: int, path: str) -> frozenset[str]:
     """The data files of a table's rebuild that is under way at bronze's ``generation``.
 
     They include those of all versions, because it is not known which version is published. No
-    living table has them, and a vacuum must keep them.
+    current table has them, and a vacuum must keep them.
 
-    Call this before reading the living table: then files that are published in between are in one
+    Call this before reading the current table: then files that are published in between are in one
     of the two.
     """
     rebuild = begun(layout, generation)

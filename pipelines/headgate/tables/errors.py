@@ -19,6 +19,10 @@ class CommitRefusedError(HeadgateError):
     exit_code: ClassVar[int] = 4
 
 
+class HeldError(Exception):
+    """A version breaks a rule of its table's gate. Nothing was committed; the driver goes on."""
+
+
 class DamagedFileError(HeadgateError):
     """A data file is missing or is not what was written."""
 

@@ -24,6 +24,7 @@ from headgate.tables.checksum import NO_FILES, digest_after, digest_of, schema_d
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.engine import engine
 from headgate.tables.errors import CommitRefusedError, FencedError, LogGapError
+from headgate.tables.gate import Gate
 from headgate.tables.live_files import live_files
 from headgate.tables.log import FOREIGN_COMMITS, commit_metadata, has_entry, read_commit
 from headgate.tables.log_folder import last_checkpoint, log_folder
@@ -65,6 +66,7 @@ class Table:
         self._commits = 0
         self._read: tuple[int, State] | None = None
         self._foreign = False
+        self.gate: Gate | None = None
 
     @property
     def exists(self) -> bool:
@@ -231,8 +233,11 @@ class Table:
         """One commit of files, transaction and accounting, on the handle last refreshed.
 
         ``schema`` is a new schema of the table; then all live files must be removed. Raises
-        CommitRefusedError if there was another commit since; then the caller must end.
+        CommitRefusedError if there was another commit since; then the caller must end. Raises
+        HeldError if the table's gate does not let the new rows become visible.
         """
+        if self.gate is not None and state.kind in ("data", "operation") and (add or remove):
+            state = self.gate(state, add, remove)
         handle, version = self.handle, self.handle.version()
         held = self._live_digest() if self._foreign else self.state.files
         state = replace(
@@ -291,4 +296,4 @@ class Table:
 
 
 TableOf = Callable[[str], Table]
-"""Returns the table of a path: the living one, or its rebuild."""
+"""Returns the table of a path: the current one, or its rebuild."""

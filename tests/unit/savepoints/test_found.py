@@ -114,7 +114,7 @@ def job_of_silver(lake: Lake) -> PipelineRuntime:
     job.pipeline, job.graph = lake.pipeline, graph_of(lake.pipeline)
     job.rebuild = job._rebuilt = None
     stages._graph = job.graph
-    job._living, job.stages, job.resets = own, stages, Resets(own[BRONZE])
+    job._current, job.stages, job.resets = own, stages, Resets(own[BRONZE])
     job._written = {path: own[path] for path in (QUARANTINE, SILVER)}
     job.create = job.require_declared = lambda: None
     return cast(PipelineRuntime, job)

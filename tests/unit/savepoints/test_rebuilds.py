@@ -45,7 +45,7 @@ def count(lake: Lake, path: str) -> int:
     return int(DeltaTable(lake.layout.storage.uri(path)).to_pyarrow_table().num_rows)
 
 
-def test_it_is_ready_when_it_has_what_the_living_tables_have(lake: Lake) -> None:
+def test_it_is_ready_when_it_has_what_the_current_tables_have(lake: Lake) -> None:
     rebuild = begin(lake, BUILT)
     assert targets(lake.layout, "tiny", rebuild) is None
     absorb(lake, 2, SILVER)
@@ -80,9 +80,9 @@ def test_tables_that_pass_each_other_are_not_published(lake: Lake) -> None:
 
 def test_bronze_is_published_when_it_has_read_as_far(lake: Lake) -> None:
     rebuild = begin(lake, (BRONZE, *BUILT, "quarantine/events"))
-    living = tables(lake)[BRONZE]
-    living.epoch = living.refresh().epoch
-    living.commit(living.state.absorbing(3, NOW, BronzePayload({"sequence": 5})))
+    current = tables(lake)[BRONZE]
+    current.epoch = current.refresh().epoch
+    current.commit(current.state.absorbing(3, NOW, BronzePayload({"sequence": 5})))
     table = rebuild.table(lake.layout, "tiny", BRONZE)
     table.commit(table.refresh().absorbing(1, NOW, BronzePayload({"sequence": 4})))
     absorb(lake, 1, SILVER, GOLD)
@@ -201,7 +201,7 @@ def test_an_intent_of_an_earlier_version_can_be_read() -> None:
     assert Target.of(said) == Target(files="0")
 
 
-def test_a_start_goes_on_with_it_though_the_living_table_is_of_another_declaration(
+def test_a_start_goes_on_with_it_though_the_current_table_is_of_another_declaration(
     lake: Lake,
 ) -> None:
     definitions = {**lake.pipeline.definitions, GOLD: "new", LATE: "new"}

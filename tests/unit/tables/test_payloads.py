@@ -40,7 +40,7 @@ FULL: dict[str, Payload] = {
         reset_commit=3,
         reset={"why": "a test"},
     ),
-    "gold": GoldPayload(watermark=5, closed_through=9),
+    "gold": GoldPayload(watermark=5, closed_through=9, gate={"suite": "a", "at": 3, "broken": []}),
     "none": NoPayload(),
     "publication": PublicationPayload(version=4),
     "rejected": RejectedPayload(suite={"name": "clean", "rules": []}),
@@ -172,5 +172,5 @@ def test_an_operator_of_another_package_adds_to_what_gold_carries() -> None:
     held = GoldPayload.of(state)
     assert held.watermark == 5
     moved = State(replace(held, watermark=7)).encode()
-    wanted = {"kind": "sessions", "watermark": 7, "closed_through": None, "merged": 2}
-    assert moved["payload"] == wanted
+    wanted = {"kind": "sessions", "watermark": 7, "closed_through": None, "gate": None}
+    assert moved["payload"] == {**wanted, "merged": 2}

@@ -1,0 +1,1 @@
+"""What runs Great Expectations: the only package that imports it, inside functions."""

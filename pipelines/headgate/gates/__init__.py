@@ -1,0 +1,1 @@
+"""Gates: a version of a gold table that breaks a rule never becomes visible."""

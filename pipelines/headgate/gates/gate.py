@@ -1,0 +1,137 @@
+"""Validates each version of a gold table before it becomes visible."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headgate.declaration.kinds import name_of
+from headgate.declaration.model import GoldTable
+from headgate.declaration.suites.model import Suite
+from headgate.expectations.validation import RuleResult, validate
+from headgate.failpoints import failpoint
+from headgate.gates import documents
+from headgate.gates.documents import Hold, Release
+from headgate.storage.layout import Layout
+from headgate.tables.data_file import FINAL, DataFile
+from headgate.tables.errors import HeldError
+from headgate.tables.frames import Rows
+from headgate.tables.live_files import live_files
+from headgate.tables.payloads.gold import GoldPayload
+from headgate.tables.state import State, time_of
+from headgate.tables.table import Table
+
+PAUSE = 10
+"""A held table is tried again after this many times the duration of the last try: what was held is
+folded again each time, and a longer hold must not slow the stream down."""
+
+
+class TableGate:
+    """The gate of one gold table, which calls it before each commit (``Table.gate``).
+
+    ``is_visible``: readers see each commit. The rebuild of a table becomes visible only when it has
+    absorbed all batches, so only its last step is validated.
+    """
+
+    def __init__(
+        self, spark: SparkSession, layout: Layout, table: Table, suite: Suite, *, is_visible: bool
+    ) -> None:
+        self._layout, self._table, self._suite = layout, table, suite
+        self._name = name_of(table.name)
+        self._rows = Rows(spark, table)
+        self._is_visible = is_visible
+        self._upto = 0
+        self._next = 0.0
+        self._hold = documents.held(layout, self._name)
+
+    def is_due(self, upto: int) -> bool:
+        """Whether the table may be brought up to batch id ``upto`` now. It may not while it is held
+        and was tried a short time ago, unless a person asks for it."""
+        self._upto = upto
+        if self._hold is None or time.monotonic() >= self._next:
+            return True
+        return documents.retry_asked(self._layout, self._name) or self._release() is not None
+
+    def stops(self, upto: int) -> tuple[int, ...]:
+        """Batch ids before ``upto`` at which a step has to end: where a release ends."""
+        given = self._release()
+        return (given.upto,) if given is not None and given.upto < upto else ()
+
+    def __call__(self, state: State, add: Sequence[DataFile], remove: Sequence[DataFile]) -> State:
+        """The state of a commit that may become visible, with the gate's part of it. Raises
+        HeldError if the version breaks a rule and nobody has released it."""
+        began = time.monotonic()
+        payload = GoldPayload.of(state)
+        if not self._is_asked(payload, state, add):
+            return state
+        now = time_of(state.at)
+        results = validate(self._version(add, remove), self._suite, now)
+        failpoint("gate.validated")
+        failed = [r for r in results if not r.met and r.action == "hold"]
+        given = self._release()
+        if failed and (given is None or state.n > given.upto):
+            self._held_by(results, state.n, now)
+            self._next = time.monotonic() + PAUSE * (time.monotonic() - began)
+            raise HeldError(f"{self._table.name} is held: {'; '.join(map(str, failed))}")
+        gate = {
+            "suite": self._suite.digest,
+            "at": state.at,
+            "broken": [r.rule for r in results if not r.met],
+            "released": given.as_dict() if failed and given else None,
+        }
+        return replace(state, payload=replace(payload, gate=gate))
+
+    def passed(self) -> None:
+        """The table has come as far as it was asked to."""
+        if self._hold is not None:
+            documents.let_go(self._layout, self._name)
+            self._hold = None
+
+    def _is_asked(self, payload: GoldPayload, state: State, add: Sequence[DataFile]) -> bool:
+        """Whether a commit has to be validated."""
+        if not self._is_visible:
+            return state.n >= self._upto
+        if self._hold is not None:
+            return True
+        if self._suite.on_final and not any(file.is_final for file in add):
+            return False
+        last = payload.gate
+        if last is None or last["suite"] != self._suite.digest:
+            return True
+        return time_of(state.at) - time_of(last["at"]) >= self._suite.every
+
+    def _release(self) -> Release | None:
+        """A release that the table has not reached yet. Only a held table can have one."""
+        given = documents.released(self._layout, self._name) if self._hold else None
+        return given if given is not None and self._table.state.n < given.upto else None
+
+    def _held_by(self, results: Sequence[RuleResult], upto: int, now: datetime) -> None:
+        before, n = self._hold, self._table.state.n
+        since = before.since if before is not None and before.n == n else now
+        self._hold = Hold(self._name, n, upto, since, now, tuple(results))
+        documents.hold(self._layout, self._hold)
+        documents.retried(self._layout, self._name)
+
+    def _version(self, add: Sequence[DataFile], remove: Sequence[DataFile]) -> DataFrame:
+        """All rows of the table after a commit, as readers would see them."""
+        gone = {file.path for file in remove}
+        files = [*(f for f in live_files(self._table.handle) if f.path not in gone), *add]
+        parts = [
+            self._rows.of([f for f in files if f.is_final is final]).withColumn(FINAL, F.lit(final))
+            for final in (True, False)
+        ]
+        return parts[0].unionByName(parts[1])
+
+
+def gate_of(
+    spark: SparkSession, layout: Layout, declared: GoldTable, table: Table, *, is_visible: bool
+) -> TableGate | None:
+    """The gate of a gold table; None if it has no suite."""
+    if declared.suite is None:
+        return None
+    return TableGate(spark, layout, table, declared.suite, is_visible=is_visible)

@@ -1,0 +1,257 @@
+"""A version of gold that breaks a rule is never visible, and is folded in once it may be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from headgate.declaration.load import load
+from headgate.gates import documents
+from headgate.gates.documents import Release
+from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
+from headgate.ledger.balance import balance
+from headgate.ledger.by_id import by_id
+from headgate.tables.payloads.gold import GoldPayload
+from tests.support.engine import Engine
+from tests.support.failing import dying
+from tests.support.landing import Landing, lines
+from tests.support.readings import NOON
+from tests.support.tables import read
+
+pytestmark = pytest.mark.spark
+
+Row = dict[str, Any]
+DECLARATION = """
+pipeline: readings
+sources:
+  raw:
+    files: {{path: "{landing}", format: json, order: name, settle: "0 s"}}
+    record:
+      event_id: [id]
+      event_time: {{column: at}}
+      schema: {{id: string, site: string, level: int, at: timestamp}}
+silver:
+  clean: {{from: raw}}
+gold:
+  per_minute:
+    from: clean
+    window: {{tumbling: 1 minute}}
+    by: [site]
+    measures: {{events: count(*), total: sum(level)}}
+    allowed_lateness: 1 minute
+    expectations: per_minute
+  per_hour:
+    from: clean
+    window: {{tumbling: 1 hour}}
+    measures: {{events: count(*)}}
+    allowed_lateness: 1 minute
+"""
+RULES = """
+expectations:
+  - {id: sane, expect: "total < 1000"}
+  - {id: keys, expect: expect_compound_columns_to_be_unique, column_list: [window_start, site]}
+  - {id: rows, expect: expect_table_row_count_to_be_between, min_value: 1}
+  - {id: small, expect: expect_column_max_to_be_between, column: events, max_value: 2, action: warn}
+"""
+BAD = 5000
+
+
+class Project:
+    def __init__(self, folder: Path, spark: SparkSession) -> None:
+        self.folder, self._spark = folder, spark
+        self.landing = Landing(folder / "landing")
+        (folder / "expectations").mkdir()
+        self.rules(RULES)
+        (folder / "readings.yml").write_text(DECLARATION.format(landing=self.landing.folder))
+        self._files = 0
+        self.levels: list[int] = []
+
+    def rules(self, text: str) -> None:
+        (self.folder / "expectations" / "per_minute.yml").write_text(text)
+
+    def engine(self, anew: RebuildRequest = NOTHING) -> Engine:
+        declared = load(self.folder / "readings.yml")
+        return Engine(self._spark, declared, self.folder / "root", anew=anew)
+
+    def deliver(self, *levels: int) -> None:
+        self._files += 1
+        values = []
+        for level in levels:
+            number = len(self.levels)
+            self.levels.append(level)
+            at = (NOON + timedelta(seconds=20 * number)).isoformat()
+            row = {"id": f"e{number}", "site": "North", "level": level, "at": at}
+            values.append(json.dumps(row).encode())
+        self.landing.write(f"{self._files:05d}.json", lines(values))
+
+    def gold(self) -> list[Row]:
+        return read(self.folder / "root", "gold/per_minute")
+
+    def check(self, engine: Engine, levels: Iterable[int]) -> None:
+        """Gold has folded these events and no other, and every event is accounted for."""
+        wanted: dict[Any, list[int]] = {}
+        for number, level in enumerate(levels):
+            at = NOON + timedelta(seconds=20 * number)
+            wanted.setdefault(at.replace(second=0), []).append(level)
+        assert {row["window_start"]: (row["events"], row["total"]) for row in self.gold()} == {
+            start: (len(found), sum(found)) for start, found in wanted.items()
+        }
+        assert balance(engine.layout, engine.pipeline).differences == ()
+        assert by_id(engine.layout, engine.pipeline).findings == ()
+
+    def versions(self) -> list[int]:
+        """The greatest total in each version that readers could have seen."""
+        table = DeltaTable(str(self.folder / "root/readings/gold/per_minute"))
+        seen = []
+        for version in range(table.version() + 1):
+            table.load_as_version(version)
+            totals = table.to_pyarrow_table(columns=["total"]).column("total").to_pylist()
+            seen.append(max(totals, default=0))
+        return seen
+
+
+@pytest.fixture
+def project(tmp_path: Path, spark: SparkSession) -> Project:
+    return Project(tmp_path, spark)
+
+
+def position(engine: Engine, table: str) -> int:
+    return engine.runtime.table(table).refresh().n
+
+
+def test_a_held_version_is_not_visible_while_all_else_goes_on(project: Project) -> None:
+    project.deliver(1, 2, 3)
+    engine = project.engine().run_all()
+    project.check(engine, [1, 2, 3])
+    payload = GoldPayload.of(engine.runtime.table("gold/per_minute").refresh())
+    assert payload.gate is not None
+    assert payload.gate["broken"] == ["small"]
+    project.deliver(BAD, 4)
+    engine.run_all()
+    project.check(engine, [1, 2, 3])
+    assert [position(engine, t) for t in ("silver/clean", "gold/per_hour")] == [2, 2]
+    held = documents.held(engine.layout, "per_minute")
+    assert held is not None
+    assert (held.n, held.upto, [r.rule for r in held.failed]) == (1, 2, ["sane"])
+    assert "1 rows break it" in str(held.failed[0])
+    # It is not tried again at once, unless somebody asks for it.
+    at = held.at
+    project.deliver(5)
+    engine.run_all()
+    assert documents.held(engine.layout, "per_minute") == held
+    documents.ask_retry(engine.layout, "per_minute", engine.clock())
+    engine.catch_up()
+    again = documents.held(engine.layout, "per_minute")
+    assert again is not None
+    assert (again.since, again.upto) == (held.since, 3)
+    assert again.at > at
+    assert max(project.versions()) < 1000
+    project.check(engine, [1, 2, 3])
+
+
+def test_a_rule_that_passes_again_lets_the_held_batches_in(project: Project) -> None:
+    project.deliver(1)
+    project.engine().run_all()
+    project.deliver(BAD)
+    project.engine().run_all()
+    project.deliver(2)
+    project.rules(RULES.replace("1000", "10000"))
+    engine = project.engine().run_all()
+    project.check(engine, [1, BAD, 2])
+    assert documents.held(engine.layout, "per_minute") is None
+
+
+def test_a_person_releases_one_version(project: Project) -> None:
+    project.deliver(1)
+    engine = project.engine().run_all()
+    project.deliver(BAD)
+    engine.run_all()
+    project.deliver(2)
+    engine.run_all()
+    given = Release(2, "anna@host", "a real outlier", engine.clock())
+    documents.release(engine.layout, "per_minute", given)
+    engine.catch_up()
+    project.check(engine, [1, BAD])
+    table = engine.runtime.table("gold/per_minute")
+    payload = GoldPayload.of(table.refresh())
+    assert payload.gate is not None
+    assert payload.gate["released"] == given.as_dict()
+    # What follows is validated like any other version.
+    held = documents.held(engine.layout, "per_minute")
+    assert held is not None
+    assert (held.n, held.upto) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("place", "nth"),
+    [("gold.staged", 1), ("gate.validated", 1), ("late.committed", 1), ("gold.committed", 1)],
+)
+def test_killed_with_a_release_in_its_hands(project: Project, place: str, nth: int) -> None:
+    project.deliver(1)
+    project.engine().run_all()
+    project.deliver(BAD)
+    engine = project.engine().run_all()
+    documents.release(engine.layout, "per_minute", Release(2, "a", "b", engine.clock()))
+    with dying(place, nth, certainly=place != "late.committed"):
+        engine.catch_up()
+    again = project.engine()
+    again.catch_up()
+    project.check(again, [1, BAD])
+    project.deliver(3)
+    again.run_all()
+    project.check(again, [1, BAD])
+    assert sum(total >= 1000 for total in project.versions()) >= 1
+
+
+def test_a_rebuild_that_breaks_a_rule_is_not_published(project: Project) -> None:
+    project.deliver(1, 2)
+    project.engine().run_all()
+    project.deliver(3)
+    project.engine().run_all()
+    project.rules(RULES.replace("1000", "3"))
+    engine = project.engine(RebuildRequest(("gold/per_minute",)))
+    engine.catch_up()
+    engine.catch_up()
+    project.check(engine, [1, 2, 3])
+    assert engine.runtime.rebuild is not None
+    project.rules(RULES)
+    again = project.engine()
+    again.catch_up()
+    assert again.runtime.rebuild is None
+    project.check(again, [1, 2, 3])
+
+
+def test_a_savepoint_of_a_held_table_goes_on_exactly(project: Project) -> None:
+    project.deliver(1)
+    engine = project.engine().run_all()
+    project.deliver(BAD)
+    engine.run_all()
+    taken = engine.savepoint()
+    project.deliver(2)
+    project.rules(RULES.replace("1000", "10000"))
+    again = project.engine().run_all()
+    project.check(again, [1, BAD, 2])
+    again.restore(taken)
+    restored = project.engine()
+    restored.catch_up()
+    project.check(restored, [1, BAD, 2])
+
+
+def test_a_rule_that_cannot_be_validated_holds(project: Project) -> None:
+    project.rules(
+        "expectations:\n- {id: odd, expect: expect_column_mean_to_be_between, "
+        "column: site, min_value: 1}"
+    )
+    project.deliver(1)
+    engine = project.engine().run_all()
+    held = documents.held(engine.layout, "per_minute")
+    assert held is not None
+    assert held.failed[0].error
+    assert project.gold() == []
