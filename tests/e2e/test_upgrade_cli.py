@@ -21,6 +21,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),
 ]
 
+LARGEST = "      largest: max(amount)\n"
+
 
 @dataclass
 class Shop:
@@ -52,13 +54,23 @@ class Shop:
         rows: list[list[Any]] = self.ask("query", "shop", sql)["rows"]
         return rows
 
-    def await_gold(self) -> None:
+    def is_started(self) -> None:
         """Until all that landed is in gold: before that, there is nothing to make progress with."""
+        code, _, err = self.type("start", "shop")
+        assert code == 0, err
         wait_until(
             lambda: self.ask("ledger", "shop")["n"] >= 1,
             "nothing came to gold",
             PATIENCE,
         )
+
+    def is_upgraded(self) -> None:
+        """To a declaration without LARGEST, while it runs."""
+        assert self.ask("upgrade", "shop")["running"] is True
+        assert self.rows("SELECT sum(orders) FROM sales_per_hour") == [[56]]
+        assert set(self.verdicts.values()) == {"resume"}
+        columns = {row[0] for row in self.rows("DESCRIBE sales_per_hour")}
+        assert "largest" not in columns
 
     @property
     def verdicts(self) -> dict[str, str]:
@@ -82,25 +94,39 @@ def shop(
 @in_full
 def test_what_did_not_run_is_upgraded_and_stopped_again(shop: Shop) -> None:
     """In short: tests/unit/cli/test_upgrade.py, over jobs that are none."""
-    assert shop.type("start", "shop")[0] == 0
-    shop.await_gold()
+    shop.is_started()
     assert shop.type("stop", "shop")[0] == 0
     shop.change("{tumbling: 1 hour}", "{tumbling: 30 minutes}")
     assert shop.ask("upgrade", "shop")["running"] is False
     assert set(shop.verdicts.values()) == {"resume"}
 
 
-def test_a_change_is_put_to_work_or_taken_back(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, _, err = shop.type("start", "shop")
-    assert code == 0, err
-    shop.await_gold()
+def test_a_change_is_put_to_work(shop: Shop) -> None:
+    shop.is_started()
     assert set(shop.verdicts.values()) == {"resume"}
-    shop.change("      largest: max(amount)\n", "")
+    shop.change(LARGEST, "")
     assert shop.verdicts["gold/sales_per_hour"] == "rebuild"
     code, _, err = shop.type("restart", "shop")
     assert code == 2
     assert "headgate plan" in err
     assert shop.ask("status", "shop")["state"] == "running", "it was refused before it was stopped"
+    shop.is_upgraded()
+    ended = shop.ask("stop", "shop", "--savepoint")
+    assert ended["savepoint"] == shop.ask("savepoint", "show", "shop")["id"]
+    assert shop.ask("savepoint", "verify", "shop", "--read", "--reread")["restorable"] is True
+    account = shop.ask("ledger", "shop", "--by-id")
+    assert account["balanced"]
+    assert account["generation"] == 1
+    checkpoint = shop.ask("status", "shop", "--checkpoint")["checkpoint"]
+    assert checkpoint["history"][0]["rows"] == 60
+    assert sum(window["rows"] for window in checkpoint["windows"]) > 0
+
+
+@in_full
+def test_a_change_is_taken_back(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In short: tests/unit/cli/test_upgrade.py, and tests/spark/test_upgrades.py of its tables."""
+    shop.is_started()
+    shop.change(LARGEST, "")
     # The new one dies whenever it is about to give gold a batch.
     with monkeypatch.context() as patched:
         patched.setenv("HEADGATE_FAILPOINT", "gold.staged")
@@ -115,17 +141,7 @@ def test_a_change_is_put_to_work_or_taken_back(shop: Shop, monkeypatch: pytest.M
         [56, False]
     ]
     assert shop.verdicts["gold/sales_per_hour"] == "rebuild"
-    assert shop.ask("upgrade", "shop")["running"] is True
-    assert shop.rows("SELECT sum(orders) FROM sales_per_hour") == [[56]]
-    assert set(shop.verdicts.values()) == {"resume"}
-    columns = {row[0] for row in shop.rows("DESCRIBE sales_per_hour")}
-    assert "largest" not in columns
-    ended = shop.ask("stop", "shop", "--savepoint")
-    assert ended["savepoint"] == shop.ask("savepoint", "show", "shop")["id"]
-    assert shop.ask("savepoint", "verify", "shop", "--read", "--reread")["restorable"] is True
+    shop.is_upgraded()
     account = shop.ask("ledger", "shop", "--by-id")
     assert account["balanced"]
     assert account["generation"] == 2
-    checkpoint = shop.ask("status", "shop", "--checkpoint")["checkpoint"]
-    assert checkpoint["history"][0]["rows"] == 60
-    assert sum(window["rows"] for window in checkpoint["windows"]) > 0
