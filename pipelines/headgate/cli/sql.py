@@ -166,7 +166,9 @@ def _open_tables(
         connection.execute(f"""ATTACH ':memory:' AS "{name}" """)
         catalogs.append(name)
     for table in tables(queried.pipeline):
-        if every or table.name in words or table.bare in words:
+        # A table of rejected rows has the name of its silver table, and may not be there yet.
+        named = table.bare in words or table.name in words
+        if every or (named and (table.schema != REJECTED.name or table.schema in words)):
             _open(connection, table, queried, catalogs)
 
 

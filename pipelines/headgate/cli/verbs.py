@@ -20,7 +20,7 @@ VERBS = {
     "pause": ("lifecycle.pausing:pause", "Read nothing new until `resume`."),
     "resume": ("lifecycle.pausing:resume", "Continue after `pause`."),
     "status": ("inspect.status:status", "Show the state of a pipeline's jobs."),
-    "logs": ("inspect.logs:logs", "Show the log of a pipeline that `headgate start` has started."),
+    "logs": ("inspect.logs:logs", "Show the log of a pipeline that `start` has started."),
     "repair": ("maintain.repair:repair", "Find what is damaged and repair it."),
     "list": (
         "inspect.listing:list_pipelines",
@@ -29,6 +29,10 @@ VERBS = {
     "plan": ("inspect.plan:plan", "Check a declaration; show what would run and what changes."),
     "ledger": ("inspect.ledger:ledger", "Account for every event."),
     "query": ("inspect.query:query", "Query the tables with SQL."),
+    "expectations": (
+        "expectations.verbs:app",
+        "The rules that rows must meet, and Great Expectations.",
+    ),
     "compact": ("maintain.maintenance:compact", "Merge the small files of a pipeline's tables."),
     "vacuum": ("maintain.maintenance:vacuum", "Delete files and log entries that nothing needs."),
     "demo": ("demo.verb:demo", "Watch a stream of bids, with all their faults, become gold."),

@@ -1,1 +1,5 @@
-"""What runs Great Expectations: the only package that imports it, inside functions."""
+"""Suites and Great Expectations: validation, export, import, suites proposed from a table's rows.
+
+The only package that may import Great Expectations, and only inside functions: the import takes
+seconds.
+"""

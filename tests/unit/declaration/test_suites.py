@@ -76,6 +76,7 @@ def test_a_condition_of_rows_leaves_the_others_out() -> None:
     suite, problems = read("id: a, expect: price > 0, row_condition: ok")
     assert problems == []
     assert suite.rules[0].condition == "coalesce(not coalesce((ok), false) or (price > 0), true)"
+    assert (suite.rules[0].sql, suite.rules[0].row_condition) == ("price > 0", "ok")
 
 
 def test_what_a_rule_does() -> None:

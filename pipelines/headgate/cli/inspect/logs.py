@@ -25,7 +25,7 @@ def logs(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Show the log of a pipeline that `headgate start` has started."""
+    """Show the log of a pipeline that `start` has started."""
     from headgate.supervision import logs as files
 
     declared, layout = declaration.opened(pipeline, root)

@@ -25,9 +25,10 @@ TABLE_ACTIONS: tuple[Action, ...] = ("hold", "warn")
 @dataclass(frozen=True)
 class Rule:
     """``expectation`` is a name of Great Expectations, with its ``arguments`` as plain values, or
-    None for a rule that is an SQL condition. ``condition`` is the Spark SQL condition that each row
-    meets; it is never null. Rules of gold tables that are no SQL have none: Great Expectations
-    itself validates them.
+    None for a rule that is an SQL condition: ``sql``, as it is written. ``row_condition``, as it is
+    written, leaves rows out; empty for none. ``condition`` is the Spark SQL condition that each row
+    meets, all told; it is never null. Rules of gold tables that are no SQL have none: Great
+    Expectations itself validates them.
 
     ``above``: the action ``stop`` stops the stream if a larger share of a batch's rows, between 0
     and 1, breaks the rule. Up to this share, rows are quarantined.
@@ -40,11 +41,19 @@ class Rule:
     severity: Severity = "critical"
     action: Action = "quarantine"
     above: float | None = None
+    sql: str = ""
+    row_condition: str = ""
 
     @property
     def quarantines(self) -> bool:
         """Whether a row that breaks the rule is kept out of the table."""
         return self.action != "warn"
+
+
+def complete(condition: str, row_condition: str = "") -> str:
+    """The condition of a rule, never null, from its parts in parentheses."""
+    parts = f"not coalesce({row_condition}, false) or {condition}" if row_condition else condition
+    return f"coalesce({parts}, true)"
 
 
 @dataclass(frozen=True)

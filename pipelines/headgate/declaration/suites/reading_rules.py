@@ -20,6 +20,7 @@ from headgate.declaration.suites.model import (
     TABLE_ACTIONS,
     Action,
     Rule,
+    complete,
 )
 from headgate.declaration.suites.rows import ROW_EXPECTATIONS
 from headgate.declaration.suites.tables import TABLE_EXPECTATIONS
@@ -56,23 +57,25 @@ class RuleReader:
         elif expect is not None:
             self._only(self.keys)
             condition = self._condition(self._entries["expect"])
+        rows: str | None = ""
         if "row_condition" in self._entries:
-            checked = self._condition(self._entries["row_condition"])
-            if condition is not None and checked is not None:
-                condition = f"not coalesce({checked}, false) or {condition}"
+            rows = self._condition(self._entries["row_condition"])
         severity = self._choice("severity", SEVERITIES)
         action = self._choice("action", self.actions)
         above = self._above(action)
-        if self._wrong or id_ is None or expect is None or condition is None:
+        if self._wrong or id_ is None or expect is None or condition is None or rows is None:
             return None
+        is_named = _NAME.fullmatch(expect) is not None
         return Rule(
             id=id_,
-            expectation=expect if _NAME.fullmatch(expect) else None,
+            expectation=expect if is_named else None,
             arguments=arguments,
-            condition=f"coalesce({condition}, true)" if condition else "",
+            condition=complete(condition, rows) if condition else "",
             severity=severity,  # type: ignore[arg-type]
             action=action,  # type: ignore[arg-type]
             above=above,
+            sql="" if is_named else expect,
+            row_condition=self._written("row_condition"),
         )
 
     def _expectation(self, name: str) -> tuple[dict[str, Any], str | None]:
@@ -164,6 +167,11 @@ class RuleReader:
             self._say(entry, "must be one value")
         self._wrong = True
         return None
+
+    def _written(self, name: str) -> str:
+        """The text of a key that was read already; empty without the key."""
+        node = self._entries[name].node if name in self._entries else None
+        return node.text if isinstance(node, Scalar) else ""
 
     def _only(self, known: tuple[str, ...]) -> None:
         for entry in self._node.entries:

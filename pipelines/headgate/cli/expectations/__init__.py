@@ -1,0 +1,1 @@
+"""``headgate expectations``: suites of rules."""

@@ -1,0 +1,75 @@
+"""``headgate expectations list``: which tables have suites, and how many rows broke each rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headgate.cli import declaration
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
+from headgate.cli.output import grid, respond
+from headgate.cli.rows import cells
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headgate.declaration.model import Pipeline
+    from headgate.declaration.suites.model import Rule, Suite
+    from headgate.storage.layout import Layout
+
+
+def list_suites(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
+    """List the rules of a pipeline's tables, and how many rows broke each since the table began."""
+    declared, layout = declaration.opened(pipeline, root)
+    suites = [
+        _suite(f"silver.{name}", table.suite, _totals(declared, layout, name))
+        for name, table in declared.silver.items()
+        if table.suite is not None
+    ]
+    shown = grid("", "table", "rule", "action", "severity", "broken:", "rows meet")
+    for suite in suites:
+        for rule in suite["rules"]:
+            broken = "-" if rule["broken"] is None else f"{rule['broken']:,}"
+            shown.add_row(
+                *cells(suite["table"], rule["id"], _action(rule), rule["severity"], broken),
+                *cells(rule["condition"]),
+            )
+    document = {"pipeline": declared.name, "suites": suites}
+    respond(json, document, shown if suites else f"no table of {declared.name} has a suite")
+
+
+def _suite(table: str, suite: Suite, totals: Mapping[str, int] | None) -> dict[str, Any]:
+    return {
+        "table": table,
+        "suite": suite.name,
+        "digest": suite.digest,
+        "rules": [_rule(rule, totals) for rule in suite.rules],
+    }
+
+
+def _rule(rule: Rule, totals: Mapping[str, int] | None) -> dict[str, Any]:
+    """``broken`` is None where the table does not exist yet."""
+    return {
+        "id": rule.id,
+        "expectation": rule.expectation,
+        "condition": rule.condition,
+        "severity": rule.severity,
+        "action": rule.action,
+        "above": rule.above,
+        "broken": None if totals is None else totals.get(f"rule:{rule.id}", 0),
+    }
+
+
+def _action(rule: Mapping[str, Any]) -> str:
+    return rule["action"] if rule["above"] is None else f"stop above {rule['above'] * 100:g} %"
+
+
+def _totals(declared: Pipeline, layout: Layout, name: str) -> Mapping[str, int] | None:
+    """What a silver table has counted so far; None where it does not exist yet."""
+    from headgate.cli.without_pandas import leave_pandas_out
+
+    leave_pandas_out()
+    from headgate.declaration.kinds import SILVER
+    from headgate.tables.table import Table
+
+    table = Table(layout.storage, SILVER.path(name), pipeline=declared.name)
+    return table.refresh().total if table.exists else None

@@ -1,0 +1,73 @@
+"""The silver table that an argument names, and the files that verbs write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headgate import exit_codes
+from headgate.commands import pipeline_command
+from headgate.declaration.nearest import nearest
+from headgate.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline, SilverTable
+    from headgate.declaration.names import Columns
+
+TableName = Annotated[
+    str,
+    typer.Argument(metavar="TABLE", help="A silver table, as silver.NAME.", show_default=False),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", metavar="FILE", help="Write a new file instead of stdout."),
+]
+
+
+class NoSuchTableError(HeadgateError, code=exit_codes.USAGE):
+    """The pipeline has no silver table of this name, or the table has no suite."""
+
+
+class CannotWriteError(HeadgateError, code=exit_codes.USAGE):
+    """A file is there already, or cannot be written."""
+
+
+def silver_table(declared: Pipeline, word: str) -> SilverTable:
+    """Raises NoSuchTableError with the nearest name."""
+    known = {f"silver.{name}": table for name, table in declared.silver.items()}
+    if word not in known:
+        guess = nearest(word, known)
+        hint = f' (did you mean "{guess}"?)' if guess else ""
+        raise NoSuchTableError(
+            f"{declared.name} has no silver table {word!r}{hint}",
+            remedy=f"its silver tables: {', '.join(known)}; see {pipeline_command('plan')}",
+        )
+    return known[word]
+
+
+def columns_of(declared: Pipeline, table: SilverTable) -> Columns:
+    """The columns that rules see."""
+    from headgate.declaration.names import silver_columns
+
+    rescues = declared.sources[table.source].record.unknown_fields == "rescue"
+    own = silver_columns(rescues=rescues, has_suite=False)
+    return {**{column.name: column.type for column in table.schema}, **own}
+
+
+def write_new(file: Path, text: str) -> None:
+    """Write a file that is not there yet. Raises CannotWriteError."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8") as sink:
+            sink.write(text)
+    except FileExistsError as error:
+        raise CannotWriteError(
+            f"{file} exists, and is not overwritten",
+            remedy="name another file, or move this one away",
+        ) from error
+    except OSError as error:
+        raise CannotWriteError(
+            f"{file} cannot be written: {error.strerror}", remedy="name another file"
+        ) from error

@@ -1,0 +1,153 @@
+"""``headgate expectations list | profile | export | import``: the suites of silver tables."""
+
+from __future__ import annotations
+
+import json as jsons
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headgate import exit_codes
+from headgate.cli import declaration
+from headgate.cli.expectations.listing import list_suites
+from headgate.cli.expectations.tables import (
+    NoSuchTableError,
+    Output,
+    TableName,
+    columns_of,
+    silver_table,
+    write_new,
+)
+from headgate.cli.options import DEFAULT_ROOT, PipelineName, Root
+from headgate.commands import pipeline_command, rendered, shell_command
+from headgate.errors import HeadgateError
+
+app = typer.Typer(
+    help="The rules that rows must meet, and Great Expectations.", no_args_is_help=True
+)
+app.command("list")(list_suites)
+
+
+class UnsupportedSuiteError(HeadgateError, code=exit_codes.USAGE):
+    """A suite of Great Expectations asks for more than rules of rows can."""
+
+
+class NothingSeenError(HeadgateError):
+    """A table has no rows to propose rules from."""
+
+
+@app.command("profile")
+def profile(
+    pipeline: PipelineName, table: TableName, output: Output = None, root: Root = DEFAULT_ROOT
+) -> None:
+    """Propose a suite that all rows of a table meet. Its rules only warn."""
+    from headgate.cli.sql import select
+    from headgate.expectations import profiling
+    from headgate.expectations.written import suite_text
+
+    declared, layout = declaration.opened(pipeline, root)
+    silver = silver_table(declared, table)
+    columns = {column.name: column.type for column in silver.schema}
+    path = f'silver."{silver.name}"'
+    _, [row] = select(declared, layout, profiling.statistics_sql(path, columns))
+    rows, found = profiling.seen(row, columns)
+    if not rows:
+        raise NothingSeenError(
+            f"{table} has no rows, and nothing can be proposed",
+            remedy=f"let it have some first: {pipeline_command('run', '--once')}",
+        )
+    if named := profiling.few(rows, found):
+        _, [values] = select(declared, layout, profiling.values_sql(path, named))
+        found = profiling.with_values(found, dict(zip(named, values, strict=True)))
+    rules, left_out = profiling.proposed(rows, found)
+    head = [f"Proposed from {rows:,} rows of {table}, which all meet it. Keep what must be true."]
+    if left_out:
+        head.append(f"A suite has at most {len(rules)} rules; {left_out} more were left out.")
+    _give(suite_text(rules, *head), output, len(rules), table)
+
+
+@app.command("export")
+def export(
+    pipeline: PipelineName, table: TableName, output: Output = None, root: Root = DEFAULT_ROOT
+) -> None:
+    """Print a table's suite as the JSON of a suite of Great Expectations."""
+    from headgate.expectations.exporting import exported
+
+    declared, _ = declaration.opened(pipeline, root)
+    silver = silver_table(declared, table)
+    if silver.suite is None:
+        raise NoSuchTableError(
+            f"{table} has no suite",
+            remedy=f"propose one: {pipeline_command('expectations profile', table)}",
+        )
+    document = exported(silver.suite, columns_of(declared, silver))
+    text = jsons.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    if output is None:
+        sys.stdout.write(text)
+        return
+    write_new(output, text)
+    print(f"wrote {output}: {len(silver.suite.rules)} rules")
+
+
+@app.command("import")
+def import_suite(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE.json",
+            help="A suite, as Great Expectations keeps it.",
+            show_default=False,
+        ),
+    ],
+    output: Output = None,
+    skip_unsupported: Annotated[
+        bool,
+        typer.Option("--skip-unsupported", help="Leave out what rules of rows cannot ask."),
+    ] = False,
+) -> None:
+    """Print a suite of Great Expectations as one of Headgate."""
+    from headgate.expectations.importing import imported
+    from headgate.expectations.written import suite_text
+
+    found = imported(_text(file), str(file))
+    listed = "\n".join(map(str, found.unsupported))
+    total = len(found.rules) + len(found.unsupported)
+    said = f"{file}: {len(found.unsupported)} of {total} expectations are not supported for rows:"
+    if found.unsupported and not skip_unsupported:
+        without = shell_command("expectations import", str(file), "--skip-unsupported")
+        raise UnsupportedSuiteError(
+            f"{said}\n{listed}", remedy=f"change them, or leave them out: {without}"
+        )
+    if found.unsupported:
+        print(f"left out of {said}\n{listed}", file=sys.stderr)
+    if not found.rules:
+        raise UnsupportedSuiteError(
+            f"{file} has no expectation that rules of rows can ask",
+            remedy="propose a suite from a table's rows: "
+            + pipeline_command("expectations profile", "silver.TABLE"),
+        )
+    text = suite_text(found.rules, f"The suite {found.name} of Great Expectations.")
+    _give(text, output, len(found.rules), "silver.TABLE")
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise UnsupportedSuiteError(
+            f"{file} cannot be read: {reason}", remedy="name the JSON of a suite"
+        ) from error
+
+
+def _give(text: str, output: Path | None, rules: int, table: str) -> None:
+    """Write the text of a suite, and say what switches it on."""
+    if output is None:
+        sys.stdout.write(text)
+        return
+    write_new(output, text)
+    print(f"wrote {output}: {rules} rules")
+    print(f"to use it, write in the declaration, under {table}: expectations: {output.stem}")
+    print(rendered(f"then see what would run: {pipeline_command('plan')}"))

@@ -1,0 +1,67 @@
+"""Conditions on rows, as Great Expectations stores them, as Spark SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headgate.declaration.suites.arguments import column, text_literal
+
+_OPERATORS = {"==": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_OF_SETS = {"IN": "in", "NOT_IN": "not in"}
+_JOINED = {"and": " and ", "or": " or "}
+
+
+class UnsupportedError(Exception):
+    """Something of a suite that has no equal in a suite of Headgate. The text says why."""
+
+
+def row_condition(stored: Any, parser: Any) -> str:
+    """A ``row_condition`` as Spark SQL. ``parser`` is the ``condition_parser`` that was stored with
+    a condition that is text. Raises UnsupportedError."""
+    if not isinstance(stored, str):
+        return _condition(stored)
+    if parser != "spark":
+        raise UnsupportedError(
+            f"its row_condition is for the condition_parser {parser}; write it as Spark SQL, with "
+            "the condition_parser spark"
+        )
+    return stored
+
+
+def _condition(stored: Any) -> str:
+    try:
+        kind = stored["type"]
+        if kind == "pass_through":
+            return str(stored["pass_through_filter"])
+        if kind in _JOINED:
+            return _JOINED[kind].join(f"({_condition(each)})" for each in stored["conditions"])
+        name = column(stored["column"]["name"])
+        if kind == "nullity":
+            return f"{name} is null" if stored["is_null"] else f"{name} is not null"
+        return _comparison(name, stored)
+    except (KeyError, TypeError, IndexError) as error:
+        raise UnsupportedError("its row_condition has a form that is not known") from error
+
+
+def _comparison(name: str, stored: Mapping[str, Any]) -> str:
+    operator, value = stored["operator"], stored["parameter"]
+    if operator in _OF_SETS:
+        return f"{name} {_OF_SETS[operator]} ({', '.join(map(_literal, value))})"
+    return f"{name} {_OPERATORS[operator]} {_literal(value)}"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | Number):
+        return str(value)
+    if isinstance(value, str):
+        return text_literal(value)
+    raise TypeError(value)
+
+
+class Number(str):
+    """A number of a JSON document that is not whole, with its digits as they are written."""
+
+    __slots__ = ()

@@ -1,0 +1,84 @@
+"""From a suite to the JSON of Great Expectations' own suites."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headgate.declaration.expressions.hardening import harden
+from headgate.declaration.names import Columns
+from headgate.declaration.suites.arguments import Argument
+from headgate.declaration.suites.model import Rule, Suite
+from headgate.declaration.suites.rows import ROW_EXPECTATIONS
+from headgate.declaration.types import BOOLEAN, DOUBLE, DataType, is_number
+
+META = "headgate"
+"""Where an expectation's ``meta`` has what Great Expectations has no place for."""
+SQL = "unexpected_rows_expectation"
+SELECT = "SELECT * FROM {batch} WHERE "
+
+
+def exported(suite: Suite, columns: Columns) -> dict[str, Any]:
+    """The suite as Great Expectations stores one. ``columns`` are those of its table."""
+    listed = [
+        {
+            "type": rule.expectation or SQL,
+            "kwargs": _named(rule, columns) if rule.expectation else _queried(rule),
+            "meta": {META: _meta(rule)},
+            "severity": rule.severity,
+        }
+        for rule in suite.rules
+    ]
+    return {"name": suite.name, "expectations": listed, "meta": {}, "notes": None}
+
+
+def query_of(condition: str) -> str:
+    """The query for the rows that break a condition. In it, ``{batch}`` stands for the rows, and
+    braces of the condition are doubled."""
+    return SELECT + f"NOT {condition}".replace("{", "{{").replace("}", "}}")
+
+
+def filter_of(row_condition: str) -> dict[str, str]:
+    """A condition of Spark SQL as a ``row_condition``."""
+    return {"type": "pass_through", "pass_through_filter": harden(row_condition.strip())}
+
+
+def _meta(rule: Rule) -> dict[str, Any]:
+    meta: dict[str, Any] = {"id": rule.id, "action": rule.action}
+    if rule.above is not None:
+        meta["above"] = rule.above
+    written = {"expect": rule.sql, "row_condition": rule.row_condition}
+    return meta | {key: text for key, text in written.items() if text}
+
+
+def _queried(rule: Rule) -> dict[str, Any]:
+    return {"unexpected_rows_query": query_of(rule.condition)}
+
+
+def _named(rule: Rule, columns: Columns) -> dict[str, Any]:
+    known = {a.name: a for a in ROW_EXPECTATIONS[str(rule.expectation)].arguments}
+    given = {
+        name: _argument(value, known[name], rule, columns) for name, value in rule.arguments.items()
+    }
+    return given | ({"row_condition": filter_of(rule.row_condition)} if rule.row_condition else {})
+
+
+def _argument(value: Any, argument: Argument, rule: Rule, columns: Columns) -> Any:
+    """An argument's value, as the type of the column that it is compared with."""
+    if argument.kind == "value":
+        # A sum is compared with a number, whatever its columns are.
+        name = rule.arguments.get("column")
+        return _typed(value, columns[name] if name else DOUBLE)
+    if argument.kind == "values":
+        return [_typed(each, columns[rule.arguments["column"]]) for each in value]
+    if argument.kind == "pairs":
+        types = [columns[rule.arguments[name]] for name in ("column_A", "column_B")]
+        return [[_typed(e, t) for e, t in zip(pair, types, strict=True)] for pair in value]
+    return value
+
+
+def _typed(value: str | int | bool, type_: DataType) -> str | int | float | bool:
+    if type_ == BOOLEAN:
+        return value
+    if is_number(type_):
+        return value if isinstance(value, int) else float(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,224 @@
+"""From the JSON of a suite of Great Expectations to rules of ours."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from headgate import exit_codes
+from headgate.declaration.errors import Invalid
+from headgate.declaration.expressions.hardening import harden
+from headgate.declaration.reading.checked import Report
+from headgate.declaration.suites.model import complete
+from headgate.declaration.suites.reading import read_suite
+from headgate.declaration.suites.rows import ROW_EXPECTATIONS
+from headgate.declaration.suites.tables import TABLE_EXPECTATIONS
+from headgate.declaration.types import DataType
+from headgate.errors import HeadgateError
+from headgate.expectations.conditions import Number, UnsupportedError, row_condition
+from headgate.expectations.exporting import META, SELECT, SQL, filter_of, query_of
+from headgate.expectations.written import WrittenRule, id_for, new_id, suite_text
+
+# They say how a run reports, and nothing about rows.
+_OF_RUNS = ("batch_id", "catch_exceptions", "include_config", "result_format", "condition_parser")
+_ASKS = (*_OF_RUNS, "mostly", "row_condition")
+_QUERY = re.compile(re.escape(SELECT).replace(r"\ ", r"\s+") + r"(.+)", re.DOTALL | re.IGNORECASE)
+_OWN_PATH = re.compile(r"^expectations(\[0\]\.?)?")
+_ADVICE = "to stop the stream if many rows break it, write action: stop and above: 20 %"
+
+
+class NotASuiteError(HeadgateError, code=exit_codes.USAGE):
+    """The text is not the JSON of a suite."""
+
+
+@dataclass(frozen=True)
+class Unsupported:
+    """An expectation that has no equal here. ``number`` counts from 1."""
+
+    number: int
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"  {self.number}. {self.name}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """``name`` is the name that the suite has in its JSON."""
+
+    name: str
+    rules: tuple[WrittenRule, ...]
+    unsupported: tuple[Unsupported, ...]
+
+
+def imported(text: str, file: str) -> Imported:
+    """Read the JSON of a suite. What only a table's columns can tell is left to ``plan``. Raises
+    NotASuiteError."""
+    name, items = _items(text, file)
+    rules: list[WrittenRule] = []
+    unsupported: list[Unsupported] = []
+    taken: set[str] = set()
+    for number, item in enumerate(items, 1):
+        called = str(item.get("type") or item.get("expectation_type"))
+        try:
+            rule = _rule(called, item, taken)
+        except UnsupportedError as error:
+            unsupported.append(Unsupported(number, called, str(error)))
+            continue
+        taken.add(rule.keys["id"])
+        rules.append(rule)
+    return Imported(name, tuple(rules), tuple(unsupported))
+
+
+def _items(text: str, file: str) -> tuple[str, list[Mapping[str, Any]]]:
+    remedy = "name the JSON of a suite, as Great Expectations keeps it in its expectations folder"
+    try:
+        document = json.loads(text, parse_float=_number, parse_constant=Number)
+    except (ValueError, RecursionError) as error:
+        raise NotASuiteError(f"{file} is not JSON: {error}", remedy) from error
+    found = document.get("expectations") if isinstance(document, dict) else None
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise NotASuiteError(f"{file} is not a suite: it has no list of expectations", remedy)
+    return str(document.get("name") or document.get("expectation_suite_name") or ""), found
+
+
+def _number(text: str) -> int | Number:
+    """Great Expectations writes whole numbers as 1.0, too."""
+    value = Decimal(text)
+    is_whole = value.adjusted() < 39 and value == value.to_integral_value()
+    return int(value) if is_whole else Number(text)
+
+
+def _rule(called: str, item: Mapping[str, Any], taken: set[str]) -> WrittenRule:
+    meta, given = _map(item, "meta"), _map(item, "kwargs")
+    ours = _map(meta, META)
+    _require_all_rows(given.get("mostly"))
+    if called == SQL:
+        asked = _sql(given, ours)
+    else:
+        asked = {"expect": called, **_arguments(called, given), **_rows(given, ours)}
+    wanted = str(ours.get("id") or _name(called, given))
+    keys = {"id": new_id(wanted, taken), **asked}
+    for key, usual in (("severity", "critical"), ("action", "quarantine")):
+        value = (item if key == "severity" else ours).get(key)
+        if value is not None and value != usual:
+            keys[key] = value
+    if "above" in ours:
+        keys["above"] = _share(ours["above"])
+    rule = WrittenRule(keys, str(item.get("description") or ""))
+    _check(rule)
+    return rule
+
+
+def _map(item: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = item.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _arguments(called: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    expectation = ROW_EXPECTATIONS.get(called)
+    if expectation is None:
+        for_gold = "; it is for the suites of gold tables" * (called in TABLE_EXPECTATIONS)
+        raise UnsupportedError(f"is not supported for rows{for_gold}")
+    known = [argument.name for argument in expectation.arguments]
+    arguments = {k: v for k, v in given.items() if k not in _ASKS and v is not None}
+    for name, value in arguments.items():
+        if name not in known:
+            raise UnsupportedError(f"its argument {name} is not supported")
+        if not _is_plain(value):
+            raise UnsupportedError(f"its argument {name} must be a value or a list of values")
+    return arguments
+
+
+def _is_plain(value: Any) -> bool:
+    return all(map(_is_plain, value)) if isinstance(value, list) else isinstance(value, str | int)
+
+
+def _require_all_rows(mostly: Any) -> None:
+    if mostly not in (None, 1):
+        raise UnsupportedError(
+            f"mostly is not for rows, each of which meets a rule or not; {_ADVICE}"
+        )
+
+
+def _rows(given: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, str]:
+    stored = given.get("row_condition")
+    if stored in (None, ""):
+        return {}
+    written = ours.get("row_condition")
+    if isinstance(written, str) and _is(stored, lambda: filter_of(written)):
+        return {"row_condition": written}
+    return {"row_condition": row_condition(stored, given.get("condition_parser"))}
+
+
+def _sql(given: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, str]:
+    query = str(given.get("unexpected_rows_query"))
+    expect, rows = ours.get("expect"), ours.get("row_condition", "")
+    if (
+        isinstance(expect, str)
+        and isinstance(rows, str)
+        and _is(query, lambda: _whole(expect, rows))
+    ):
+        return {"expect": expect} | ({"row_condition": rows} if rows else {})
+    found = _QUERY.fullmatch(query.strip().rstrip(";"))
+    if found is None:
+        raise UnsupportedError(f"its query is not of the form {SELECT}…, which is about one row")
+    condition = found[1].strip().replace("{{", "{").replace("}}", "}")
+    return {"expect": f"not ({condition})"}
+
+
+def _whole(expect: str, rows: str) -> str:
+    parts = [f"({harden(text.strip())})" if text else "" for text in (expect, rows)]
+    return query_of(complete(*parts))
+
+
+def _is(stored: Any, exported: Any) -> bool:
+    """Whether something is still as we have exported it."""
+    try:
+        return bool(stored == exported())
+    except Invalid:
+        return False
+
+
+def _share(above: Any) -> str:
+    try:
+        return f"{float(above) * 100:.10f}".rstrip("0").rstrip(".") + " %"
+    except (TypeError, ValueError):
+        return str(above)
+
+
+def _name(called: str, given: Mapping[str, Any]) -> str:
+    columns = [str(given[key]) for key in ("column", "column_A", "column_B") if key in given]
+    listed = given.get("column_list")
+    return id_for(called, *columns, *(map(str, listed) if isinstance(listed, list) else ()))
+
+
+class _AnyColumn(Mapping[str, DataType | None]):
+    """The columns of a table that is not known."""
+
+    def __getitem__(self, name: str) -> None:
+        return None
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _check(rule: WrittenRule) -> None:
+    """Raises UnsupportedError unless our suites may have the rule, whatever the columns are."""
+    report = Report(Path())
+    read_suite("", suite_text([rule]), _AnyColumn(), "rows", report)
+    said = [f"{_OWN_PATH.sub('', p.key)} {p.message}".strip() for p in report.problems]
+    if said:
+        raise UnsupportedError("; ".join(said))

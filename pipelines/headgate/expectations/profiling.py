@@ -1,0 +1,156 @@
+"""Proposes a suite that every row of a table meets, from what DuckDB says of its columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headgate.declaration.names import Columns
+from headgate.declaration.suites.model import MOST_RULES
+from headgate.declaration.types import STRING, TIMESTAMP, DataType, is_floating, is_number, is_time
+from headgate.expectations.written import WrittenRule, id_for, new_id
+
+MOST_VALUES = 20
+"""A column with more different values gets no set of values."""
+LONGEST = 100
+"""Nor does a column with a longer value, in characters."""
+
+# The most useful rules first, where there are more than a suite may have.
+_RANKS = ("not_be_null", "be_in_set", "be_between", "lengths")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the rows of a table hold in one column. ``low`` and ``high`` are the least and the
+    greatest value as texts, where a range may be asked for; of a text, its lengths. ``distinct``
+    counts the different texts."""
+
+    type: DataType
+    nulls: int
+    low: str | None = None
+    high: str | None = None
+    distinct: int | None = None
+    values: tuple[str, ...] = ()
+
+
+def statistics_sql(table: str, columns: Columns) -> str:
+    """A query whose one row :func:`seen` understands. ``table`` is a name in SQL."""
+    asked = [part for name, type_ in columns.items() for part in _asked(name, type_)]
+    return f"SELECT {', '.join(['count(*)', *asked])} FROM {table}"
+
+
+def _asked(name: str, type_: DataType) -> Iterator[str]:
+    column = _name(name)
+    yield f"count(*) - count({column})"
+    if is_floating(type_):
+        finite = f"FILTER (WHERE isfinite({column}))"
+        yield from (f"CAST({end}({column}) {finite} AS DOUBLE)" for end in ("min", "max"))
+        # A NaN is greater than all numbers, for Spark, too.
+        yield f"count(*) FILTER (WHERE {column} = '-infinity')"
+        yield f"count(*) FILTER (WHERE isnan({column}) OR {column} = 'infinity')"
+    elif is_number(type_) or is_time(type_):
+        yield from (f"CAST({end}({column}) AS VARCHAR)" for end in ("min", "max"))
+    elif type_ == STRING:
+        yield from (f"CAST({end}(length({column})) AS VARCHAR)" for end in ("min", "max"))
+        yield f"count(DISTINCT {column})"
+
+
+def seen(row: Sequence[Any], columns: Columns) -> tuple[int, dict[str, Seen]]:
+    """How many rows a table has, and what they hold, from the answer to ``statistics_sql``."""
+    answers = iter(row[1:])
+    return int(row[0]), {name: _seen(answers, type_) for name, type_ in columns.items()}
+
+
+def _seen(answers: Iterator[Any], type_: DataType) -> Seen:
+    nulls = int(next(answers))
+    if is_floating(type_):
+        low, high, below, above = (next(answers) for _ in range(4))
+        return Seen(type_, nulls, _digits(low, below), _digits(high, above))
+    if is_number(type_) or is_time(type_):
+        low, high = next(answers), next(answers)
+        if type_ == TIMESTAMP and low is not None:
+            # The session is in UTC, as Spark's is.
+            low, high = (str(end).removesuffix("+00") for end in (low, high))
+        return Seen(type_, nulls, low, high)
+    if type_ == STRING:
+        return Seen(type_, nulls, next(answers), next(answers), int(next(answers)))
+    return Seen(type_, nulls)
+
+
+def _digits(value: float | None, beyond: int) -> str | None:
+    """An end of a range as text; None if values lie beyond all numbers."""
+    return None if value is None or beyond or not math.isfinite(value) else repr(value)
+
+
+def few(rows: int, found: Mapping[str, Seen]) -> tuple[str, ...]:
+    """The columns whose values repeat often enough that a set of them may say something."""
+    return tuple(
+        name
+        for name, each in found.items()
+        if each.distinct and each.distinct <= MOST_VALUES and 2 * each.distinct <= rows - each.nulls
+        if int(each.high or 0) <= LONGEST
+    )
+
+
+def values_sql(table: str, columns: Sequence[str]) -> str:
+    """A query whose one row has the sorted values of each column."""
+    each = "list_sort(list(DISTINCT {0}) FILTER (WHERE {0} IS NOT NULL))"
+    lists = (each.format(_name(column)) for column in columns)
+    return f"SELECT {', '.join(lists)} FROM {table}"
+
+
+def with_values(found: Mapping[str, Seen], values: Mapping[str, Sequence[str]]) -> dict[str, Seen]:
+    """``found`` with the values of some columns."""
+    return {n: replace(each, values=tuple(values.get(n, ()))) for n, each in found.items()}
+
+
+def proposed(rows: int, found: Mapping[str, Seen]) -> tuple[tuple[WrittenRule, ...], int]:
+    """The rules, and how many more there would be if a suite could have more."""
+    taken: set[str] = set()
+    rules: list[WrittenRule] = []
+    for name, each in found.items():
+        for expect, arguments, comment in _proposals(name, rows, each):
+            id_ = new_id(id_for(expect, name), taken)
+            taken.add(id_)
+            keys = {"id": id_, "expect": expect, "column": name, **arguments, "action": "warn"}
+            rules.append(WrittenRule(keys, comment))
+    kept = set(sorted(range(len(rules)), key=lambda i: _rank(rules[i]))[:MOST_RULES])
+    return tuple(r for i, r in enumerate(rules) if i in kept), len(rules) - len(kept)
+
+
+def _rank(rule: WrittenRule) -> int:
+    expect = rule.keys["expect"]
+    return next(rank for rank, word in enumerate(_RANKS) if word in expect)
+
+
+def _proposals(name: str, rows: int, each: Seen) -> Iterator[tuple[str, dict[str, Any], str]]:
+    nulls = f"{_number(rows, 'row')}, {_number(each.nulls, 'null') if each.nulls else 'no nulls'}"
+    if not each.nulls:
+        yield "expect_column_values_to_not_be_null", {}, nulls
+    ends = {"min_value": each.low, "max_value": each.high}
+    bounds = {key: _bound(end, each.type) for key, end in ends.items() if end is not None}
+    between = f"from {each.low} to {each.high}"
+    if each.type != STRING:
+        if bounds:
+            yield "expect_column_values_to_be_between", bounds, f"{nulls}, {between}"
+    elif each.values:
+        number = _number(len(each.values), "value")
+        value_set = {"value_set": list(each.values)}
+        yield "expect_column_values_to_be_in_set", value_set, f"{nulls}, {number} in all"
+    elif bounds:
+        yield "expect_column_value_lengths_to_be_between", bounds, f"{nulls}, length {between}"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _bound(end: str, type_: DataType) -> int | str:
+    is_whole = not is_time(type_) and end.removeprefix("-").isdecimal()
+    return int(end) if is_whole else end
+
+
+def _name(column: str) -> str:
+    return f'"{column}"'

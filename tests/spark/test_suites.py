@@ -1,0 +1,88 @@
+"""Suites outside of a stream: Great Expectations validates what we export, and all rows meet what
+we propose."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headgate.expectations.exporting import exported
+from tests.support.rounds import IN_FULL
+from tests.support.suites import (
+    ARGUMENTS,
+    ROWS,
+    TYPES,
+    WITHOUT_CONDITION,
+    suite_of,
+    suite_yaml,
+)
+
+pytestmark = pytest.mark.spark
+SQL = {"sql": "s rlike 'a{1,2}' or i > 0", "guarded": "to_date(s) is null and b"}
+
+
+def frame_of(spark: SparkSession, rows: list[dict[str, Any]]) -> DataFrame:
+    ddl = ", ".join(f"{name} {type_}" for name, type_ in TYPES.items())
+    return spark.createDataFrame([tuple(row[name] for name in TYPES) for row in rows], ddl)
+
+
+@settings(
+    max_examples=20 if IN_FULL else 1,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+    derandomize=not IN_FULL,
+)
+@given(
+    # The first that Hypothesis tries are all alike.
+    rows=ROWS.filter(lambda rows: len({str(row) for row in rows}) > 10),
+    arguments=st.fixed_dictionaries(dict(ARGUMENTS)),
+    condition=st.sampled_from(["", "i > 0", "b"]),
+)
+def test_great_expectations_counts_the_same_rows(
+    spark: SparkSession,
+    rows: list[dict[str, Any]],
+    arguments: dict[str, dict[str, Any]],
+    condition: str,
+) -> None:
+    rules = [{"id": name, "expect": name, **given} for name, given in arguments.items()]
+    rules += [{"id": name, "expect": sql} for name, sql in SQL.items()]
+    for rule in rules:
+        if condition and rule["id"] != WITHOUT_CONDITION:
+            rule["row_condition"] = condition
+    suite = suite_of(suite_yaml(rules))
+    frame = frame_of(spark, rows)
+    broken = [F.count(F.when(~F.expr(r.condition), 1)).alias(r.id) for r in suite.rules]
+    ours = frame.select(*broken).first()
+    assert ours is not None
+    document = json.loads(json.dumps(exported(suite, TYPES)))
+    assert unexpected(frame, document) == ours.asDict()
+
+
+def unexpected(frame: DataFrame, document: Mapping[str, Any]) -> dict[str, int]:
+    """How many rows break each rule, by Great Expectations' own validation of a stored suite."""
+    import great_expectations as gx
+
+    context: Any = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = {"globally": False}
+    suite = context.suites.add(gx.ExpectationSuite(**document))
+    assert len(suite.expectations) == len(document["expectations"])
+    source = context.data_sources.add_spark("rows", persist=False)
+    batches = source.add_dataframe_asset("rows").add_batch_definition_whole_dataframe("rows")
+    batch = batches.get_batch({"dataframe": frame})
+    found = batch.validate(suite, result_format="BASIC")
+    return {
+        each.expectation_config.meta["headgate"]["id"]: _count(each.result)
+        for each in found.results
+    }
+
+
+def _count(result: Mapping[str, Any]) -> int:
+    return int(result.get("unexpected_count", result.get("observed_value")))
