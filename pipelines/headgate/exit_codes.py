@@ -12,6 +12,7 @@ LEASE_HELD = 6
 NOT_ALIVE = 7
 MACHINE = 8
 PAUSED = 9
+HELD = 10
 UNEXPECTED = 70
 INTERRUPTED = 130
 
@@ -26,6 +27,7 @@ MEANINGS = {
     NOT_ALIVE: "a job died, went silent, or did not start or stop in time",
     MACHINE: "this machine lacks something: headgate doctor",
     PAUSED: "the pipeline is paused, and `run --once` would never end: headgate resume PIPELINE",
+    HELD: "a rule holds a gold table back: headgate gate status PIPELINE",
     UNEXPECTED: "a fault of Headgate itself; its log is named",
     INTERRUPTED: "interrupted twice: ended at once, nothing is lost",
 }

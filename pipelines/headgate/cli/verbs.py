@@ -44,6 +44,7 @@ VERBS = {
         "maintain.savepoint:app",
         "Savepoints of a pipeline: take one, go back to one.",
     ),
+    "gate": ("maintain.gate:app", "Gold tables that rules hold back."),
     "files": ("maintain.files:app", "The landing files of a pipeline."),
     "kafka": ("kafka.verbs:app", "A Kafka broker to develop with, and its topics."),
 }

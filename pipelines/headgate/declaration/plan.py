@@ -119,7 +119,7 @@ def _silver(table: SilverTable, pipeline: Pipeline) -> dict[str, Any]:
         "columns": _expressions(table.columns),
         "drop": list(table.drop),
         "where": table.where,
-        **suite_plan(table.suite, REJECTED.path(table.name)),
+        **suite_plan(table.suite, rejected=REJECTED.path(table.name)),
         "schema": _schema({**declared, **own}),
     }
 
@@ -146,6 +146,7 @@ def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
         "columns": _expressions(table.columns),
         "allowed_lateness": format_duration(table.allowed_lateness),
         "salt": table.salt,
+        **suite_plan(table.suite),
         "schema": _schema({**columns, **own, **STATUS_COLUMNS}),
         "late": {
             "table": LATE.path(table.name),
@@ -204,6 +205,7 @@ def _lines(document: Mapping[str, Any], pipeline: Pipeline) -> list[str]:
         lines += ["", f"{gold['table']} from {gold['from']}"]
         lines += _gold_lines(gold, pipeline.gold[name])
         lines += _table_lines(gold)
+        lines += suite_lines(gold)
         lines.append(f"  late     {gold['late']['table']}")
     for name, publication in document["publish"].items():
         lines += [

@@ -8,39 +8,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from headgate.declaration.quantities import parse_duration
 from headgate.declaration.suites.arguments import BEFORE_NOW
-from headgate.declaration.suites.model import Action, Rule, Severity, Suite
+from headgate.declaration.suites.model import Rule, Suite
+from headgate.expectations.result import RuleResult
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _OF_COLUMNS = ("column", "column_A", "column_B")
-
-
-@dataclass(frozen=True)
-class RuleResult:
-    """What a rule says of a version. ``observed`` is the value that it looked at, as text;
-    ``unexpected`` the number of rows that break it, if it is about rows. ``error`` is why it could
-    not be validated; it is not met then."""
-
-    rule: str
-    severity: Severity
-    action: Action
-    met: bool
-    observed: str | None = None
-    unexpected: int | None = None
-    error: str | None = None
-
-    def __str__(self) -> str:
-        if self.error is not None:
-            return f"{self.rule} ({self.severity}) could not be validated: {self.error}"
-        seen = f"{self.unexpected:,} rows break it" if self.unexpected else f"it is {self.observed}"
-        return f"{self.rule} ({self.severity}): {'met' if self.met else 'not met'}, {seen}"
 
 
 def validate(frame: DataFrame, suite: Suite, now: datetime) -> tuple[RuleResult, ...]:

@@ -11,9 +11,12 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from headgate.expectations.validation import RuleResult
+from headgate.declaration.kinds import GOLD
+from headgate.declaration.model import Pipeline
+from headgate.expectations.result import RuleResult
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import Layout
+from headgate.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,19 @@ def held(layout: Layout, table: str) -> Hold | None:
         at=datetime.fromisoformat(document["at"]),
         results=tuple(RuleResult(**each) for each in document["results"]),
     )
+
+
+def holds(layout: Layout, pipeline: Pipeline) -> tuple[Hold, ...]:
+    """Why gold tables of a pipeline are held now. Raises HeadgateError if a document or a table is
+    damaged."""
+    found = (held(layout, name) for name, gold in pipeline.gold.items() if gold.suite is not None)
+    return tuple(hold for hold in found if hold is not None and _is_at(layout, pipeline, hold))
+
+
+def _is_at(layout: Layout, pipeline: Pipeline, hold: Hold) -> bool:
+    """Whether the table still is where the hold found it."""
+    table = Table(layout.storage, GOLD.path(hold.table), pipeline=pipeline.name)
+    return table.exists and table.refresh().n == hold.n
 
 
 def hold(layout: Layout, found: Hold) -> None:

@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 from headgate.declaration.kinds import name_of
 from headgate.declaration.model import GoldTable
 from headgate.declaration.suites.model import Suite
-from headgate.expectations.validation import RuleResult, validate
+from headgate.expectations.result import RuleResult
+from headgate.expectations.validation import validate
 from headgate.failpoints import failpoint
 from headgate.gates import documents
 from headgate.gates.documents import Hold, Release

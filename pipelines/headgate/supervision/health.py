@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import takewhile
 
+from headgate.commands import pipeline_command
 from headgate.declaration.kinds import GOLD, SILVER
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
+from headgate.gates.documents import holds
 from headgate.ledger import balance
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
@@ -156,6 +158,15 @@ def _quarantine(context: HealthContext, limits: Limits) -> Iterator[str]:
         yield from _share(name, counted, "rejected", outcomes, limits.quarantined)
 
 
+def _gate(context: HealthContext, limits: Limits) -> Iterator[str]:
+    for hold in holds(context.layout, context.declared):
+        rules = "; ".join(map(str, hold.failed))
+        yield (
+            f"{GOLD.path(hold.table)} is held at batch {hold.n:,} for "
+            f"{_span(context.now - hold.since)}: {rules}; {pipeline_command('gate status')}"
+        )
+
+
 def _share(
     table: str, counted: Counts, what: str, of: Sequence[str], limit: float
 ) -> Iterator[str]:
@@ -176,6 +187,7 @@ _CHECKS: Mapping[Check, Callable[[HealthContext, Limits], Iterator[str]]] = {
     "event_time": _event_time,
     "late": _late,
     "quarantine": _quarantine,
+    "gate": _gate,
     "ledger": _ledger,
 }
 

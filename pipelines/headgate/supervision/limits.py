@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, get_args
 
-Check = Literal["freshness", "backlog", "input", "event_time", "late", "quarantine", "ledger"]
+Check = Literal[
+    "freshness", "backlog", "input", "event_time", "late", "quarantine", "gate", "ledger"
+]
 CHECKS: tuple[Check, ...] = get_args(Check)
 
 

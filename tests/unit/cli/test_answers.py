@@ -63,6 +63,7 @@ def test_status_of_what_never_ran(ask: Ask, of_lake: OfLake) -> None:
             "gold": {"per_minute": None},
         },
         "rebuilding": [],
+        "held": [],
         "reset": None,
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +18,7 @@ from headgate.cli.inspect.freshness import describe_freshness
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rebuild_progress import in_words, rebuild_progress
+from headgate.declaration.kinds import GOLD
 from headgate.graph.graph import graph_of
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
@@ -25,6 +27,7 @@ from headgate.storage.stopping import stop_asked
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
+    from headgate.gates.documents import Hold
     from headgate.savepoints.resets import Intent
     from headgate.supervision.ending import Ended
     from headgate.supervision.job_state import JobState
@@ -52,6 +55,7 @@ def status(
     Exit code 7 if a job died or failed: start it again. Exit code 2, 3 or 5 if a job failed with
     that code, which needs a person first.
     """
+    from headgate.gates.documents import holds
     from headgate.savepoints.checkpoints import checkpoints
     from headgate.supervision.job_state import overall, probe
     from headgate.supervision.keeping import NEEDS_A_PERSON
@@ -59,7 +63,7 @@ def status(
     declared = declaration.load(pipeline)
     now = datetime.now(UTC)
     layout = Layout.of(root, declared.name)
-    jobs, paused = probe(layout, now), paused_since(layout)
+    jobs, paused, held = probe(layout, now), paused_since(layout), holds(layout, declared)
     state, restored = overall(jobs), last_reset(layout, declared)
     words, fresh = describe_freshness(layout, declared, now)
     ended, failure = how_it_ended(layout, jobs)
@@ -79,6 +83,7 @@ def status(
                 "elsewhere": other_documents,
                 "freshness": fresh,
                 "rebuilding": rebuild_progress(layout, declared),
+                "held": [hold.as_dict() for hold in held],
                 "reset": restored and restored.document() | {"generation": restored.generation},
                 **({"checkpoint": as_dict(found)} if found else {}),
             }
@@ -90,6 +95,7 @@ def status(
             _remark(declared, jobs, paused)
             for step in rebuild_progress(layout, declared):
                 console().print(in_words(step), markup=False, soft_wrap=True)
+            _show_holds(held)
             if restored is not None:
                 since = f"generation {restored.generation} since {restored.at:%F %T}Z"
                 console().print(f"{since}: {restored.why}", markup=False, soft_wrap=True)
@@ -104,6 +110,15 @@ def status(
         raise typer.Exit(failure.code)
     if state in ("dead", "stale") or failure is not None:
         raise typer.Exit(exit_codes.NOT_ALIVE)
+
+
+def _show_holds(found: Sequence[Hold]) -> None:
+    for hold in found:
+        rules = "; ".join(map(str, hold.failed))
+        text = f"{GOLD.path(hold.table)} is held since {hold.since:%F %T}Z: {rules}"
+        console().print(text, style="red", markup=False, soft_wrap=True)
+    if found:
+        typer.echo(command("gate status"))
 
 
 def last_reset(layout: Layout, declared: Pipeline) -> Intent | None:

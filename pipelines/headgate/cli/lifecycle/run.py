@@ -228,6 +228,7 @@ def _batches(layout: Layout, declared: Pipeline) -> int:
 
 
 def _conclude(declared: Pipeline, layout: Layout, json: bool, began: float, before: int) -> None:
+    from headgate.gates.documents import holds
     from headgate.ledger import balance
 
     account = balance(layout, declared)
@@ -245,3 +246,7 @@ def _conclude(declared: Pipeline, layout: Layout, json: bool, began: float, befo
     respond(json, summary(account, account.n - before, time.monotonic() - began), show)
     if not account.balanced:
         raise typer.Exit(exit_codes.FAILED)
+    for hold in holds(layout, declared):
+        text = f"{GOLD.path(hold.table)} is held by its rules: {command('gate status')}"
+        print(text, file=sys.stderr)
+        raise typer.Exit(exit_codes.HELD)

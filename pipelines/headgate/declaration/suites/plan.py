@@ -8,20 +8,18 @@ from typing import Any
 from headgate.declaration.suites.model import Rule, Suite
 
 
-def suite_plan(suite: Suite | None, rejected: str) -> dict[str, Any]:
-    """The key ``suite`` of a table's plan, with the table that its rejected rows go to; nothing
-    without a suite."""
+def suite_plan(suite: Suite | None, **more: Any) -> dict[str, Any]:
+    """The key ``suite`` of a table's plan, with ``more``; nothing without a suite."""
     if suite is None:
         return {}
     rules = {rule.id: _rule(rule) for rule in suite.rules}
-    described = {"name": suite.name, "digest": suite.digest, "rejected": rejected, "rules": rules}
-    return {"suite": described}
+    return {"suite": {"name": suite.name, "digest": suite.digest, **more, "rules": rules}}
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
     described = {
         "expectation": rule.expectation,
-        "condition": rule.condition,
+        **({"condition": rule.condition} if rule.condition else {"arguments": rule.arguments}),
         "severity": rule.severity,
         "action": rule.action,
     }
@@ -33,10 +31,11 @@ def suite_lines(table: Mapping[str, Any]) -> list[str]:
     suite = table.get("suite")
     if suite is None:
         return []
-    lines = [f"  suite    {suite['name']} ({suite['digest'][:16]}), rejected rows: "]
-    lines[0] += suite["rejected"]
+    goes = f", rejected rows: {suite['rejected']}" if "rejected" in suite else ""
+    lines = [f"  suite    {suite['name']} ({suite['digest'][:16]}){goes}"]
     for name, rule in suite["rules"].items():
         above = f" above {rule['above'] * 100:g} %" if "above" in rule else ""
         how = f"{rule['severity']}, {rule['action']}{above}"
-        lines.append(f"  rule     {name} ({how}): {rule['condition']}")
+        asks = rule.get("condition") or f"{rule['expectation']} {rule['arguments']}"
+        lines.append(f"  rule     {name} ({how}): {asks}")
     return lines

@@ -1,0 +1,135 @@
+"""``headgate gate status | release | retry``: gold tables whose rules hold versions back."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headgate import exit_codes
+from headgate.cli import declaration
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
+from headgate.cli.output import grid, respond
+from headgate.cli.rows import cells
+from headgate.commands import pipeline_command
+from headgate.declaration.kinds import GOLD
+from headgate.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
+    from headgate.gates.documents import Hold
+    from headgate.storage.layout import Layout
+
+app = typer.Typer(help="Gold tables that rules hold back.", no_args_is_help=True)
+
+TableName = Annotated[
+    str,
+    typer.Argument(metavar="TABLE", help="Such as gold.per_minute.", show_default=False),
+]
+
+
+class NotHeldError(HeadgateError):
+    """The table is not held, so there is nothing to release."""
+
+
+class NoGateError(HeadgateError, code=exit_codes.USAGE):
+    """There is no gold table of this name with a suite."""
+
+
+@app.command("status")
+def status(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
+    """Show the gold tables that have rules, and why they are held.
+
+    Exit code 10 if one is held.
+    """
+    from headgate.gates.documents import holds
+    from headgate.tables.payloads.gold import GoldPayload
+    from headgate.tables.table import Table
+
+    declared, layout = declaration.opened(pipeline, root)
+    held = {hold.table: hold for hold in holds(layout, declared)}
+    shown = []
+    for name, table in declared.gold.items():
+        if table.suite is None:
+            continue
+        gold = Table(layout.storage, GOLD.path(name), pipeline=declared.name)
+        state = gold.refresh() if gold.exists else None
+        shown.append(
+            {
+                "table": GOLD.path(name),
+                "suite": table.suite.name,
+                "n": state.n if state else 0,
+                "held": held[name].as_dict() if name in held else None,
+                "last": state and GoldPayload.of(state).gate,
+            }
+        )
+    screen = grid("", "table", "suite", "batch:", "state")
+    for name, each in zip((t for t, g in declared.gold.items() if g.suite), shown, strict=True):
+        state_of = f"held since {held[name].since:%F %T}Z" if name in held else "open"
+        screen.add_row(*cells(each["table"], each["suite"], each["n"], state_of))
+    words = [] if shown else ["no gold table has expectations"]
+    for hold in held.values():
+        words += [GOLD.path(hold.table), *(f"  {result}" for result in hold.failed)]
+        words.append(command("gate release", f"gold.{hold.table}", "--reason", "WHY"))
+    respond(json, {"pipeline": declared.name, "gates": shown}, screen, *words)
+    if held:
+        raise typer.Exit(exit_codes.HELD)
+
+
+@app.command("release")
+def release(
+    pipeline: PipelineName,
+    table: TableName,
+    reason: Annotated[str, typer.Option("--reason", help="Kept in the commit.")],
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Let the version that is held become visible, although it breaks rules.
+
+    The commit keeps who did it, when and why. Later versions are validated as before.
+    """
+    from headgate.gates import documents
+
+    declared, layout = declaration.opened(pipeline, root)
+    held = _held(declared, layout, table)
+    by = f"{getpass.getuser()}@{socket.gethostname()}"
+    given = documents.Release(held.upto, by, reason, datetime.now(UTC))
+    documents.release(layout, held.table, given)
+    said = f"{GOLD.path(held.table)}: batches {held.n + 1:,} to {held.upto:,} may become visible"
+    document = {"pipeline": declared.name, "table": GOLD.path(held.table), **given.as_dict()}
+    respond(json, document, f"{said}; a running driver folds them in at once, else the next start")
+
+
+@app.command("retry")
+def retry(
+    pipeline: PipelineName, table: TableName, root: Root = DEFAULT_ROOT, json: Json = False
+) -> None:
+    """Validate the held version again at once; a held table is tried again ever more rarely."""
+    from headgate.gates import documents
+
+    declared, layout = declaration.opened(pipeline, root)
+    held = _held(declared, layout, table)
+    documents.ask_retry(layout, held.table, datetime.now(UTC))
+    said = f"{GOLD.path(held.table)}: a running driver validates it again at once"
+    respond(json, {"pipeline": declared.name, "table": GOLD.path(held.table)}, said)
+
+
+def _held(declared: Pipeline, layout: Layout, table: str) -> Hold:
+    """Why a table is held. Raises NoGateError, NotHeldError."""
+    from headgate.gates.documents import holds
+
+    name = table.removeprefix("gold.").removeprefix("gold/")
+    gated = [gold for gold, declares in declared.gold.items() if declares.suite is not None]
+    if name not in gated:
+        names = ", ".join(f"gold.{each}" for each in gated) or "none"
+        raise NoGateError(
+            f"{declared.name} has no gold table {table!r} with expectations",
+            remedy=f"those with expectations: {names}",
+        )
+    found = next((hold for hold in holds(layout, declared) if hold.table == name), None)
+    if found is None:
+        raise NotHeldError(f"{GOLD.path(name)} is not held", pipeline_command("gate status"))
+    return found

@@ -1,0 +1,28 @@
+"""What rules say of a version of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headgate.declaration.suites.model import Action, Severity
+
+
+@dataclass(frozen=True)
+class RuleResult:
+    """What a rule says of a version. ``observed`` is the value that it looked at, as text;
+    ``unexpected`` the number of rows that break it, if it is about rows. ``error`` is why it could
+    not be validated; it is not met then."""
+
+    rule: str
+    severity: Severity
+    action: Action
+    met: bool
+    observed: str | None = None
+    unexpected: int | None = None
+    error: str | None = None
+
+    def __str__(self) -> str:
+        if self.error is not None:
+            return f"{self.rule} ({self.severity}) could not be validated: {self.error}"
+        seen = f"{self.unexpected:,} rows break it" if self.unexpected else f"it is {self.observed}"
+        return f"{self.rule} ({self.severity}): {'met' if self.met else 'not met'}, {seen}"
