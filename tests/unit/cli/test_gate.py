@@ -1,0 +1,135 @@
+"""`headgate gate`: which gold tables rules hold back, why, and what a person can do."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from headgate.declaration.load import load
+from headgate.declaration.sections.source import project_folder
+from headgate.expectations.result import RuleResult
+from headgate.gates import documents
+from headgate.gates.documents import Hold
+from headgate.supervision.health import HealthContext, violations
+from headgate.supervision.limits import Limits
+from headgate.tables.table import Table
+from tests.unit.cli.conftest import Ask, last_object
+from tests.unit.ledger.conftest import Lake
+
+OfLake = tuple[str, str, str]
+SINCE = datetime(2026, 3, 1, 12, tzinfo=UTC)
+RESULTS = (
+    RuleResult("sane", "critical", "hold", met=False, unexpected=3),
+    RuleResult("full", "warning", "hold", met=True, observed="9"),
+    RuleResult("odd", "critical", "hold", met=False, error="no such thing"),
+    RuleResult("small", "info", "warn", met=False, observed="12"),
+)
+
+
+@pytest.fixture
+def gated(lake: Lake) -> Lake:
+    """The lake, of whose gold table a suite is declared."""
+    file = lake.pipeline.file
+    text = file.read_text()
+    assert text.count("    allowed_lateness:") == 1
+    file.write_text(text.replace("    allowed_", "    expectations: sane\n    allowed_"))
+    folder = project_folder(file) / "expectations"
+    folder.mkdir()
+    (folder / "sane.yml").write_text("expectations: [{id: sane, expect: events > 0}]")
+    return lake
+
+
+def position(lake: Lake) -> int:
+    table = Table(lake.layout.storage, "gold/per_minute", pipeline=lake.pipeline.name)
+    return table.refresh().n
+
+
+def hold(lake: Lake, n: int | None = None) -> None:
+    n = position(lake) if n is None else n
+    found = Hold("per_minute", n, n + 4, SINCE, SINCE + timedelta(minutes=5), RESULTS)
+    documents.hold(lake.layout, found)
+
+
+def test_an_open_gate(ask: Ask, gated: Lake, of_lake: OfLake) -> None:
+    code, out, _ = ask("gate", "status", *of_lake)
+    assert code == 0
+    assert "gold/per_minute" in out
+    assert "open" in out
+    (gate,) = last_object(ask("gate", "status", *of_lake, "--json")[1])["gates"]
+    assert (gate["held"], gate["last"], gate["suite"]) == (None, None, "sane")
+
+
+def test_a_pipeline_without_rules(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
+    code, out, _ = ask("gate", "status", *of_lake)
+    assert (code, "no gold table has expectations" in out) == (0, True)
+
+
+def test_a_held_table_says_which_rules_and_what_to_type(
+    ask: Ask, gated: Lake, of_lake: OfLake
+) -> None:
+    hold(gated)
+    code, out, _ = ask("gate", "status", *of_lake)
+    assert code == 10
+    assert "held since 2026-03-01 12:00:00Z" in out
+    assert "sane (critical): not met, 3 rows break it" in out
+    assert "odd (critical) could not be validated: no such thing" in out
+    assert "small" not in out, "it only warns"
+    assert "gate release" in out
+    (gate,) = last_object(ask("gate", "status", *of_lake, "--json")[1])["gates"]
+    assert [result["rule"] for result in gate["held"]["results"]] == [r.rule for r in RESULTS]
+    status = ask("status", *of_lake)[1]
+    assert "gold/per_minute is held since" not in status, "it has never run"
+    (held,) = last_object(ask("status", *of_lake, "--json")[1])["held"]
+    assert held["table"] == "per_minute"
+    (said,) = violations("gate", context(gated), Limits())
+    assert "gold/per_minute is held at batch" in said
+    assert "for 1:00:00" in said
+    assert "sane (critical): not met" in said
+
+
+def context(lake: Lake) -> HealthContext:
+    declared = load(lake.pipeline.file)
+    return HealthContext(declared, lake.layout, (), SINCE + timedelta(hours=1))
+
+
+def test_a_document_that_a_crash_left_behind_holds_nothing(
+    ask: Ask, gated: Lake, of_lake: OfLake
+) -> None:
+    hold(gated, n=0)
+    assert ask("gate", "status", *of_lake)[0] == 0
+    assert violations("gate", context(gated), Limits()) == ()
+    code, _, err = ask("gate", "release", *of_lake, "gold.per_minute", "--reason", "x")
+    assert (code, "gold/per_minute is not held" in err) == (1, True)
+
+
+def test_a_release_says_who_and_why(ask: Ask, gated: Lake, of_lake: OfLake) -> None:
+    hold(gated)
+    n = position(gated)
+    code, out, _ = ask("gate", "release", *of_lake, "gold.per_minute", "--reason", "a real outlier")
+    assert code == 0
+    assert f"batches {n + 1} to {n + 4} may become visible" in out
+    given = documents.released(gated.layout, "per_minute")
+    assert given is not None
+    assert (given.upto, given.reason) == (n + 4, "a real outlier")
+    assert "@" in given.by
+
+
+def test_a_release_needs_a_reason(ask: Ask, gated: Lake, of_lake: OfLake) -> None:
+    hold(gated)
+    code, _, err = ask("gate", "release", *of_lake, "gold.per_minute")
+    assert (code, "--reason" in err) == (2, True)
+    assert documents.released(gated.layout, "per_minute") is None
+
+
+def test_a_retry_is_a_request(ask: Ask, gated: Lake, of_lake: OfLake) -> None:
+    hold(gated)
+    assert ask("gate", "retry", *of_lake, "per_minute")[0] == 0
+    assert documents.retry_asked(gated.layout, "per_minute")
+
+
+def test_a_table_without_a_gate(ask: Ask, gated: Lake, of_lake: OfLake) -> None:
+    code, _, err = ask("gate", "retry", *of_lake, "gold.nothing")
+    assert code == 2
+    assert "has no gold table 'gold.nothing' with expectations" in err
+    assert "those with expectations: gold.per_minute" in err
