@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from headgate.declaration.load import load
+from headgate.declaration.suites.reading import FOLDER
 from headgate.errors import HeadgateError
 
 _FILES = "files: {path: landing/bids, format: json, order: name}"
@@ -13,8 +15,8 @@ _DEMO_FILES = "files: {path: landing/bids, format: json, order: name, settle: 0 
 
 
 def make(folder: Path, example: Path, servers: str | None = None) -> Path:
-    """Write the example to ``pipelines/`` under ``folder``, and return its path. With ``servers``,
-    the example reads a topic of that broker.
+    """Write the example and its suites into ``folder``, and return the example's path. With
+    ``servers``, the example reads a topic of that broker.
 
     Raises HeadgateError if the folder holds a demo already: its tables hold other events.
     """
@@ -29,6 +31,10 @@ def make(folder: Path, example: Path, servers: str | None = None) -> Path:
             f"{example} is not the example that the demo knows",
             remedy="restore it: git checkout -- pipelines/examples, or install Headgate again",
         )
+    for name, suite in load(example).suites.items():
+        into = folder / FOLDER / f"{name}.yml"
+        into.parent.mkdir(parents=True, exist_ok=True)
+        into.write_text(suite, encoding="utf-8")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text.replace(there, here), encoding="utf-8")
     if servers is None:

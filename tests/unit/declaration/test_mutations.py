@@ -20,6 +20,7 @@ from tests.unit.declaration.conftest import KAFKA
 from tests.unit.declaration.test_load import ROOT
 
 TEXT = (ROOT / "pipelines" / "examples" / "auctions.yml").read_text(encoding="utf-8")
+SUITE = (ROOT / "expectations" / "clean_bids.yml").read_text(encoding="utf-8")
 TREES = [YAML(typ="safe", pure=True).load(text) for text in (TEXT, KAFKA)]
 
 WORDS = (
@@ -94,7 +95,9 @@ def mutated(draw: st.DrawFn) -> str:
     return out.getvalue()
 
 
-def loads_or_is_refused(file: Path, text: str) -> None:
+def loads_or_is_refused(file: Path, text: str, suite: str = SUITE) -> None:
+    (file.parent / "expectations").mkdir(exist_ok=True)
+    (file.parent / "expectations/clean_bids.yml").write_text(suite, "utf-8", "surrogatepass")
     file.write_text(text, encoding="utf-8", errors="surrogatepass")
     result: Pipeline | DeclarationError
     try:
@@ -132,6 +135,16 @@ def test_a_changed_tree(text: str, tmp_path: Path) -> None:
 )
 def test_a_changed_text(at: int, gone: int, put: str, tmp_path: Path) -> None:
     loads_or_is_refused(tmp_path / "changed.yml", TEXT[:at] + put + TEXT[at + gone :])
+
+
+@SETTINGS
+@given(
+    at=st.integers(0, len(SUITE)),
+    gone=st.integers(0, 30),
+    put=st.one_of(st.text(max_size=10), st.sampled_from(["{", "]", ": ", "\n", "- ", "20 %"])),
+)
+def test_a_changed_suite(at: int, gone: int, put: str, tmp_path: Path) -> None:
+    loads_or_is_refused(tmp_path / "changed.yml", TEXT, SUITE[:at] + put + SUITE[at + gone :])
 
 
 @SETTINGS

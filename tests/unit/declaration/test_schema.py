@@ -9,8 +9,16 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
-from headgate.declaration.reference.page import DOCUMENT, EXAMPLE, SCHEMA, document
+from headgate.declaration.reference.expectations import with_expectations
+from headgate.declaration.reference.page import (
+    DOCUMENT,
+    EXAMPLE,
+    QUALITY,
+    SCHEMA,
+    document,
+)
 from headgate.declaration.reference.schema import json_schema, json_text
+from headgate.declaration.suites.rows import ROW_EXPECTATIONS
 from tests.unit.declaration.test_load import EXAMPLES, ROOT
 from tests.unit.declaration.test_wrong_declarations import KEYS, NEXT, Wrong
 
@@ -107,3 +115,6 @@ def test_what_ships_is_up_to_date() -> None:
     assert (ROOT / SCHEMA).read_text(encoding="utf-8") == json_text()
     example = (ROOT / EXAMPLE).read_text(encoding="utf-8")
     assert (ROOT / DOCUMENT).read_text(encoding="utf-8") == document(example)
+    quality = (ROOT / QUALITY).read_text(encoding="utf-8")
+    assert quality == with_expectations(quality)
+    assert all(f"| `{name}` |" in quality for name in ROW_EXPECTATIONS)

@@ -216,6 +216,17 @@ def test_a_table_names_its_suite(project: Path) -> None:
     assert "rule     b (critical, warn): coalesce((_offset >= 0), true)" in describe(load(project))
 
 
+def test_a_suite_beside_the_declaration_comes_first(project: Path) -> None:
+    """An example of an installed package stays whole, whatever folder it is installed below."""
+    suite_file(project).write_text("expectations: [{id: a, expect: total > 0}]")
+    beside = project.parent / "expectations" / suite_file(project).name
+    beside.parent.mkdir()
+    beside.write_text("expectations: [{id: b, expect: total > 0}]")
+    suite = load(project).silver["clean"].suite
+    assert suite is not None
+    assert [rule.id for rule in suite.rules] == ["b"]
+
+
 def test_a_mistake_in_a_suite_names_the_suites_file(project: Path) -> None:
     suite_file(project).write_text("expectations:\n- {id: a, expect: n > 0}")
     with pytest.raises(DeclarationError) as error:

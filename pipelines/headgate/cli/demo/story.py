@@ -28,6 +28,7 @@ LATE = """
 """
 QUARANTINED = "SELECT reason, \"column\", value FROM quarantine WHERE reason = 'wrong_type' LIMIT 1"
 ANY_QUARANTINED = 'SELECT reason, "column", value FROM quarantine LIMIT 1'
+REJECTED = "SELECT rules, value FROM rejected.clean_bids LIMIT 1"
 
 
 def show_results(
@@ -39,8 +40,8 @@ def show_results(
     first_gold: float | None,
     servers: str | None = None,
 ) -> None:
-    """Print the ledger, the last gold rows, a late and a quarantined row, and the next steps.
-    ``servers`` are those of a demo with a broker."""
+    """Print the ledger, the last gold rows, a late, a quarantined and a rejected row, and the
+    next steps. ``servers`` are those of a demo with a broker."""
 
     def rows(sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         return select(declared, layout, sql)
@@ -59,6 +60,11 @@ def show_results(
         out.print("\n[bold]a quarantined bid[/]")
         out.print(f"{reason}{at}:", markup=False)
         out.print(value, markup=False, soft_wrap=True)
+    for rules, value in rows(REJECTED)[1]:
+        names = ", ".join(rule["id"] for rule in rules)
+        out.print("\n[bold]a rejected bid[/]")
+        out.print(f"it breaks the rule {names} of silver.clean_bids:", markup=False)
+        out.print(shown(value), markup=False, soft_wrap=True)
     out.print("\n[bold]what to type next[/]")
     for command in next_commands(folder, declared.file, servers):
         out.print(command, markup=False, soft_wrap=True)
@@ -94,6 +100,7 @@ def next_commands(folder: Path, file: Path, servers: str | None = None) -> tuple
     commands = (
         pipeline_command("ledger", "--by-id"),
         pipeline_command("query", sql),
+        pipeline_command("expectations list"),
         pipeline_command("plan"),
         *more,
         f"{shell_command('init', 'shop')}    # a project of your own",

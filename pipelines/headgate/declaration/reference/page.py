@@ -1,7 +1,7 @@
 """The reference of declarations, ``docs/declaration.md``, and the schema for editors.
 
-``python -m headgate.declaration.reference.page`` in a checkout generates both from the tables that
-the loader uses. A test fails if they are out of date.
+``python -m headgate.declaration.reference.page`` in a checkout generates both, and the table in
+``docs/quality.md``, from the tables that the loader uses. A test fails if they are out of date.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from headgate.declaration.measures import MEASURES
 from headgate.declaration.names import COLUMN_PATTERN, NAME_PATTERN
 from headgate.declaration.operators import OPERATORS
 from headgate.declaration.quantities import format_duration, format_size
+from headgate.declaration.reference.expectations import with_expectations
 from headgate.declaration.reference.schema import json_text
 from headgate.declaration.reference.text import AFTER_FUNCTIONS, ERRORS, EXPRESSIONS, INTRODUCTION
 from headgate.declaration.types import DECLARED
 
 DOCUMENT = Path("docs/declaration.md")
+QUALITY = Path("docs/quality.md")
 SCHEMA = Path("pipelines/examples/headgate.schema.json")
 EXAMPLE = Path("pipelines/examples/auctions.yml")
 
@@ -183,10 +185,12 @@ def _measures() -> Iterator[str]:
 
 
 def write(root: Path) -> None:
-    """Write the reference and the schema of the checkout at ``root``."""
+    """Write the reference, the schema and the table of the checkout at ``root``."""
     example = (root / EXAMPLE).read_text(encoding="utf-8")
     (root / DOCUMENT).write_text(document(example), encoding="utf-8")
     (root / SCHEMA).write_text(json_text(), encoding="utf-8")
+    quality = root / QUALITY
+    quality.write_text(with_expectations(quality.read_text("utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

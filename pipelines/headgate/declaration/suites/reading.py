@@ -45,7 +45,10 @@ class SuiteReading:
         return suite
 
     def _file(self, name: str) -> Path:
-        return self._folder / f"{name}.yml"
+        """Beside the declaration, as an example of an installed package has it, or else in the
+        project."""
+        beside = self._report.file.parent / FOLDER / f"{name}.yml"
+        return beside if beside.is_file() else self._folder / beside.name
 
     def _text(self, named: Field) -> str | None:
         if self._texts is not None:
