@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 from airflow.sdk import Context
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from headgate.airflow.operators.control_operator import (
     ACTIONS,
@@ -18,10 +18,16 @@ from headgate.airflow.operators.control_operator import (
     ControlOperator,
     refusal,
 )
+from headgate.airflow.operators.release_approval import ReleaseApproval, ReleaseOperator
 from headgate.declaration.load import load
+from headgate.declaration.sections.source import project_folder
+from headgate.expectations.result import RuleResult
+from headgate.gates import documents
+from headgate.gates.documents import Hold
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.store import create
 from headgate.supervision.launcher import Stream
+from headgate.tables.table import Table
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
 
 
@@ -113,3 +119,71 @@ def test_what_does_not_go_together_is_refused(
 def test_every_action_has_a_label() -> None:
     assert set(LABELS) == set(ACTIONS)
     assert all(refusal(each, "latest" if each == RESTORE else "") is None for each in ACTIONS)
+
+
+SINCE = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SANE = RuleResult("sane", "critical", "hold", met=False, unexpected=3)
+
+
+class Task:
+    """A task instance, of which only XComs are used."""
+
+    def __init__(self, **pushed: Any) -> None:
+        self.pushed = pushed
+
+    def xcom_push(self, key: str, value: Any) -> None:
+        self.pushed[key] = value
+
+    def xcom_pull(self, task_ids: str, key: str = "return_value") -> Any:
+        return self.pushed.get(task_ids if key == "return_value" else key)
+
+
+@pytest.fixture
+def held(lake: Lake) -> Lake:
+    """The lake, whose gold table is held by its rules."""
+    file = lake.pipeline.file
+    text = file.read_text()
+    file.write_text(text.replace("    allowed_", "    expectations: sane\n    allowed_"))
+    folder = project_folder(file) / "expectations"
+    folder.mkdir()
+    (folder / "sane.yml").write_text("expectations: [{id: sane, expect: events > 0}]")
+    table = Table(lake.layout.storage, "gold/per_minute", pipeline=lake.pipeline.name)
+    n = table.refresh().n
+    documents.hold(lake.layout, Hold("per_minute", n, n + 4, SINCE, SINCE, (SANE,)))
+    return lake
+
+
+def of(lake: Lake) -> dict[str, str]:
+    root = Path(lake.layout.storage.uri("")).parent
+    return {"file": str(lake.pipeline.file), "name": "tiny", "root": str(root)}
+
+
+def test_a_release_is_asked_for_and_carried_out_as_it_was_asked(held: Lake) -> None:
+    task = Task()
+    context = cast(Context, {"ti": task})
+    asking = ControlOperator(task_id="act", action="release", **of(held))
+    assert asking.execute(context) == "tiny: asks for approval"
+    (asked,) = task.pushed["held"]
+    assert (asked["table"], asked["why"]) == ("per_minute", str(SANE))
+    task.pushed["approve"] = {
+        "chosen_options": ["Approve"],
+        "params_input": {"reason": "a real outlier"},
+        "responded_by_user": {"id": "1", "name": "anna"},
+    }
+    done = ReleaseOperator(task_id="release", asks="act", approval="approve", **of(held))
+    assert "anna released gold/per_minute up to batch" in done.execute(context)
+    given = documents.released(held.layout, "per_minute")
+    assert given is not None
+    assert (given.upto, given.by, given.reason) == (asked["upto"], "anna", "a real outlier")
+
+
+def test_nothing_is_released_where_nothing_is_held(lake: Lake) -> None:
+    asking = ControlOperator(task_id="act", action="release", **of(lake))
+    with pytest.raises(AirflowFailException, match="no gold table is held"):
+        asking.execute(cast(Context, {"ti": Task()}))
+
+
+def test_nobody_is_asked_by_other_actions() -> None:
+    approval = ReleaseApproval(task_id="approve", name="tiny", asks="act")
+    with pytest.raises(AirflowSkipException):
+        approval.execute(cast(Context, {"ti": Task()}))

@@ -14,6 +14,7 @@ from headgate.airflow.dags.shared_dags import health, maintenance
 from headgate.airflow.operators.control_operator import ACTIONS, LABELS, ControlOperator
 from headgate.airflow.operators.final_hours import AwaitFinalHours, EmitFinalHours
 from headgate.airflow.operators.preflight import Preflight
+from headgate.airflow.operators.release_approval import ReleaseApproval, ReleaseOperator
 from headgate.airflow.operators.stop_report import StopReport
 from headgate.airflow.operators.stream_operator import StreamOperator
 from headgate.airflow.projects import Declared, declared_in, place
@@ -103,7 +104,8 @@ def _control(stream: Stream, launcher: str) -> DAG:
         # It has no schedule, and its form does nothing while the DAG is paused.
         is_paused_upon_creation=False,
         catchup=False,
-        max_active_runs=1,
+        # A run that waits for an approval holds up no other; actions follow each other.
+        max_active_runs=16,
         params={
             # None is not valid: Airflow refuses a run for which nobody chose an action.
             "action": Param(
@@ -125,12 +127,18 @@ def _control(stream: Stream, launcher: str) -> DAG:
         tags=["headgate", stream.name],
         doc_md=docs.CONTROL.format(**about),
     ) as dag:
-        ControlOperator(
+        act = ControlOperator(
             task_id="act",
             action="{{ params.action or '' }}",
             savepoint="{{ params.savepoint or '' }}",
+            max_active_tis_per_dag=1,
             **about,
         )
+        approve = ReleaseApproval(task_id="approve", name=stream.name, asks="act")
+        release = ReleaseOperator(
+            task_id="release", asks="act", approval="approve", **tables(stream)
+        )
+        act >> approve >> release
     return dag
 
 

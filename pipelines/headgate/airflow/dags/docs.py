@@ -23,6 +23,9 @@ CONTROL = """\
 Performs one action on the stream **{name}**. No action is selected by default. Only *start from
 savepoint* needs a savepoint: its id, or `latest`.
 
+*Release* asks for an approval in Airflow (*Required actions*) and a reason, which the commit keeps;
+other actions do not wait for it.
+
 A stopped stream stays stopped until it is started again; `{name}__stream` does not start it.
 *Pause*, *clear*, *mark* and *delete* have their usual effect on these runs; a cleared run repeats
 its action.
@@ -40,9 +43,10 @@ until the DAG is on again; *trigger* waits for the current run. None of them cha
 
 HEALTH = """\
 Checks every stream every five minutes: is gold **fresh**, is the **backlog** short, does
-**input** come, is **event time** recent, are few rows **late** or in **quarantine**, does the
-**ledger** balance. One task for each stream makes all checks. It fails with the problems, so that
-callbacks and alerts fire; its log and its XCom `health` have the result of every check by name.
+**input** come, is **event time** recent, are few rows **late** or in **quarantine**, is no gold
+table held by its **gate**, does the **ledger** balance. One task for each stream makes all checks.
+It fails with the problems, so that callbacks and alerts fire; its log and its XCom `health` have
+the result of every check by name.
 A stream that was stopped or paused on request is healthy.
 
 *Pause* ends the checks, *clear* repeats them, *mark* and *delete* change no stream.

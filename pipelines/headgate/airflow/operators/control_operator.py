@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from airflow.sdk.exceptions import AirflowFailException
 
+from headgate.airflow.operators.release_approval import HELD
 from headgate.airflow.operators.stream_task import StreamTask
 from headgate.supervision.launcher import Stream
 
@@ -23,6 +24,7 @@ Action = Literal[
     "stop with savepoint",
     "start from savepoint",
     "take over",
+    "release",
 ]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 LABELS: Mapping[Action, str] = {
@@ -33,9 +35,11 @@ LABELS: Mapping[Action, str] = {
     "stop with savepoint": "Stop with savepoint: end after the batch, then take one",
     "start from savepoint": "Start from savepoint: take the tables back to it first",
     "take over": "Take over: start here, and shut out any other driver",
+    "release": "Release: show gold versions that rules hold back; asks for approval",
 }
 """What the trigger form shows for each."""
 RESTORE: Action = "start from savepoint"
+RELEASE: Action = "release"
 _LIST = ["headgate", "savepoint", "list"]
 
 
@@ -61,6 +65,8 @@ class ControlOperator(StreamTask):
             if self.action == RESTORE:
                 message += "\n" + shlex.join([*_LIST, self.file, "--root", self.root])
             raise AirflowFailException(message)
+        if self.action == RELEASE:
+            return self._ask(context)
         options = self._options(stream)
         done = []
         if self.action not in ("start", "take over", "savepoint"):
@@ -73,6 +79,21 @@ class ControlOperator(StreamTask):
         result = f"{self.name}: {', '.join(done)}"
         self.log.info(result)
         return result
+
+    def _ask(self, context: Context) -> str:
+        """Tell the tasks that follow which versions are held. Fails if none is."""
+        from headgate.declaration.load import load
+        from headgate.gates.documents import holds
+
+        stream = self._stream
+        held = [
+            {"table": hold.table, "upto": hold.upto, "why": "; ".join(map(str, hold.failed))}
+            for hold in holds(stream.layout, load(stream.file))
+        ]
+        if not held:
+            raise AirflowFailException(f"{self.name}: no gold table is held by its rules")
+        context["ti"].xcom_push(HELD, held)
+        return f"{self.name}: asks for approval"
 
     def _options(self, stream: Stream) -> tuple[str, ...]:
         """Raises SavepointError if there is no such savepoint; the stream is not touched."""

@@ -1,0 +1,67 @@
+"""Releases held versions of gold once a person has approved."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import Param
+from airflow.sdk.exceptions import AirflowSkipException
+
+from headgate.airflow.operators.tables_task import TablesTask
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+HELD = "held"
+"""The XCom of the task that asks: the held versions, each with ``table``, ``upto`` and ``why``."""
+REASON = "reason"
+
+
+class ReleaseApproval(ApprovalOperator):
+    """Asks a person to approve or reject the release of the versions that the task ``asks`` found
+    held, and for the reason. Skipped if it found none."""
+
+    def __init__(self, *, name: str, asks: str, **kwargs: Any) -> None:
+        held = f"ti.xcom_pull(task_ids='{asks}', key='{HELD}')"
+        shown = (
+            f"{{% for each in {held} or [] %}}* `gold/{{{{ each.table }}}}` up to batch "
+            "{{ each.upto }}: {{ each.why }}\n{% endfor %}"
+        )
+        # Airflow gives an operator the parameters of its DAG, too.
+        kwargs["params"] = {REASON: Param("", type="string", minLength=1, title="Why")}
+        super().__init__(
+            subject=f"Release gold of {name} although it breaks rules?", body=shown, **kwargs
+        )
+        self.asks = asks
+
+    def execute(self, context: Context) -> Any:
+        if not context["ti"].xcom_pull(task_ids=self.asks, key=HELD):
+            raise AirflowSkipException("the run was not asked to release anything")
+        return super().execute(context)
+
+
+class ReleaseOperator(TablesTask):
+    """Releases exactly the versions that the task ``asks`` found held, with the reason and the
+    person of the task ``approval``. Returns what was released."""
+
+    def __init__(self, *, asks: str, approval: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.asks, self.approval = asks, approval
+
+    def execute(self, context: Context) -> str:
+        from headgate.gates.documents import Release, release
+
+        answer = context["ti"].xcom_pull(task_ids=self.approval)
+        by = (answer.get("responded_by_user") or {}).get("name") or "a user of Airflow"
+        reason = answer["params_input"][REASON]
+        _, layout = self._opened()
+        done = []
+        for each in context["ti"].xcom_pull(task_ids=self.asks, key=HELD):
+            given = Release(each["upto"], by, reason, datetime.now(UTC))
+            release(layout, each["table"], given)
+            done.append(f"gold/{each['table']} up to batch {each['upto']:,}")
+        result = f"{self.name}: {by} released {', '.join(done)}: {reason}"
+        self.log.info(result)
+        return result
