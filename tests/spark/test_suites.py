@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headgate.expectations.exporting import exported
+from headgate.expectations.library import great_expectations
 from tests.support.rounds import IN_FULL
 from tests.support.suites import (
     ARGUMENTS,
@@ -68,7 +69,7 @@ def test_great_expectations_counts_the_same_rows(
 
 def unexpected(frame: DataFrame, document: Mapping[str, Any]) -> dict[str, int]:
     """How many rows break each rule, by Great Expectations' own validation of a stored suite."""
-    import great_expectations as gx
+    gx = great_expectations()
 
     context: Any = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = {"globally": False}

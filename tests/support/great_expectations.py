@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from great_expectations.core.metric_function_types import MetricPartialFunctionTypes
-from great_expectations.execution_engine.sparkdf_execution_engine import SparkDFExecutionEngine
-from great_expectations.expectations.registry import get_expectation_impl, get_metric_provider
-from great_expectations.expectations.row_conditions import deserialize_row_condition
-from great_expectations.validator.metric_configuration import MetricConfiguration
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+
+from headgate.expectations.library import great_expectations
+
+great_expectations()
+
+from great_expectations.core.metric_function_types import MetricPartialFunctionTypes  # noqa: E402
+from great_expectations.execution_engine.sparkdf_execution_engine import SparkDFExecutionEngine  # noqa: E402
+from great_expectations.expectations.registry import get_expectation_impl, get_metric_provider  # noqa: E402
+from great_expectations.expectations.row_conditions import deserialize_row_condition  # noqa: E402
+from great_expectations.validator.metric_configuration import MetricConfiguration  # noqa: E402
 
 _BOOLEAN = {"result_format": {"result_format": "BOOLEAN_ONLY"}}
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.declaration.quantities import parse_duration
 from headgate.declaration.suites.arguments import BEFORE_NOW
 from headgate.declaration.suites.model import Rule, Suite
+from headgate.expectations.library import great_expectations
 from headgate.expectations.result import RuleResult
 
 if TYPE_CHECKING:
@@ -74,14 +75,12 @@ def _pandas(rows: Any) -> Any:
 
 
 def _expectation(rule: Rule, now: datetime) -> Any:
-    from great_expectations.expectations.registry import get_expectation_impl
-
     name = rule.expectation or "expect_column_values_to_be_in_set"
     arguments: Mapping[str, Any] = rule.arguments
     if rule.expectation is None:
         arguments = {"column": _column_of(rule), "value_set": [True]}
     given = {key: _moment(value, now) for key, value in arguments.items()}
-    expectation: Any = get_expectation_impl(name)
+    expectation: Any = great_expectations().expectations.registry.get_expectation_impl(name)
     return expectation(**given, meta={"rule": rule.id}, severity=rule.severity)
 
 
@@ -94,8 +93,7 @@ def _moment(value: Any, now: datetime) -> Any:
 
 def _validated(frame: Any, expectations: Sequence[Any]) -> list[Any]:
     """The results of Great Expectations in the order of the expectations."""
-    import great_expectations as gx
-
+    gx = great_expectations()
     context: Any = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = {"globally": False}
     asset = context.data_sources.add_pandas("table").add_dataframe_asset("version")

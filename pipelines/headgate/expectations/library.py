@@ -1,0 +1,38 @@
+"""Imports Great Expectations."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+
+
+def great_expectations() -> ModuleType:
+    """The package, imported when it is first needed: it takes seconds. Raises ImportError where it
+    is not installed."""
+    with _named_main(), warnings.catch_warnings():
+        # It imports modules of Python that Python calls deprecated.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        import great_expectations
+        import great_expectations.expectations.registry
+    return great_expectations
+
+
+@contextmanager
+def _named_main() -> Iterator[None]:
+    """While Great Expectations is imported, the main module has a file.
+
+    It imports PySpark's client of Spark Connect. That ends the process with exit code 0 if gRPC is
+    not installed and the main module has no file, as in ``python -c`` and in workers of pytest.
+    """
+    main = sys.modules["__main__"]
+    if getattr(main, "__file__", None) is not None or main.__spec__ is not None:
+        yield
+        return
+    main.__file__ = "python -c"
+    try:
+        yield
+    finally:
+        del main.__file__
