@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from headgate.declaration.suites.arguments import Argument
 from headgate.declaration.suites.rows import ROW_EXPECTATIONS
+from headgate.declaration.suites.tables import TABLE_EXPECTATIONS
 
-_TABLE = re.compile(r"(<!-- expectations: rows\.[^\n]*-->\n).*?(<!-- expectations: end -->)", re.S)
+_TABLES = re.compile(
+    r"(<!-- expectations: (rows|versions)\.[^\n]*-->\n).*?(<!-- expectations: end -->)", re.S
+)
 _KINDS = {
     "column": "a column",
     "columns": "columns",
@@ -19,19 +22,28 @@ _KINDS = {
     "regex": "a regular expression",
     "regexes": "regular expressions",
     "flag": "`true` or `false`",
+    "number": "a number",
+    "share": "a share of the rows, from 0 to 1",
+    "moment": "a number, a time, or `now - 10 minutes`",
 }
 
 
 def with_expectations(page: str) -> str:
-    """The page with the table of what the code supports now."""
-    table = "\n".join(_table()) + "\n"
-    return _TABLE.sub(lambda found: found[1] + table + found[2], page)
+    """The page with the tables of what the code supports now."""
+    rows = {name: row.arguments for name, row in ROW_EXPECTATIONS.items()}
+    versions = {n: known for n, known in TABLE_EXPECTATIONS.items() if n not in rows}
+    of = {"rows": rows, "versions": versions}
+
+    def table(found: re.Match[str]) -> str:
+        return found[1] + "\n".join(_table(of[found[2]])) + "\n" + found[3]
+
+    return _TABLES.sub(table, page)
 
 
-def _table() -> Iterator[str]:
+def _table(expectations: Mapping[str, Sequence[Argument]]) -> Iterator[str]:
     yield "| Expectation | Arguments |\n|---|---|"
-    for name, expectation in ROW_EXPECTATIONS.items():
-        yield f"| `{name}` | {_arguments(expectation.arguments)} |"
+    for name, arguments in expectations.items():
+        yield f"| `{name}` | {_arguments(arguments)} |"
 
 
 def _arguments(arguments: Sequence[Argument]) -> str:
