@@ -53,13 +53,15 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Headgate:
 
 
 def test_run_once_accounts_for_every_order(shop: Headgate) -> None:
-    """Of 60 lines: one sent twice, one cut, one of quantity 0, one late (the project's README)."""
+    """Of 60 lines: one sent twice, one cut, one of quantity 0, one that a rule
+    rejects, one late (the project's README)."""
     document = last_object(shop("ledger", "shop", "--by-id", "--json"))
     assert document["balanced"] is True
     assert (document["read"], document["duplicate"], document["quarantined"]) == (60, 1, 1)
-    assert document["silver"]["clean_orders"]["filtered"] == 1
+    silver = document["silver"]["clean_orders"]
+    assert (silver["rejected"], silver["filtered"]) == (1, 1)
     gold = document["gold"]["sales_per_hour"]
-    assert (gold["folded"], gold["late"], gold["rows"], gold["final"]) == (56, 1, 9, 9)
+    assert (gold["folded"], gold["late"], gold["rows"], gold["final"]) == (55, 1, 9, 9)
     assert document["by_id"] == {"rows": 60, "holds": True, "findings": []}
 
 
@@ -80,9 +82,10 @@ def test_a_second_run_reads_nothing_twice_and_says_only_its_own_words(shop: Head
         "read": 60,
         "duplicate": 1,
         "quarantined": 1,
-        "silver": {"clean_orders": 57},
+        "rejected": 1,
+        "silver": {"clean_orders": 56},
         "filtered": 1,
-        "gold": {"sales_per_hour": {"rows": 9, "folded": 56, "late": 1}},
+        "gold": {"sales_per_hour": {"rows": 9, "folded": 55, "late": 1}},
         "balanced": True,
         "batches": 0,
     }
@@ -90,11 +93,24 @@ def test_a_second_run_reads_nothing_twice_and_says_only_its_own_words(shop: Head
 
 def test_query_by_bare_name_with_a_filter(shop: Headgate) -> None:
     sql = "SELECT sum(orders) AS orders FROM sales_per_hour WHERE channel = 'web' AND final"
-    assert last_object(shop("query", "shop", sql, "--json"))["rows"] == [[26]]
+    assert last_object(shop("query", "shop", sql, "--json"))["rows"] == [[25]]
     late = "SELECT order_id, reason FROM late.sales_per_hour"
     assert [row[1] for row in last_object(shop("query", "shop", late, "--json"))["rows"]] == [
         "late"
     ]
+    rejected = "SELECT event_id, rules[1].id FROM rejected.clean_orders"
+    assert last_object(shop("query", "shop", rejected, "--json"))["rows"] == [
+        ["o-0006", "amount_is_plausible"]
+    ]
+
+
+def test_a_suite_is_proposed_and_broken_rules_are_counted(shop: Headgate) -> None:
+    proposed = shop("expectations", "profile", "shop", "silver.clean_orders")
+    assert proposed.stdout.count("  - id: ") == 16
+    assert "value_set: [app, store, web]" in proposed.stdout
+    (suite,) = last_object(shop("expectations", "list", "shop", "--json"))["suites"]
+    broken = {rule["id"]: rule["broken"] for rule in suite["rules"]}
+    assert broken == {"channel_is_known": 0, "amount_is_plausible": 1, "few_pieces": 3}
 
 
 def test_status_list_and_files(shop: Headgate) -> None:

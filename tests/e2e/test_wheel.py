@@ -66,7 +66,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     is in the home of this test. From uv's cache if it can be done so, else from the registry."""
     folder = tmp_path_factory.mktemp("clone")
     ignored = shutil.ignore_patterns("__pycache__")
-    for name in ("pipelines", "infra"):
+    for name in ("pipelines", "infra", "expectations"):
         shutil.copytree(CLONE / name, folder / name, ignore=ignored)
     for name in ("pyproject.toml", "uv.lock", "CHANGELOG.md", "LICENSE", "README.md"):
         shutil.copy(CLONE / name, folder)
@@ -126,6 +126,7 @@ def test_the_wheel_carries_all_that_is_no_code_too(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {f"headgate/{name}" for name in shipped(PACKAGE)} <= names
     assert {f"headgate/examples/{name}" for name in shipped(PACKAGE.parent / "examples")} <= names
+    assert "headgate/examples/expectations/clean_bids.yml" in names
     assert {"headgate/infra/jars.lock", "headgate/infra/kafka.lock"} <= names
     assert "headgate/templates/shop/pipelines/shop.yml" in names
     tops = {name.split("/")[0] for name in names}
@@ -166,8 +167,9 @@ def test_a_new_project_runs_outside_the_clone(installed: Path, tmp_path: Path) -
     plan = headgate("plan", "pipelines/shop.yml")
     assert "giftNote" in json.dumps(plan)
     done = headgate("run", "pipelines/shop.yml", "--once", "--drain")
-    assert (done["read"], done["duplicate"], done["quarantined"], done["filtered"]) == (61, 1, 1, 1)
-    assert done["gold"]["sales_per_hour"]["folded"] == 57
+    counted = [done[key] for key in ("read", "duplicate", "quarantined", "rejected", "filtered")]
+    assert counted == [61, 1, 1, 1, 1]
+    assert done["gold"]["sales_per_hour"]["folded"] == 56
     assert done["balanced"] is True
     sql = (
         "SELECT giftNote, gifts FROM clean_orders, sales_per_hour WHERE giftNote > '' AND gifts > 0"

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -13,8 +15,11 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from headgate.declaration.suites.model import Suite
 from headgate.expectations.exporting import exported
 from headgate.expectations.library import great_expectations
+from tests.support.arrow_tables import NOON
+from tests.support.profiled import Profiled
 from tests.support.rounds import IN_FULL
 from tests.support.suites import (
     ARGUMENTS,
@@ -60,11 +65,41 @@ def test_great_expectations_counts_the_same_rows(
             rule["row_condition"] = condition
     suite = suite_of(suite_yaml(rules))
     frame = frame_of(spark, rows)
-    broken = [F.count(F.when(~F.expr(r.condition), 1)).alias(r.id) for r in suite.rules]
-    ours = frame.select(*broken).first()
-    assert ours is not None
     document = json.loads(json.dumps(exported(suite, TYPES)))
-    assert unexpected(frame, document) == ours.asDict()
+    counted = broken(frame, suite)
+    assert unexpected(frame, document) == counted
+    assert sum(counted.values()) > 0
+
+
+def test_every_row_meets_what_is_proposed_for_it(spark: SparkSession) -> None:
+    """As tests/unit/expectations/test_profiling.py says of many rows, in DuckDB."""
+    suite = Profiled(EXTREMES).suite
+    assert suite is not None
+    assert set(broken(frame_of(spark, EXTREMES), suite).values()) == {0}
+
+
+# Each value of each column.
+_CHOICES: dict[str, list[Any]] = {
+    "l": [-(2**63), 0, 2**63 - 1],
+    "d": [-0.0, 5e-324, 1.7976931348623157e308],
+    "p": [Decimal("-9999999999999999.99"), Decimal("0.01"), Decimal("9999999999999999.99")],
+    "s": ["", "it's a\\d", "日本\n"],
+    "t": ["a", "😀\u0301", "\t"],
+    "at": [datetime(1, 1, 1, tzinfo=UTC), NOON, datetime(9999, 12, 31, 23, 59, 59, 999999, UTC)],
+    "day": [date(1, 1, 1), date(2026, 1, 1), date(9999, 12, 31)],
+}
+EXTREMES = [
+    {"i": -(2**31), "j": 2**31 - 1, "b": True, **{n: v[i % 3] for n, v in _CHOICES.items()}}
+    for i in range(6)
+]
+
+
+def broken(frame: DataFrame, suite: Suite) -> dict[str, int]:
+    """How many rows break each rule."""
+    counts = [F.count(F.when(~F.expr(r.condition), 1)).alias(r.id) for r in suite.rules]
+    found = frame.select(*counts).first()
+    assert found is not None
+    return found.asDict()
 
 
 def unexpected(frame: DataFrame, document: Mapping[str, Any]) -> dict[str, int]:

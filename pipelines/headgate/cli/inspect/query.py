@@ -35,8 +35,8 @@ def query(
     json: Json = False,
 ) -> None:
     """Query the tables with SQL. With one PIPELINE, tables are bronze.SOURCE, silver.T, gold.T,
-    late.T, quarantine and files. With several, they are PIPELINE.gold.T and so on, and PIPELINE
-    before the SQL may be left out. The SQL is DuckDB's, and only reads."""
+    late.T, rejected.T, quarantine and files. With several, they are PIPELINE.gold.T and so on, and
+    PIPELINE before the SQL may be left out. The SQL is DuckDB's, and only reads."""
     given = [_called(word, root) for word in pipelines]
     if not given and re.fullmatch(r"[\w./-]+", sql):
         raise QueryError(
