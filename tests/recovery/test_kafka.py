@@ -224,6 +224,7 @@ def test_a_partition_falls_silent_and_comes_back(station: Station) -> None:
     values = of_the_past(30_000, seed=5)
     with Producing(station.broker, station.topic, PARTITIONS, values) as producing:
         driver = start(station.declaration, station.root, "--on")
+        station.wait_for(driver, 1)
         station.wait_for_idling(driver)
         station.let_the_silent_one_return(driver)
         station.send_to(QUIET, 15, seed=13)
