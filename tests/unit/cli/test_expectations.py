@@ -58,6 +58,18 @@ def test_list_says_how_many_rows_broke_each_rule(ask: Ask, project: Path) -> Non
     assert "stop above 5 %" in out
 
 
+def test_list_names_the_rules_of_gold_too(ask: Ask, project: Path) -> None:
+    of_gold = "    window: {tumbling: 1 minute}\n"
+    text = WITH_SUITE.replace(of_gold, f"{of_gold}    expectations: versions\n")
+    (project / "pipelines/tiny.yml").write_text(text)
+    rule = "{id: some, expect: expect_table_row_count_to_be_between, min_value: 1}"
+    (project / "expectations/versions.yml").write_text(f"expectations: [{rule}]\n")
+    out = ask("expectations", "list", "tiny")[1].splitlines()[-1]
+    assert out.split()[:5] == ["gold.per_minute", "some", "hold", "critical", "-"]
+    suites = last_object(ask("expectations", "list", "tiny", "--json")[1])["suites"]
+    assert [suite["table"] for suite in suites] == ["silver.good", "gold.per_minute"]
+
+
 def test_list_where_no_table_has_a_suite(ask: Ask, of_lake: tuple[str, str, str]) -> None:
     assert ask("expectations", "list", *of_lake)[1] == "no table of tiny has a suite\n"
 

@@ -8,59 +8,56 @@ from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells
+from headgate.declaration.suites.plan import suite_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headgate.declaration.model import Pipeline
-    from headgate.declaration.suites.model import Rule, Suite
+    from headgate.declaration.suites.model import Suite
     from headgate.storage.layout import Layout
 
 
 def list_suites(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
-    """List the rules of a pipeline's tables, and how many rows broke each since the table began."""
+    """List the rules of a pipeline's tables, and how many rows of silver broke each since the table
+    began."""
     declared, layout = declaration.opened(pipeline, root)
     suites = [
         _suite(f"silver.{name}", table.suite, _totals(declared, layout, name))
         for name, table in declared.silver.items()
         if table.suite is not None
     ]
-    shown = grid("", "table", "rule", "action", "severity", "broken:", "rows meet")
+    suites += [
+        _suite(f"gold.{name}", table.suite, None)
+        for name, table in declared.gold.items()
+        if table.suite is not None
+    ]
+    shown = grid("", "table", "rule", "action", "severity", "broken:", "asks")
     for suite in suites:
         for rule in suite["rules"]:
             broken = "-" if rule["broken"] is None else f"{rule['broken']:,}"
             shown.add_row(
                 *cells(suite["table"], rule["id"], _action(rule), rule["severity"], broken),
-                *cells(rule["condition"]),
+                *cells(rule.get("condition") or f"{rule['expectation']} {rule['arguments']}"),
             )
     document = {"pipeline": declared.name, "suites": suites}
     respond(json, document, shown if suites else f"no table of {declared.name} has a suite")
 
 
 def _suite(table: str, suite: Suite, totals: Mapping[str, int] | None) -> dict[str, Any]:
-    return {
-        "table": table,
-        "suite": suite.name,
-        "digest": suite.digest,
-        "rules": [_rule(rule, totals) for rule in suite.rules],
-    }
-
-
-def _rule(rule: Rule, totals: Mapping[str, int] | None) -> dict[str, Any]:
-    """``broken`` is None where the table does not exist yet."""
-    return {
-        "id": rule.id,
-        "expectation": rule.expectation,
-        "condition": rule.condition,
-        "severity": rule.severity,
-        "action": rule.action,
-        "above": rule.above,
-        "broken": None if totals is None else totals.get(f"rule:{rule.id}", 0),
-    }
+    """``broken`` is None where nothing is counted: of gold, whose rules are about versions, and of
+    a table that does not exist yet."""
+    planned = suite_plan(suite)["suite"]
+    rules = [
+        {"id": id_, **rule, "broken": None if totals is None else totals.get(f"rule:{id_}", 0)}
+        for id_, rule in planned["rules"].items()
+    ]
+    return {"table": table, "suite": suite.name, "digest": suite.digest, "rules": rules}
 
 
 def _action(rule: Mapping[str, Any]) -> str:
-    return rule["action"] if rule["above"] is None else f"stop above {rule['above'] * 100:g} %"
+    above = f" above {rule['above'] * 100:g} %" if "above" in rule else ""
+    return f"{rule['action']}{above}"
 
 
 def _totals(declared: Pipeline, layout: Layout, name: str) -> Mapping[str, int] | None:

@@ -38,7 +38,7 @@ def silver_table(declared: Pipeline, word: str) -> SilverTable:
     """Raises NoSuchTableError with the nearest name."""
     known = {f"silver.{name}": table for name, table in declared.silver.items()}
     if word not in known:
-        guess = nearest(word, known)
+        guess = None if word.startswith("gold.") else nearest(word, known)
         hint = f' (did you mean "{guess}"?)' if guess else ""
         raise NoSuchTableError(
             f"{declared.name} has no silver table {word!r}{hint}",
