@@ -84,12 +84,12 @@ class Stages:
     def _catch_up_gold(
         self, name: str, gold: GoldStage, now: datetime, most_steps: int | None
     ) -> bool:
-        """Returns whether the table is up to date, or held by its gate: then it stays at its last
-        good version, and what follows does not wait for it."""
+        """Returns whether the table is up to date. A table that its gate holds is not: it is tried
+        again between batches, too, when a person asks for it or its rules may be met by now."""
         upto, gate = gold.silver.refresh().n, self._gates[name]
         gold.gold.gate = gate
         if gate is not None and not gate.is_due(upto):
-            return True
+            return False
         # Read bronze after silver, so that no operation that silver has carried out is missed.
         self._head.refresh()
         operations = self._operations().of(place.table for place in gold.places)
@@ -101,7 +101,7 @@ class Stages:
                     return False
                 operations.carry_out(gold.places, n, now)
         except HeldError:
-            return True
+            return False
         if gate is not None:
             gate.passed()
         return True
