@@ -13,7 +13,14 @@ from headgate.storage.failure import Failure
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.supervision.freshness import Freshness
 from headgate.supervision.job_state import JobState
-from headgate.supervision.report import Account, BatchReport, GoldReport, StreamStatus, TablesReport
+from headgate.supervision.report import (
+    Account,
+    BatchReport,
+    GoldReport,
+    HoldReport,
+    StreamStatus,
+    TablesReport,
+)
 from tests.support import browser
 from tests.support.cards import Cards, shown_cards, stream
 
@@ -193,6 +200,22 @@ def test_a_failure_that_supervision_repairs_is_shown_with_its_reason(cards: Card
     assert cards.text(".state") == ["failed", "failed"]
     assert cards.text("#summary .count") == ["2 failed"]
     assert cards.text(".card .note.bad")[1].split("\n") == ["no space left on device", "make some"]
+
+
+def test_a_held_table_is_told_with_its_rules_and_a_way_to_release_it(cards: Cards) -> None:
+    rules = (
+        "sane (critical): not met, 3 rows break it",
+        "keys (critical): not met, it is <b>2</b>",
+    )
+    held = HoldReport("gold/per_minute", 7, NOW - timedelta(hours=1), rules)
+    control = {**stream("shop", RUNNING)["control"], "actions": ["start", "stop", "release"]}
+    tables = TablesReport(ACCOUNT, held=(held,))
+    cards.show(NOW, stream("shop", RUNNING, tables, control=control))
+    (note,) = cards.text(".card .note.bad")
+    assert note.startswith("gold/per_minute is held at batch 7 since")
+    assert "; ".join(rules) in note
+    assert cards.text(".card .note.bad button") == ["Release…"]
+    assert cards.text(".card[data-tone=bad] h2") == ["shop"]
 
 
 def test_a_stream_that_finished_needs_nobody(cards: Cards) -> None:

@@ -102,14 +102,26 @@ class BatchReport:
 
 
 @dataclass(frozen=True)
+class HoldReport:
+    """A gold table stays at batch id ``n``, because later versions break its rules."""
+
+    table: str
+    n: int
+    since: datetime
+    rules: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class TablesReport:
     """The status of the tables. A part that could not be read is None, and ``problems`` has the
-    reason under its name. ``history`` has the oldest batch first."""
+    reason under its name. ``history`` has the oldest batch first, ``held`` the gold tables that
+    their rules hold back."""
 
     account: Account | None = None
     savepoints: SavepointsReport | None = None
     history: tuple[BatchReport, ...] | None = None
     freshness: Freshness | None = None
+    held: tuple[HoldReport, ...] | None = ()
     problems: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -7,8 +7,10 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from headgate.commands import Place
+from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
+from headgate.gates.documents import holds
 from headgate.graph.graph import graph_of
 from headgate.ledger import Ledger, balance
 from headgate.savepoints.checkpoints import history
@@ -27,6 +29,7 @@ from headgate.supervision.report import (
     Account,
     BatchReport,
     GoldReport,
+    HoldReport,
     SavepointReport,
     SavepointsReport,
     StreamStatus,
@@ -113,6 +116,7 @@ def tables_of_stream(
         savepoints=read_part("savepoints", lambda: _savepoints(layout)),
         history=read_part("history", lambda: _history(bronze)),
         freshness=read_part("freshness", lambda: freshness(layout, declared)),
+        held=read_part("held", lambda: _held(layout, declared)),
         problems=problems,
     )
 
@@ -145,6 +149,13 @@ def _gold(layout: Layout, declared: Pipeline, ledger: Ledger) -> tuple[GoldRepor
             late=gold.late,
         )
         for gold in ledger.gold
+    )
+
+
+def _held(layout: Layout, declared: Pipeline) -> tuple[HoldReport, ...]:
+    return tuple(
+        HoldReport(GOLD.path(hold.table), hold.n, hold.since, tuple(map(str, hold.failed)))
+        for hold in holds(layout, declared)
     )
 
 

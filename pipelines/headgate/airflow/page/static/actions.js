@@ -8,6 +8,16 @@ import { moment } from "./words.js";
 const ALIVE = "alive";
 const DOWN = "down";
 
+// Actions of which a button stands beside what they are about.
+const OTHERS = [
+  [
+    "Release…",
+    "release",
+    null,
+    "A run asks for an approval and a reason, under its required actions. Then readers see the held version, although it breaks rules.",
+  ],
+];
+
 // Label, the control DAG's action, when it is of use, and what has to be confirmed.
 const ACTIONS = [
   ["Start", "start", DOWN],
@@ -57,7 +67,7 @@ export function actions() {
     message,
     /** One more button for an action, such as `stop`, as things are now. */
     another(action) {
-      const button = made(ACTIONS.find((each) => each[1] === action));
+      const button = made([...ACTIONS, ...OTHERS].find((each) => each[1] === action));
       disable(button, whyNot(stream, action));
       return button;
     },

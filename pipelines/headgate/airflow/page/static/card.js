@@ -100,6 +100,10 @@ function notes(stream, act) {
     say("warn", `Its DAG is paused: nobody starts the stream. Switch the DAG on${start}.`);
   }
   if (status?.paused && status.condition === "running") say("warn", "It is to take in nothing new once its batch has ended.");
+  for (const hold of tables?.held ?? []) {
+    const what = make("strong", {}, `${hold.table} is held at batch ${number(hold.n)} since ${moment(hold.since)}`);
+    say("bad", what, ` because a later version breaks its rules. ${hold.rules.join("; ")} `, act.another("release"));
+  }
   for (const law of tables?.account?.differences ?? []) say("bad", `Ledger: ${law}`);
   for (const [part, why] of Object.entries(tables?.problems ?? {})) say("bad", `${part}: ${why}`);
   if (age > OLD) say("warn", `As of ${span(Math.round(age / 5) * 5)} ago: its tables do not answer.`);

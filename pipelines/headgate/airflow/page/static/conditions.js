@@ -40,7 +40,7 @@ export function condition(stream, now) {
 
 /** Something is wrong, whether it runs or not. */
 export const isWrong = ({ error, tables }) =>
-  error !== null || tables?.account?.differences.length > 0 || Object.keys(tables?.problems ?? {}).length > 0;
+  error !== null || tables?.held?.length > 0 || tables?.account?.differences.length > 0 || Object.keys(tables?.problems ?? {}).length > 0;
 
 const need = (stream) => (isWrong(stream) ? Math.min(ORDER.indexOf(nameOf(stream)), WRONG) : ORDER.indexOf(nameOf(stream)));
 
