@@ -177,6 +177,16 @@ def test_a_release_is_asked_for_and_carried_out_as_it_was_asked(held: Lake) -> N
     assert (given.upto, given.by, given.reason) == (asked["upto"], "anna", "a real outlier")
 
 
+def test_an_approval_without_a_reason_releases_nothing(held: Lake) -> None:
+    asked = {"table": "per_minute", "upto": 9, "why": "x"}
+    answer = {"params_input": {"reason": " "}, "responded_by_user": None}
+    task = Task(held=[asked], approve=answer)
+    done = ReleaseOperator(task_id="release", asks="act", approval="approve", **of(held))
+    with pytest.raises(AirflowFailException, match="without a reason"):
+        done.execute(cast(Context, {"ti": task}))
+    assert documents.released(held.layout, "per_minute") is None
+
+
 def test_nothing_is_released_where_nothing_is_held(lake: Lake) -> None:
     asking = ControlOperator(task_id="act", action="release", **of(lake))
     with pytest.raises(AirflowFailException, match="no gold table is held"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Param
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from headgate.airflow.operators.tables_task import TablesTask
 
@@ -29,8 +29,9 @@ class ReleaseApproval(ApprovalOperator):
             f"{{% for each in {held} or [] %}}* `gold/{{{{ each.table }}}}` up to batch "
             "{{ each.upto }}: {{ each.why }}\n{% endfor %}"
         )
-        # Airflow gives an operator the parameters of its DAG, too.
-        kwargs["params"] = {REASON: Param("", type="string", minLength=1, title="Why")}
+        # Airflow gives an operator the parameters of its DAG, too. It validates a default when the
+        # task begins, so the empty reason has to be valid.
+        kwargs["params"] = {REASON: Param("", type="string", title="Why")}
         super().__init__(
             subject=f"Release gold of {name} although it breaks rules?", body=shown, **kwargs
         )
@@ -55,7 +56,8 @@ class ReleaseOperator(TablesTask):
 
         answer = context["ti"].xcom_pull(task_ids=self.approval)
         by = (answer.get("responded_by_user") or {}).get("name") or "a user of Airflow"
-        reason = answer["params_input"][REASON]
+        if not (reason := answer["params_input"][REASON].strip()):
+            raise AirflowFailException("it was approved without a reason; ask again")
         _, layout = self._opened()
         done = []
         for each in context["ti"].xcom_pull(task_ids=self.asks, key=HELD):
