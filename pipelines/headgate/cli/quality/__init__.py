@@ -1,0 +1,1 @@
+"""``headgate quality``: what rules have decided."""

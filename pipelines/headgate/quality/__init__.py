@@ -1,0 +1,1 @@
+"""What rules have decided so far, as values and as a page."""

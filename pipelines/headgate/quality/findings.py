@@ -1,0 +1,161 @@
+"""Collects what the rules of a pipeline have decided, from commits and rejected rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from headgate.declaration.kinds import GOLD, REJECTED, SILVER
+from headgate.declaration.model import Pipeline
+from headgate.declaration.suites.model import Suite
+from headgate.gates.documents import Hold, holds
+from headgate.storage.layout import Layout
+from headgate.tables.history import lineage
+from headgate.tables.payloads.gold import GoldPayload
+from headgate.tables.payloads.silver import SilverPayload
+from headgate.tables.state import State, time_of
+from headgate.tables.table import Table
+
+BATCHES = 500
+"""The newest commits that are looked at."""
+SAMPLES = 5
+"""Rejected rows that are shown of each rule."""
+_SCANNED = 10_000  # rejected rows among which samples are looked for
+
+
+@dataclass(frozen=True)
+class DecidedBatch:
+    """One commit of a silver table: of ``rows`` that passed its ``where``, ``broken`` says how many
+    broke each rule. ``suite`` is the digest of the suite that decided."""
+
+    n: int
+    at: datetime
+    rows: int
+    rejected: int
+    broken: Mapping[str, int]
+    suite: str
+
+
+@dataclass(frozen=True)
+class RejectedRow:
+    event_id: str | None
+    event_time: datetime | None
+    rules: tuple[str, ...]
+    value: bytes | None
+
+
+@dataclass(frozen=True)
+class SilverFindings:
+    """``batches`` has the oldest first, ``samples`` the rejected rows to show by rule."""
+
+    table: str
+    suite: Suite
+    batches: tuple[DecidedBatch, ...]
+    samples: Mapping[str, tuple[RejectedRow, ...]]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """One visible version of a gold table that was validated. ``released`` says who let it become
+    visible although it breaks rules, when and why."""
+
+    n: int
+    at: datetime
+    broken: tuple[str, ...]
+    released: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class GoldFindings:
+    """``validations`` has the oldest first, ``hold`` is why the table is held now."""
+
+    table: str
+    suite: Suite
+    validations: tuple[Validation, ...]
+    hold: Hold | None
+
+
+@dataclass(frozen=True)
+class Findings:
+    pipeline: str
+    at: datetime
+    silver: tuple[SilverFindings, ...]
+    gold: tuple[GoldFindings, ...]
+
+
+def findings(layout: Layout, pipeline: Pipeline, now: datetime) -> Findings:
+    """Read the newest commits of all tables with suites. Raises HeadgateError if a table or a
+    document is damaged."""
+    held = {hold.table: hold for hold in holds(layout, pipeline)}
+    silver = (
+        _silver(layout, pipeline, name, table.suite)
+        for name, table in pipeline.silver.items()
+        if table.suite is not None
+    )
+    gold = (
+        _gold(layout, pipeline, name, table.suite, held.get(name))
+        for name, table in pipeline.gold.items()
+        if table.suite is not None
+    )
+    return Findings(pipeline.name, now, tuple(silver), tuple(gold))
+
+
+def _silver(layout: Layout, pipeline: Pipeline, name: str, suite: Suite) -> SilverFindings:
+    batches = tuple(map(_decided, _states(layout, pipeline, SILVER.path(name))))
+    samples = _samples(layout, pipeline, name, suite)
+    return SilverFindings(SILVER.path(name), suite, batches[::-1], samples)
+
+
+def _gold(
+    layout: Layout, pipeline: Pipeline, name: str, suite: Suite, hold: Hold | None
+) -> GoldFindings:
+    states = _states(layout, pipeline, GOLD.path(name))
+    validations = tuple(each for state in states for each in _validated(state))
+    return GoldFindings(GOLD.path(name), suite, validations[::-1], hold)
+
+
+def _states(layout: Layout, pipeline: Pipeline, path: str) -> Iterator[State]:
+    """The states of a table's newest data commits, the newest first."""
+    table = Table(layout.storage, path, pipeline=pipeline.name)
+    if table.exists:
+        data = (commit.state for commit in lineage(table) if commit.state.kind == "data")
+        yield from islice(data, BATCHES)
+
+
+def _decided(state: State) -> DecidedBatch:
+    counts, rejected = state.batch, state.batch.get("rejected", 0)
+    broken = {
+        key.removeprefix("rule:"): count for key, count in counts.items() if key.startswith("rule:")
+    }
+    rows = counts.get("silver", 0) + rejected
+    suite = SilverPayload.of(state).suite
+    return DecidedBatch(state.n, time_of(state.at), rows, rejected, broken, suite)
+
+
+def _validated(state: State) -> Iterator[Validation]:
+    """The validation that a commit has made; a later commit repeats it."""
+    gate = GoldPayload.of(state).gate
+    if gate is not None and gate["at"] == state.at:
+        yield Validation(state.n, time_of(state.at), tuple(gate["broken"]), gate["released"])
+
+
+def _samples(
+    layout: Layout, pipeline: Pipeline, name: str, suite: Suite
+) -> dict[str, tuple[RejectedRow, ...]]:
+    table = Table(layout.storage, REJECTED.path(name), pipeline=pipeline.name)
+    if not table.exists:
+        return {}
+    columns = ["event_id", "event_time", "rules", "value"]
+    found = table.handle.to_pyarrow_dataset().head(_SCANNED, columns=columns).to_pylist()
+    rows = [
+        RejectedRow(r["event_id"], r["event_time"], tuple(e["id"] for e in r["rules"]), r["value"])
+        for r in found
+    ]
+    return {rule.id: _of_rule(rule.id, rows) for rule in suite.rules}
+
+
+def _of_rule(rule: str, rows: Sequence[RejectedRow]) -> tuple[RejectedRow, ...]:
+    return tuple(islice((row for row in rows if rule in row.rules), SAMPLES))

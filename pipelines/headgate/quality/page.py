@@ -1,0 +1,186 @@
+"""Findings as one HTML page that needs no other file, no script and no network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from html import escape
+
+from headgate.declaration.suites.model import Rule, Suite
+from headgate.quality.findings import (
+    DecidedBatch,
+    Findings,
+    GoldFindings,
+    RejectedRow,
+    SilverFindings,
+    Validation,
+)
+
+_WIDTH, _HEIGHT = 240, 36  # of a plot, in pixels
+_MOST = 500  # bytes of a value that are shown
+_STYLE = """
+:root { color-scheme: light dark; --good: #2e7d32; --bad: #b3261e; --line: #8884; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem; }
+th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line);
+  vertical-align: top; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+code, pre { font-family: ui-monospace, monospace; font-size: 13px; overflow-wrap: anywhere;
+  white-space: pre-wrap; margin: 0; }
+.good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; }
+svg { display: block; } polyline { fill: none; stroke: currentColor; stroke-width: 1.5; }
+.scroll { overflow-x: auto; }
+"""
+
+
+def page(found: Findings, *, show_values: bool) -> str:
+    """The page. Values of rejected rows are masked unless ``show_values``."""
+    body = [
+        f"<h1>Quality of {escape(found.pipeline)}</h1>",
+        f"<p>As of {_time(found.at)}. Rejected values are {_shown(show_values)}.</p>",
+    ]
+    for silver in found.silver:
+        body += _silver(silver, show_values)
+    for gold in found.gold:
+        body += _gold(gold)
+    if not found.silver and not found.gold:
+        body.append("<p>No table has expectations.</p>")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>Quality of {escape(found.pipeline)}</title><style>{_STYLE}</style></head>"
+        f"<body>{''.join(body)}</body></html>\n"
+    )
+
+
+def _shown(show_values: bool) -> str:
+    return "shown" if show_values else "masked"
+
+
+def _silver(found: SilverFindings, show_values: bool) -> Iterator[str]:
+    rows, rejected = (
+        sum(getattr(batch, name) for batch in found.batches) for name in ("rows", "rejected")
+    )
+    yield f"<h2>{escape(found.table)}</h2>{_suite(found.suite)}"
+    yield f"<p>{len(found.batches):,} batches, {rows:,} rows, {rejected:,} rejected.</p>"
+    yield _table_head("Rule", "Asks", "Action", "Broke it:", "Met by:", "Over time")
+    for rule in found.suite.rules:
+        broken = sum(batch.broken.get(rule.id, 0) for batch in found.batches)
+        met = "–" if not rows else f"{(rows - broken) / rows:.2%}"
+        plot = _plot([_met(rule, batch) for batch in found.batches if batch.rows])
+        yield (
+            f"<tr>{_rule(rule)}<td class=number>{broken:,}</td>"
+            f"<td class='number {_tone(broken == 0)}'>{met}</td><td>{plot}</td></tr>"
+        )
+    yield "</table></div>"
+    for rule in found.suite.rules:
+        if samples := found.samples.get(rule.id, ()):
+            yield f"<h3>Rows that broke {escape(rule.id)}</h3>"
+            yield from _samples(samples, show_values)
+
+
+def _met(rule: Rule, batch: DecidedBatch) -> float:
+    return 1 - batch.broken.get(rule.id, 0) / batch.rows
+
+
+def _samples(samples: Sequence[RejectedRow], show_values: bool) -> Iterator[str]:
+    yield _table_head("Event", "Time", "Broken rules", "Value")
+    for row in samples:
+        id_ = "–" if row.event_id is None else row.event_id
+        time = "–" if row.event_time is None else _time(row.event_time)
+        rules = escape(", ".join(row.rules))
+        yield (
+            f"<tr><td><code>{escape(id_ if show_values else masked(id_))}</code></td>"
+            f"<td>{time}</td><td>{rules}</td><td><pre>{_value(row.value, show_values)}</pre></td>"
+            "</tr>"
+        )
+    yield "</table></div>"
+
+
+def _value(value: bytes | None, show_values: bool) -> str:
+    text = "–" if value is None else value[:_MOST].decode("utf-8", "replace")
+    more = "…" if value is not None and len(value) > _MOST else ""
+    return escape(text if show_values else masked(text)) + more
+
+
+def masked(text: str) -> str:
+    """The text with its letters and digits replaced, so that its form can still be seen."""
+    return "".join("x" if c.isalpha() else "9" if c.isdigit() else c for c in text)
+
+
+def _gold(found: GoldFindings) -> Iterator[str]:
+    yield f"<h2>{escape(found.table)}</h2>{_suite(found.suite)}"
+    if found.hold is not None:
+        rules = "; ".join(map(str, found.hold.failed))
+        yield (
+            f"<p class=bad>Held at batch {found.hold.n:,} since {_time(found.hold.since)}: the "
+            f"version up to batch {found.hold.upto:,} breaks rules. {escape(rules)}</p>"
+        )
+    yield f"<p>{len(found.validations):,} visible versions were validated.</p>"
+    yield _table_head("Rule", "Asks", "Action", "Broke it:", "Met by:", "Over time")
+    for rule in found.suite.rules:
+        met = [float(rule.id not in each.broken) for each in found.validations]
+        share = "–" if not met else f"{sum(met) / len(met):.2%}"
+        broken = len(met) - int(sum(met))
+        yield (
+            f"<tr>{_rule(rule)}<td class=number>{broken:,}</td>"
+            f"<td class='number {_tone(broken == 0)}'>{share}</td><td>{_plot(met)}</td></tr>"
+        )
+    yield "</table></div>"
+    yield from _releases([each for each in found.validations if each.released])
+
+
+def _releases(found: Sequence[Validation]) -> Iterator[str]:
+    if not found:
+        return
+    yield "<h3>Released versions</h3>" + _table_head("Batch:", "When", "Rules", "By", "Why")
+    for each in found:
+        released = each.released or {}
+        yield (
+            f"<tr><td class=number>{each.n:,}</td><td>{_time(each.at)}</td>"
+            f"<td>{escape(', '.join(each.broken))}</td><td>{escape(str(released.get('by')))}</td>"
+            f"<td>{escape(str(released.get('reason')))}</td></tr>"
+        )
+    yield "</table></div>"
+
+
+def _suite(suite: Suite) -> str:
+    return f"<p>Suite <code>{escape(suite.name)}</code>, digest {suite.digest[:16]}.</p>"
+
+
+def _table_head(*headers: str) -> str:
+    cells = (
+        f"<th{' class=number' if header.endswith(':') else ''}>{escape(header.rstrip(':'))}</th>"
+        for header in headers
+    )
+    return f"<div class=scroll><table><tr>{''.join(cells)}</tr>"
+
+
+def _rule(rule: Rule) -> str:
+    asks = rule.condition or f"{rule.expectation} {dict(rule.arguments)}"
+    how = f"{rule.action}, {rule.severity}"
+    return f"<td>{escape(rule.id)}</td><td><code>{escape(asks)}</code></td><td>{escape(how)}</td>"
+
+
+def _plot(shares: Sequence[float]) -> str:
+    """A line of shares between 0 and 1, the oldest on the left; its text says the same."""
+    if len(shares) < 2:
+        return ""
+    step = _WIDTH / (len(shares) - 1)
+    points = " ".join(
+        f"{index * step:.1f},{1 + (1 - share) * (_HEIGHT - 2):.1f}"
+        for index, share in enumerate(shares)
+    )
+    label = f"met by {min(shares):.1%} to {max(shares):.1%}, last {shares[-1]:.1%}"
+    return (
+        f"<svg width={_WIDTH} height={_HEIGHT} role=img aria-label='{label}'>"
+        f"<title>{label}</title><polyline points='{points}'/></svg>"
+    )
+
+
+def _tone(good: bool) -> str:
+    return "good" if good else "bad"
+
+
+def _time(time: datetime) -> str:
+    return f"{time:%F %T}Z"
