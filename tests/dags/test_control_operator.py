@@ -178,7 +178,7 @@ def test_a_release_is_asked_for_and_carried_out_as_it_was_asked(held: Lake) -> N
 
 
 def test_an_approval_without_a_reason_releases_nothing(held: Lake) -> None:
-    asked = {"table": "per_minute", "upto": 9, "why": "x"}
+    asked = {"table": "per_minute", "path": "gold/per_minute", "upto": 9, "why": "x"}
     answer = {"params_input": {"reason": " "}, "responded_by_user": None}
     task = Task(held=[asked], approve=answer)
     done = ReleaseOperator(task_id="release", asks="act", approval="approve", **of(held))

@@ -82,12 +82,18 @@ class ControlOperator(StreamTask):
 
     def _ask(self, context: Context) -> str:
         """Tell the tasks that follow which versions are held. Fails if none is."""
+        from headgate.declaration.kinds import GOLD
         from headgate.declaration.load import load
         from headgate.gates.documents import holds
 
         stream = self._stream
         held = [
-            {"table": hold.table, "upto": hold.upto, "why": "; ".join(map(str, hold.failed))}
+            {
+                "table": hold.table,
+                "path": GOLD.path(hold.table),
+                "upto": hold.upto,
+                "why": "; ".join(map(str, hold.failed)),
+            }
             for hold in holds(stream.layout, load(stream.file))
         ]
         if not held:

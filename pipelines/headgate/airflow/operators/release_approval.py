@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 HELD = "held"
-"""The XCom of the task that asks: the held versions, each with ``table``, ``upto`` and ``why``."""
+"""The XCom of the task that asks: the held versions, each with ``table``, ``path``, ``upto``
+and ``why``."""
 REASON = "reason"
 
 
@@ -26,7 +27,7 @@ class ReleaseApproval(ApprovalOperator):
     def __init__(self, *, name: str, asks: str, **kwargs: Any) -> None:
         held = f"ti.xcom_pull(task_ids='{asks}', key='{HELD}')"
         shown = (
-            f"{{% for each in {held} or [] %}}* `gold/{{{{ each.table }}}}` up to batch "
+            f"{{% for each in {held} or [] %}}* `{{{{ each.path }}}}` up to batch "
             "{{ each.upto }}: {{ each.why }}\n{% endfor %}"
         )
         # Airflow gives an operator the parameters of its DAG, too. It validates a default when the
@@ -63,7 +64,7 @@ class ReleaseOperator(TablesTask):
         for each in context["ti"].xcom_pull(task_ids=self.asks, key=HELD):
             given = Release(each["upto"], by, reason, datetime.now(UTC))
             release(layout, each["table"], given)
-            done.append(f"gold/{each['table']} up to batch {each['upto']:,}")
+            done.append(f"{each['path']} up to batch {each['upto']:,}")
         result = f"{self.name}: {by} released {', '.join(done)}: {reason}"
         self.log.info(result)
         return result

@@ -121,7 +121,7 @@ def _held(declared: Pipeline, layout: Layout, table: str) -> Hold:
     """Why a table is held. Raises NoGateError, NotHeldError."""
     from headgate.gates.documents import holds
 
-    name = table.removeprefix("gold.").removeprefix("gold/")
+    name = table.removeprefix("gold.").removeprefix(GOLD.path(""))
     gated = [gold for gold, declares in declared.gold.items() if declares.suite is not None]
     if name not in gated:
         names = ", ".join(f"gold.{each}" for each in gated) or "none"
