@@ -1,0 +1,68 @@
+"""A gold table that rules hold is released from Airflow, by a person who approves it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from urllib.parse import quote
+
+import pytest
+
+from headgate.declaration.load import load
+from headgate.gates.documents import holds
+from headgate.tables.payloads.gold import GoldPayload
+from headgate.tables.table import Table
+from tests.support.airflow_site import CONTROL, Site
+from tests.support.events import reading
+from tests.support.readings import NOON
+from tests.support.rounds import in_full
+
+pytestmark = [pytest.mark.e2e, pytest.mark.recovery]
+HUMAN = "/dags/{dag}/dagRuns/{run}/taskInstances/approve/-1/hitlDetails"
+
+
+@in_full
+def test_a_held_version_is_released_by_whoever_approves(site: Site) -> None:
+    airflow, file = site.airflow, site.declared.file
+    before = site.wait_for_owner()
+    text = file.read_text()
+    (site.folder / "expectations").mkdir()
+    rules = "expectations: [{id: sane, expect: total < 1000000}]"
+    (site.folder / "expectations" / "sane.yml").write_text(rules)
+    place = text.index("    allowed_lateness:")
+    file.write_text(f"{text[:place]}    expectations: sane\n{text[place:]}")
+    airflow.trigger(CONTROL, action="restart")
+    site.wait_for_owner(other_than=before)
+    declared = load(file)
+    site.absorbs()
+    # Not late: after all windows that are final.
+    at = (site.final() or NOON) + timedelta(minutes=5)
+    site.deliver(reading("too-much", at, site="North", value=9_999_999), arrived=at)
+    airflow.wait(lambda: holds(site.layout, declared), "it is not held")
+    (held,) = holds(site.layout, declared)
+    assert held.table == "per_minute"
+
+    run = airflow.trigger(CONTROL, action="release")
+    airflow.wait(
+        lambda: (airflow.task(CONTROL, "approve") or {}).get("state") == "awaiting_input",
+        "nobody is asked",
+    )
+    address = HUMAN.format(dag=CONTROL, run=quote(run, safe=""))
+    asked = airflow.ask("GET", address)
+    assert "sane (critical): not met" in asked["body"]
+    answer = {"chosen_options": ["Approve"], "params_input": {"reason": "a test"}}
+    airflow.ask("PATCH", address, answer)
+    airflow.wait(
+        lambda: (airflow.task(CONTROL, "release") or {}).get("state") in ("success", "failed"),
+        "nobody releases it",
+    )
+    said = airflow.said(CONTROL, "release")
+    assert "released gold/per_minute up to batch" in said
+    airflow.wait(lambda: not holds(site.layout, declared), f"it is not released: {said}")
+    gold = Table(site.layout.storage, "gold/per_minute", pipeline=declared.name)
+    gate = GoldPayload.of(gold.refresh()).gate
+    assert gate is not None
+    assert (gate["broken"], gate["released"]["reason"]) == (["sane"], "a test")
+    # The released rows stay, and would hold every later version.
+    file.write_text(text)
+    airflow.trigger(CONTROL, action="restart")
+    site.accounts_for_every_event()
