@@ -23,6 +23,7 @@ from headgate.supervision.report import (
 )
 from tests.support import browser
 from tests.support.cards import Cards, shown_cards, stream
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(not browser.is_there, reason="needs the package chromium")
 
@@ -98,7 +99,8 @@ def test_gold_is_as_old_as_its_commits(cards: Cards) -> None:
     assert shown["Gold changed"].split("\n") == ["4 h ago", "last record 30 min ago"]
     assert shown["Watermark"].split("\n")[1] == "19 h behind"
     cards.page.run("document.querySelector('summary').click()")
-    assert "4 h ago" in "".join(cards.text("tbody"))
+    # The drawer's table is drawn after the click.
+    wait_until(lambda: "4 h ago" in "".join(cards.text("tbody")), "no table is drawn", 30)
     cards.show(NOW, stream("bare", began, TablesReport(ACCOUNT)))
     shown = dict(zip(cards.text(".figure dt"), cards.text(".figure dd"), strict=True))
     assert shown["Gold changed"].split("\n") == ["–", "last record not known"]
