@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
@@ -12,45 +11,35 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from headgate.declaration.load import load
 from headgate.gates import documents
 from headgate.gates.documents import Release
-from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
+from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger.balance import balance
 from headgate.ledger.by_id import by_id
 from headgate.tables.payloads.gold import GoldPayload
 from tests.support.engine import Engine
 from tests.support.failing import dying
-from tests.support.landing import Landing, lines
 from tests.support.readings import NOON
-from tests.support.tables import read
+from tests.support.suite_project import SuiteProject
 
 pytestmark = pytest.mark.spark
 
 Row = dict[str, Any]
-DECLARATION = """
-pipeline: readings
-sources:
-  raw:
-    files: {{path: "{landing}", format: json, order: name, settle: "0 s"}}
-    record:
-      event_id: [id]
-      event_time: {{column: at}}
-      schema: {{id: string, site: string, level: int, at: timestamp}}
+TABLES = """
 silver:
-  clean: {{from: raw}}
+  clean: {from: raw}
 gold:
   per_minute:
     from: clean
-    window: {{tumbling: 1 minute}}
+    window: {tumbling: 1 minute}
     by: [site]
-    measures: {{events: count(*), total: sum(level)}}
+    measures: {events: count(*), total: sum(level)}
     allowed_lateness: 1 minute
     expectations: per_minute
   per_hour:
     from: clean
-    window: {{tumbling: 1 hour}}
-    measures: {{events: count(*)}}
+    window: {tumbling: 1 hour}
+    measures: {events: count(*)}
     allowed_lateness: 1 minute
 """
 RULES = """
@@ -63,36 +52,22 @@ expectations:
 BAD = 5000
 
 
-class Project:
+class Project(SuiteProject):
     def __init__(self, folder: Path, spark: SparkSession) -> None:
-        self.folder, self._spark = folder, spark
-        self.landing = Landing(folder / "landing")
-        (folder / "expectations").mkdir()
-        self.rules(RULES)
-        (folder / "readings.yml").write_text(DECLARATION.format(landing=self.landing.folder))
-        self._files = 0
+        super().__init__(folder, spark, TABLES, "per_minute")
+        self.write_rules(RULES)
         self.levels: list[int] = []
 
-    def rules(self, text: str) -> None:
-        (self.folder / "expectations" / "per_minute.yml").write_text(text)
-
-    def engine(self, anew: RebuildRequest = NOTHING) -> Engine:
-        declared = load(self.folder / "readings.yml")
-        return Engine(self._spark, declared, self.folder / "root", anew=anew)
-
     def deliver(self, *levels: int) -> None:
-        self._files += 1
-        values = []
-        for level in levels:
-            number = len(self.levels)
-            self.levels.append(level)
+        events = []
+        for number, level in enumerate(levels, len(self.levels)):
             at = (NOON + timedelta(seconds=20 * number)).isoformat()
-            row = {"id": f"e{number}", "site": "North", "level": level, "at": at}
-            values.append(json.dumps(row).encode())
-        self.landing.write(f"{self._files:05d}.json", lines(values))
+            events.append({"id": f"e{number}", "site": "North", "level": level, "at": at})
+        self.levels += levels
+        self.land(events)
 
     def gold(self) -> list[Row]:
-        return read(self.folder / "root", "gold/per_minute")
+        return self.read("gold/per_minute")
 
     def check(self, engine: Engine, levels: Iterable[int]) -> None:
         """Gold has folded these events and no other, and every event is accounted for."""
@@ -108,7 +83,7 @@ class Project:
 
     def versions(self) -> list[int]:
         """The greatest total in each version that readers could have seen."""
-        table = DeltaTable(str(self.folder / "root/readings/gold/per_minute"))
+        table = DeltaTable(str(self.root / "readings/gold/per_minute"))
         seen = []
         for version in range(table.version() + 1):
             table.load_as_version(version)
@@ -163,7 +138,7 @@ def test_a_rule_that_passes_again_lets_the_held_batches_in(project: Project) -> 
     project.deliver(BAD)
     project.engine().run_all()
     project.deliver(2)
-    project.rules(RULES.replace("1000", "10000"))
+    project.write_rules(RULES.replace("1000", "10000"))
     engine = project.engine().run_all()
     project.check(engine, [1, BAD, 2])
     assert documents.held(engine.layout, "per_minute") is None
@@ -216,13 +191,13 @@ def test_a_rebuild_that_breaks_a_rule_is_not_published(project: Project) -> None
     project.engine().run_all()
     project.deliver(3)
     project.engine().run_all()
-    project.rules(RULES.replace("1000", "3"))
+    project.write_rules(RULES.replace("1000", "3"))
     engine = project.engine(RebuildRequest(("gold/per_minute",)))
     engine.catch_up()
     engine.catch_up()
     project.check(engine, [1, 2, 3])
     assert engine.runtime.rebuild is not None
-    project.rules(RULES)
+    project.write_rules(RULES)
     again = project.engine()
     again.catch_up()
     assert again.runtime.rebuild is None
@@ -236,7 +211,7 @@ def test_a_savepoint_of_a_held_table_goes_on_exactly(project: Project) -> None:
     engine.run_all()
     taken = engine.savepoint()
     project.deliver(2)
-    project.rules(RULES.replace("1000", "10000"))
+    project.write_rules(RULES.replace("1000", "10000"))
     again = project.engine().run_all()
     project.check(again, [1, BAD, 2])
     again.restore(taken)
@@ -246,7 +221,7 @@ def test_a_savepoint_of_a_held_table_goes_on_exactly(project: Project) -> None:
 
 
 def test_a_rule_that_cannot_be_validated_holds(project: Project) -> None:
-    project.rules(
+    project.write_rules(
         "expectations:\n- {id: odd, expect: expect_column_mean_to_be_between, "
         "column: site, min_value: 1}"
     )

@@ -11,39 +11,28 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.declaration.load import load
-from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
+from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger.balance import balance
 from headgate.ledger.by_id import by_id
 from headgate.silver.ceilings import RuleStopsError
 from tests.support.engine import Engine
 from tests.support.failing import dying
-from tests.support.landing import Landing, lines
 from tests.support.readings import NOON
-from tests.support.tables import read
+from tests.support.suite_project import SuiteProject
 
 pytestmark = pytest.mark.spark
 
 Row = dict[str, Any]
-DECLARATION = """
-pipeline: readings
-sources:
-  raw:
-    files: {{path: "{landing}", format: json, order: name, settle: "0 s"}}
-    record:
-      event_id: [id]
-      event_time: {{column: at}}
-      duplicates: {{within: 10 minutes}}
-      schema: {{id: string, site: string, level: int, at: timestamp}}
+TABLES = """
 silver:
-  clean: {{from: raw, where: level < 90, expectations: clean}}
-  all: {{from: raw}}
+  clean: {from: raw, where: level < 90, expectations: clean}
+  all: {from: raw}
 gold:
   per_minute:
     from: clean
-    window: {{tumbling: 1 minute}}
+    window: {tumbling: 1 minute}
     by: [site]
-    measures: {{events: count(*), total: sum(level)}}
+    measures: {events: count(*), total: sum(level)}
     allowed_lateness: 1 minute
 """
 RULES: Mapping[str, tuple[str, Callable[[Row], bool]]] = {
@@ -69,34 +58,20 @@ def event(number: int) -> Row:
     return {**row, "at": at.isoformat()}
 
 
-class Project:
-    """A landing folder, a declaration and its suite."""
-
+class Project(SuiteProject):
     def __init__(self, folder: Path, spark: SparkSession) -> None:
-        self.folder, self._spark = folder, spark
-        self.landing = Landing(folder / "landing")
-        (folder / "expectations").mkdir()
+        super().__init__(folder, spark, TABLES, "clean")
         self.rules(**{name: text for name, (text, _) in RULES.items()})
-        (folder / "readings.yml").write_text(DECLARATION.format(landing=self.landing.folder))
         self.events: list[Row] = []
 
     def rules(self, **rules: str) -> None:
         listed = (f"  - {{id: {name}, {text}}}\n" for name, text in rules.items())
-        text = "expectations:\n" + "".join(listed)
-        (self.folder / "expectations" / "clean.yml").write_text(text)
-
-    def engine(self, anew: RebuildRequest = NOTHING) -> Engine:
-        declared = load(self.folder / "readings.yml")
-        return Engine(self._spark, declared, self.folder / "root", anew=anew)
+        self.write_rules("expectations:\n" + "".join(listed))
 
     def deliver(self, numbers: Iterable[int]) -> None:
         events = [event(number) for number in numbers]
         self.events += events
-        values = [json.dumps(each).encode() for each in events]
-        self.landing.write(f"{len(self.events):05d}.json", lines(values))
-
-    def read(self, table: str) -> list[Row]:
-        return read(self.folder / "root", table)
+        self.land(events)
 
     def check(self, engine: Engine, of: Callable[[Row], Iterable[str]]) -> None:
         """Every event is where its rules send it, by id. ``of`` gives the rules that it breaks."""

@@ -7,9 +7,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from headgate import registry
 from headgate.declaration.kinds import GOLD
 from headgate.graph.graph import Graph
 from headgate.graph.operations import Document
@@ -17,6 +14,7 @@ from headgate.operations.contract import Change, Place, TableOperation
 from headgate.tables.data_file import FINAL
 from headgate.tables.open_rows import open_rows
 from headgate.tables.state import State
+from tests.support.toys import plugged_in
 
 
 class Forget(TableOperation):
@@ -48,13 +46,6 @@ MEMBER = Forget()
 @contextmanager
 def installed(folder: Path) -> Iterator[None]:
     """As pip installs a package that has the operation: by an entry point."""
-    about = folder / "toy_operations-1.dist-info"
-    about.mkdir(parents=True)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-operations\nVersion: 1\n")
-    entry = f"[headgate.operations]\nforget = {__name__}:MEMBER\n"
-    (about / "entry_points.txt").write_text(entry)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.syspath_prepend(str(folder))
-        registry._plugged_in.cache_clear()
+    entry = f"forget = {__name__}:MEMBER"
+    with plugged_in(folder, "toy_operations", "headgate.operations", entry):
         yield
-    registry._plugged_in.cache_clear()

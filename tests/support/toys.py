@@ -16,8 +16,32 @@ INSTALLED = Path(__file__).resolve().parents[1] / "toys/installed"
 @contextmanager
 def toys() -> Iterator[None]:
     """Install the toys in this process."""
+    with _installed(INSTALLED):
+        yield
+
+
+@contextmanager
+def plugged_in(
+    folder: Path, name: str, group: str, *entries: str, code: str = ""
+) -> Iterator[None]:
+    """A package as pip installs it into ``folder``: a module of this name if it has ``code``, and
+    entry points of a group."""
+    about = folder / f"{name}-1.dist-info"
+    about.mkdir(parents=True)
+    project = name.replace("_", "-")
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project}\nVersion: 1\n")
+    lines = (f"[{group}]", *entries, "")
+    (about / "entry_points.txt").write_text("\n".join(lines))
+    if code:
+        (folder / f"{name}.py").write_text(code)
+    with _installed(folder):
+        yield
+
+
+@contextmanager
+def _installed(folder: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.syspath_prepend(str(INSTALLED))
+        patched.syspath_prepend(str(folder))
         registry._plugged_in.cache_clear()
         yield
     registry._plugged_in.cache_clear()

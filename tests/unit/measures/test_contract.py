@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from headgate import registry
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_measure
 from headgate.declaration.load import load_text
@@ -17,6 +16,7 @@ from headgate.declaration.model import Measure
 from headgate.declaration.plan import plan
 from headgate.declaration.types import BIGINT, INT, parse_type
 from headgate.gold.states import merged, state_type, value
+from tests.support.toys import plugged_in
 
 ARGUMENTS = ("int", "bigint", "decimal(18,2)", "double", "string", "timestamp", "boolean")
 
@@ -92,18 +92,13 @@ def test_rows_are_counted_without_an_argument() -> None:
 
 
 @pytest.fixture
-def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A package as pip installs it, with an entry point."""
-    (tmp_path / "toy_measures.py").write_text(TOY)
-    about = tmp_path / "toy_measures-1.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-measures\nVersion: 1\n")
-    entry = "[headgate.measures]\nproduct = toy_measures:MEMBER\nwrong = toy_measures:Product\n"
-    (about / "entry_points.txt").write_text(entry)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    registry._plugged_in.cache_clear()
-    yield
-    registry._plugged_in.cache_clear()
+def toy(tmp_path: Path) -> Iterator[None]:
+    entries = (
+        "product = toy_measures:MEMBER",
+        "wrong = toy_measures:Product",
+    )
+    with plugged_in(tmp_path, "toy_measures", "headgate.measures", *entries, code=TOY):
+        yield
 
 
 @pytest.mark.usefixtures("toy")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from xml.etree import ElementTree
 
 from headgate.declaration.suites.model import Rule, Suite
@@ -28,10 +28,7 @@ SUITE = Suite(
 
 
 def found(value: bytes = b"Anna 42", id_: str = "e-7") -> Findings:
-    batches = tuple(
-        DecidedBatch(n, NOON + timedelta(minutes=n), 100, n, {"low": n}, SUITE.digest)
-        for n in range(1, 5)
-    )
+    batches = tuple(DecidedBatch(100, n, {"low": n}) for n in range(1, 5))
     row = RejectedRow(id_, NOON, ("low",), value)
     silver = SilverFindings("silver/clean", SUITE, batches, {"low": (row,)})
     given = {"by": f"anna{HOSTILE}", "reason": HOSTILE, "at": NOON.isoformat(), "upto": 2}

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from headgate import registry
 from headgate.declaration.kinds import KINDS
 from headgate.storage.files import Storage
 from headgate.tables.checksum import checksum_of
@@ -26,6 +25,7 @@ from headgate.tables.payloads.rejected import RejectedPayload
 from headgate.tables.payloads.silver import SilverPayload
 from headgate.tables.state import PAYLOADS, Payload, State
 from headgate.tables.table import Table
+from tests.support.toys import plugged_in
 from tests.unit.tables.conftest import Open
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -150,18 +150,10 @@ def test_a_log_of_another_kind_of_table_is_damage(open_table: Open, tmp_path: Pa
 
 
 @pytest.fixture
-def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A package as pip installs it, with an entry point."""
-    (tmp_path / "toy_payloads.py").write_text(TOY)
-    about = tmp_path / "toy_payloads-1.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-payloads\nVersion: 1\n")
-    entry = "[headgate.tables.payloads]\nsessions = toy_payloads:MEMBER\n"
-    (about / "entry_points.txt").write_text(entry)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    registry._plugged_in.cache_clear()
-    yield
-    registry._plugged_in.cache_clear()
+def toy(tmp_path: Path) -> Iterator[None]:
+    entries = ("sessions = toy_payloads:MEMBER",)
+    with plugged_in(tmp_path, "toy_payloads", "headgate.tables.payloads", *entries, code=TOY):
+        yield
 
 
 @pytest.mark.usefixtures("toy")
