@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headgate.declaration.suites.arguments import column, text_literal
+from headgate.declaration.expressions.words import quoted
+from headgate.declaration.suites.arguments import text_literal
 
 _OPERATORS = {"==": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _OF_SETS = {"IN": "in", "NOT_IN": "not in"}
@@ -36,7 +37,7 @@ def _condition(stored: Any) -> str:
             return str(stored["pass_through_filter"])
         if kind in _JOINED:
             return _JOINED[kind].join(f"({_condition(each)})" for each in stored["conditions"])
-        name = column(stored["column"]["name"])
+        name = quoted(stored["column"]["name"])
         if kind == "nullity":
             return f"{name} is null" if stored["is_null"] else f"{name} is not null"
         return _comparison(name, stored)

@@ -14,6 +14,7 @@ from headgate import exit_codes
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.hardening import harden
 from headgate.declaration.reading.checked import Report
+from headgate.declaration.suites.arguments import named_columns
 from headgate.declaration.suites.model import complete
 from headgate.declaration.suites.reading import read_suite
 from headgate.declaration.suites.rows import ROW_EXPECTATIONS
@@ -103,7 +104,7 @@ def _rule(called: str, item: Mapping[str, Any], taken: set[str]) -> WrittenRule:
         asked = _sql(given, ours)
     else:
         asked = {"expect": called, **_arguments(called, given), **_rows(given, ours)}
-    wanted = str(ours.get("id") or _name(called, given))
+    wanted = str(ours.get("id") or id_for(called, *named_columns(given)))
     keys = {"id": new_id(wanted, taken), **asked}
     for key, usual in (("severity", "critical"), ("action", "quarantine")):
         value = (item if key == "severity" else ours).get(key)
@@ -191,12 +192,6 @@ def _share(above: Any) -> str:
         return f"{float(above) * 100:.10f}".rstrip("0").rstrip(".") + " %"
     except (TypeError, ValueError):
         return str(above)
-
-
-def _name(called: str, given: Mapping[str, Any]) -> str:
-    columns = [str(given[key]) for key in ("column", "column_A", "column_B") if key in given]
-    listed = given.get("column_list")
-    return id_for(called, *columns, *(map(str, listed) if isinstance(listed, list) else ()))
 
 
 class _AnyColumn(Mapping[str, DataType | None]):

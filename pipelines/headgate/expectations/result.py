@@ -21,6 +21,11 @@ class RuleResult:
     unexpected: int | None = None
     error: str | None = None
 
+    @property
+    def holds(self) -> bool:
+        """Whether it holds the version back."""
+        return not self.met and self.action == "hold"
+
     def __str__(self) -> str:
         if self.error is not None:
             return f"{self.rule} ({self.severity}) could not be validated: {self.error}"

@@ -12,15 +12,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from headgate.declaration.quantities import parse_duration
-from headgate.declaration.suites.arguments import BEFORE_NOW
+from headgate.declaration.suites.arguments import BEFORE_NOW, named_columns
 from headgate.declaration.suites.model import Rule, Suite
 from headgate.expectations.library import great_expectations
 from headgate.expectations.result import RuleResult
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-_OF_COLUMNS = ("column", "column_A", "column_B")
 
 
 def validate(frame: DataFrame, suite: Suite, now: datetime) -> tuple[RuleResult, ...]:
@@ -34,13 +32,7 @@ def validate(frame: DataFrame, suite: Suite, now: datetime) -> tuple[RuleResult,
 
 def needed(rules: Iterable[Rule]) -> tuple[str, ...]:
     """The columns that rules look at, beside those of SQL conditions."""
-    found: dict[str, None] = {}
-    for rule in rules:
-        if rule.expectation is not None:
-            given = rule.arguments
-            found |= dict.fromkeys(str(given[key]) for key in _OF_COLUMNS if key in given)
-            found |= dict.fromkeys(map(str, given.get("column_list", ())))
-    return tuple(found)
+    return tuple(dict.fromkeys(name for rule in rules for name in named_columns(rule.arguments)))
 
 
 def _columns(frame: DataFrame, rules: Sequence[Rule]) -> list[Column]:

@@ -35,7 +35,12 @@ class Hold:
     @property
     def failed(self) -> tuple[RuleResult, ...]:
         """The results that hold the table."""
-        return tuple(r for r in self.results if not r.met and r.action == "hold")
+        return tuple(result for result in self.results if result.holds)
+
+    @property
+    def why(self) -> str:
+        """The rules that hold the table, and what they saw."""
+        return "; ".join(map(str, self.failed))
 
     def as_dict(self) -> dict[str, Any]:
         content = asdict(self)

@@ -73,7 +73,7 @@ class TableGate:
         now = time_of(state.at)
         results = validate(self._version(add, remove), self._suite, now)
         failpoint("gate.validated")
-        failed = [r for r in results if not r.met and r.action == "hold"]
+        failed = [result for result in results if result.holds]
         given = self._release()
         if failed and (given is None or state.n > given.upto):
             self._held_by(results, state.n, now)

@@ -10,12 +10,11 @@ from typing import Any
 
 from headgate.declaration.kinds import GOLD, REJECTED, SILVER
 from headgate.declaration.model import Pipeline
-from headgate.declaration.suites.model import Suite
+from headgate.declaration.suites.model import RULE_COUNT, Suite
 from headgate.gates.documents import Hold, holds
 from headgate.storage.layout import Layout
 from headgate.tables.history import lineage
 from headgate.tables.payloads.gold import GoldPayload
-from headgate.tables.payloads.silver import SilverPayload
 from headgate.tables.state import State, time_of
 from headgate.tables.table import Table
 
@@ -29,14 +28,11 @@ _SCANNED = 10_000  # rejected rows among which samples are looked for
 @dataclass(frozen=True)
 class DecidedBatch:
     """One commit of a silver table: of ``rows`` that passed its ``where``, ``broken`` says how many
-    broke each rule. ``suite`` is the digest of the suite that decided."""
+    broke each rule."""
 
-    n: int
-    at: datetime
     rows: int
     rejected: int
     broken: Mapping[str, int]
-    suite: str
 
 
 @dataclass(frozen=True)
@@ -128,11 +124,11 @@ def _states(layout: Layout, pipeline: Pipeline, path: str) -> Iterator[State]:
 def _decided(state: State) -> DecidedBatch:
     counts, rejected = state.batch, state.batch.get("rejected", 0)
     broken = {
-        key.removeprefix("rule:"): count for key, count in counts.items() if key.startswith("rule:")
+        key.removeprefix(RULE_COUNT): count
+        for key, count in counts.items()
+        if key.startswith(RULE_COUNT)
     }
-    rows = counts.get("silver", 0) + rejected
-    suite = SilverPayload.of(state).suite
-    return DecidedBatch(state.n, time_of(state.at), rows, rejected, broken, suite)
+    return DecidedBatch(counts.get("silver", 0) + rejected, rejected, broken)
 
 
 def _validated(state: State) -> Iterator[Validation]:

@@ -111,10 +111,9 @@ def masked(text: str) -> str:
 def _gold(found: GoldFindings) -> Iterator[str]:
     yield f"<h2>{escape(found.table)}</h2>{_suite(found.suite)}"
     if found.hold is not None:
-        rules = "; ".join(map(str, found.hold.failed))
         yield (
             f"<p class=bad>Held at batch {found.hold.n:,} since {_time(found.hold.since)}: the "
-            f"version up to batch {found.hold.upto:,} breaks rules. {escape(rules)}</p>"
+            f"version up to batch {found.hold.upto:,} breaks rules. {escape(found.hold.why)}</p>"
         )
     yield f"<p>{len(found.validations):,} visible versions were validated.</p>"
     yield _table_head("Rule", "Asks", "Action", "Broke it:", "Met by:", "Over time")

@@ -8,12 +8,13 @@ from datetime import datetime
 from functools import partial
 from itertools import islice
 
+import pyarrow as pa
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql.types import StructType
 
 from headgate.declaration.kinds import BRONZE, QUARANTINE, REJECTED, SILVER
 from headgate.declaration.model import SilverTable, Source
-from headgate.declaration.suites.model import Suite
+from headgate.declaration.suites.model import Suite, count_key
 from headgate.operations.carrying_out import Operations
 from headgate.operations.contract import Place
 from headgate.silver.ceilings import require_below_ceilings
@@ -30,7 +31,8 @@ from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.payloads.rejected import RejectedPayload
 from headgate.tables.payloads.silver import SilverPayload
 from headgate.tables.staging import Prepared, prepare_together, stage
-from headgate.tables.table import TableOf
+from headgate.tables.state import State
+from headgate.tables.table import Table, TableOf
 from headgate.tables.table_schema import TableSchema
 
 QUARANTINE_TIME, SILVER_TIME = "ingested_at", "_event_time"
@@ -65,10 +67,12 @@ class SilverStage:
     @property
     def shapes(self) -> tuple[TableSchema, ...]:
         quarantine = arrow_schema(quarantine_type(self._source))
-        rejected_rows = arrow_schema(rejected_type(self._source))
         return (
             TableSchema(self.quarantine, quarantine, QUARANTINE_TIME),
-            *(TableSchema(t, rejected_rows, QUARANTINE_TIME) for t in self.rejected.values()),
+            *(
+                TableSchema(t, arrow_schema(rejected_type(self._source)), QUARANTINE_TIME)
+                for t in self.rejected.values()
+            ),
             *(
                 TableSchema(t, arrow_schema(self.type_of(n)), SILVER_TIME)
                 for n, t in self.silver.items()
@@ -129,11 +133,7 @@ class SilverStage:
             rows = new_rows(rows, self.quarantine)
         # A table of an older version has fewer columns.
         rows = rows.select(row_type(self.quarantine).fieldNames())
-        staged = stage_arrow(self.quarantine, state, rows, time_column=QUARANTINE_TIME)
-        if not staged:
-            return None
-        counted = state.counting({"quarantined": sum(f.rows for f in staged)})
-        return Prepared(self.quarantine, counted, staged)
+        return _side(self.quarantine, state, rows, "quarantined")
 
     def _prepare_silver(self, name: str, group: Sequence[Commit], now: datetime) -> Prepared | None:
         table = self.silver[name]
@@ -160,7 +160,7 @@ class SilverStage:
         kept, apart = divided(staged)
         broken = rules_broken(table.storage, staged)
         require_below_ceilings(name, suite, broken, sum(file.rows for file in staged))
-        counts |= {f"rule:{rule}": count for rule, count in broken.items()}
+        counts |= {count_key(rule): count for rule, count in broken.items()}
         side = self._prepare_rejected(name, suite, apart, group, now)
         return Prepared(table, state.counting(counts), kept, side=side)
 
@@ -198,11 +198,16 @@ class SilverStage:
         rows = RejectedRows(self._source, suite).of(silver, apart, bronze, files)
         if _is_within(group, held.n):
             rows = new_rows(rows, table)
-        staged = stage_arrow(table, state, rows, time_column=QUARANTINE_TIME)
-        if not staged:
-            return None
-        counted = state.counting({"rejected": sum(f.rows for f in staged)})
-        return Prepared(table, counted, staged)
+        return _side(table, state, rows, "rejected")
+
+
+def _side(table: Table, state: State, rows: pa.Table, counted_as: str) -> Prepared | None:
+    """The commit of rows of a side table; None if there are none."""
+    staged = stage_arrow(table, state, rows, time_column=QUARANTINE_TIME)
+    if not staged:
+        return None
+    counted = state.counting({counted_as: sum(file.rows for file in staged)})
+    return Prepared(table, counted, staged)
 
 
 def _is_within(group: Sequence[Commit], n: int) -> bool:

@@ -160,10 +160,9 @@ def _quarantine(context: HealthContext, limits: Limits) -> Iterator[str]:
 
 def _gate(context: HealthContext, limits: Limits) -> Iterator[str]:
     for hold in holds(context.layout, context.declared):
-        rules = "; ".join(map(str, hold.failed))
         yield (
             f"{GOLD.path(hold.table)} is held at batch {hold.n:,} for "
-            f"{_span(context.now - hold.since)}: {rules}; {pipeline_command('gate status')}"
+            f"{_span(context.now - hold.since)}: {hold.why}; {pipeline_command('gate status')}"
         )
 
 

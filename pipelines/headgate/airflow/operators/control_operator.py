@@ -92,7 +92,7 @@ class ControlOperator(StreamTask):
                 "table": hold.table,
                 "path": GOLD.path(hold.table),
                 "upto": hold.upto,
-                "why": "; ".join(map(str, hold.failed)),
+                "why": hold.why,
             }
             for hold in holds(stream.layout, load(stream.file))
         ]

@@ -8,6 +8,7 @@ from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells
+from headgate.declaration.suites.model import count_key
 from headgate.declaration.suites.plan import suite_plan
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _suite(table: str, suite: Suite, totals: Mapping[str, int] | None) -> dict[s
     a table that does not exist yet."""
     planned = suite_plan(suite)["suite"]
     rules = [
-        {"id": id_, **rule, "broken": None if totals is None else totals.get(f"rule:{id_}", 0)}
+        {"id": id_, **rule, "broken": None if totals is None else totals.get(count_key(id_), 0)}
         for id_, rule in planned["rules"].items()
     ]
     return {"table": table, "suite": suite.name, "digest": suite.digest, "rules": rules}

@@ -114,8 +114,7 @@ def status(
 
 def _show_holds(found: Sequence[Hold]) -> None:
     for hold in found:
-        rules = "; ".join(map(str, hold.failed))
-        text = f"{GOLD.path(hold.table)} is held since {hold.since:%F %T}Z: {rules}"
+        text = f"{GOLD.path(hold.table)} is held since {hold.since:%F %T}Z: {hold.why}"
         console().print(text, style="red", markup=False, soft_wrap=True)
     if found:
         typer.echo(command("gate status"))

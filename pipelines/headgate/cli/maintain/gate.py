@@ -52,24 +52,25 @@ def status(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
     declared, layout = declaration.opened(pipeline, root)
     held = {hold.table: hold for hold in holds(layout, declared)}
     shown = []
+    screen = grid("", "table", "suite", "batch:", "state")
     for name, table in declared.gold.items():
         if table.suite is None:
             continue
         gold = Table(layout.storage, GOLD.path(name), pipeline=declared.name)
         state = gold.refresh() if gold.exists else None
+        n, told = state.n if state else 0, "open"
+        if name in held:
+            told = f"held since {held[name].since:%F %T}Z"
+        screen.add_row(*cells(gold.name, table.suite.name, n, told))
         shown.append(
             {
-                "table": GOLD.path(name),
+                "table": gold.name,
                 "suite": table.suite.name,
-                "n": state.n if state else 0,
+                "n": n,
                 "held": held[name].as_dict() if name in held else None,
                 "last": state and GoldPayload.of(state).gate,
             }
         )
-    screen = grid("", "table", "suite", "batch:", "state")
-    for name, each in zip((t for t, g in declared.gold.items() if g.suite), shown, strict=True):
-        state_of = f"held since {held[name].since:%F %T}Z" if name in held else "open"
-        screen.add_row(*cells(each["table"], each["suite"], each["n"], state_of))
     words = [] if shown else ["no gold table has expectations"]
     for hold in held.values():
         words += [GOLD.path(hold.table), *(f"  {result}" for result in hold.failed)]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.inference import Scope, Unresolved
-from headgate.declaration.expressions.words import quoted
 from headgate.declaration.nearest import nearest
 from headgate.declaration.quantities import parse_duration
 from headgate.declaration.reading.document import Broken, Node, Scalar, Sequence
@@ -59,9 +58,11 @@ def read_argument(node: Node, argument: Argument, scope: Scope) -> Any:
     return _READERS[argument.kind](node, argument, scope)
 
 
-def column(name: str) -> str:
-    """A column's name as SQL."""
-    return quoted(name)
+def named_columns(given: Mapping[str, Any]) -> list[str]:
+    """The columns that the arguments of an expectation name."""
+    columns = [str(given[key]) for key in ("column", "column_A", "column_B") if key in given]
+    listed = given.get("column_list")
+    return [*columns, *(map(str, listed) if isinstance(listed, list) else ())]
 
 
 def literal(value: str | int | bool, type_: DataType) -> str:

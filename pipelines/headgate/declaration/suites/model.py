@@ -12,6 +12,8 @@ from typing import Any, Literal, get_args
 Severity = Literal["critical", "warning", "info"]
 Action = Literal["quarantine", "warn", "stop", "hold"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+RULE_COUNT = "rule:"
+"""How the names of such counts begin."""
 MOST_RULES = 62
 """Silver has a bit of a bigint for each rule of a suite."""
 
@@ -54,6 +56,11 @@ def complete(condition: str, row_condition: str = "") -> str:
     """The condition of a rule, never null, from its parts in parentheses."""
     parts = f"not coalesce({row_condition}, false) or {condition}" if row_condition else condition
     return f"coalesce({parts}, true)"
+
+
+def count_key(rule: str) -> str:
+    """The name under which silver's commits count the rows that break a rule."""
+    return f"{RULE_COUNT}{rule}"
 
 
 @dataclass(frozen=True)

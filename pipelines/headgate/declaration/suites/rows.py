@@ -14,7 +14,8 @@ from typing import Any
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.inference import Scope
-from headgate.declaration.suites.arguments import Argument, column, literal, number, text_literal
+from headgate.declaration.expressions.words import quoted
+from headgate.declaration.suites.arguments import Argument, literal, number, text_literal
 from headgate.declaration.types import INTEGRALS, DataType, is_number, is_time
 
 Arguments = Mapping[str, Any]
@@ -40,11 +41,11 @@ def _literal(value: Any, name: str, scope: Scope) -> str:
 
 
 def _is_null(given: Arguments, scope: Scope) -> str:
-    return f"{column(given['column'])} is null"
+    return f"{quoted(given['column'])} is null"
 
 
 def _is_not_null(given: Arguments, scope: Scope) -> str:
-    return f"{column(given['column'])} is not null"
+    return f"{quoted(given['column'])} is not null"
 
 
 def _between(given: Arguments, scope: Scope) -> str:
@@ -53,12 +54,12 @@ def _between(given: Arguments, scope: Scope) -> str:
     if not (is_number(type_) or is_time(type_)):
         raise Invalid(f"is for numbers and times; the column {name!r} is a {type_}")
     bounds = {k: _literal(given[k], name, scope) for k in _ENDS if k in given}
-    return _bounded(column(name), given, bounds)
+    return _bounded(quoted(name), given, bounds)
 
 
 def _length_between(given: Arguments, scope: Scope) -> str:
     bounds = {k: str(given[k]) for k in _ENDS if k in given}
-    return _bounded(f"length({column(given['column'])})", given, bounds)
+    return _bounded(f"length({quoted(given['column'])})", given, bounds)
 
 
 _ENDS = ("min_value", "max_value")
@@ -79,13 +80,13 @@ def _bounded(value: str, given: Arguments, bounds: Mapping[str, str]) -> str:
 
 
 def _length_equals(given: Arguments, scope: Scope) -> str:
-    return f"length({column(given['column'])}) = {given['value']}"
+    return f"length({quoted(given['column'])}) = {given['value']}"
 
 
 def _in_set(given: Arguments, scope: Scope) -> str:
     name = given["column"]
     values = ", ".join(_literal(value, name, scope) for value in given["value_set"])
-    return f"{column(name)} in ({values})"
+    return f"{quoted(name)} in ({values})"
 
 
 def _not_in_set(given: Arguments, scope: Scope) -> str:
@@ -93,7 +94,7 @@ def _not_in_set(given: Arguments, scope: Scope) -> str:
 
 
 def _matches(given: Arguments, regex: str) -> str:
-    return f"({column(given['column'])} rlike {text_literal(regex)})"
+    return f"({quoted(given['column'])} rlike {text_literal(regex)})"
 
 
 def _match_regex(given: Arguments, scope: Scope) -> str:
@@ -114,7 +115,7 @@ def _not_match_regex_list(given: Arguments, scope: Scope) -> str:
 
 
 def _pair_greater(given: Arguments, scope: Scope) -> str:
-    first, second = column(given["column_A"]), column(given["column_B"])
+    first, second = quoted(given["column_A"]), quoted(given["column_B"])
     met = f"({first} {'>=' if given.get('or_equal') else '>'} {second})"
     if given.get("or_equal"):
         met = f"({met} or ({first} <=> {second}))"
@@ -122,15 +123,15 @@ def _pair_greater(given: Arguments, scope: Scope) -> str:
 
 
 def _pair_equal(given: Arguments, scope: Scope) -> str:
-    met = f"({column(given['column_A'])} <=> {column(given['column_B'])})"
+    met = f"({quoted(given['column_A'])} <=> {quoted(given['column_B'])})"
     return _unless_ignored(met, given, ("column_A", "column_B"), _PAIR)
 
 
 def _pair_in_set(given: Arguments, scope: Scope) -> str:
     first, second = given["column_A"], given["column_B"]
     pairs = (
-        f"(({column(first)} <=> {_literal(a, first, scope)}) "
-        f"and ({column(second)} <=> {_literal(b, second, scope)}))"
+        f"(({quoted(first)} <=> {_literal(a, first, scope)}) "
+        f"and ({quoted(second)} <=> {_literal(b, second, scope)}))"
         for a, b in given["value_pairs_set"]
     )
     return _unless_ignored(f"({' or '.join(pairs)})", given, ("column_A", "column_B"), _PAIR)
@@ -138,7 +139,7 @@ def _pair_in_set(given: Arguments, scope: Scope) -> str:
 
 def _sum_equals(given: Arguments, scope: Scope) -> str:
     def operand(name: str) -> str:
-        value = f"coalesce({column(name)}, 0)"
+        value = f"coalesce({quoted(name)}, 0)"
         # As Great Expectations does: a sum of whole numbers cannot overflow.
         return f"cast({value} as decimal(38,0))" if _type(name, scope) in INTEGRALS else value
 
@@ -150,13 +151,13 @@ def _sum_equals(given: Arguments, scope: Scope) -> str:
 
 
 def _all_equal(given: Arguments, scope: Scope) -> str:
-    first, *others = map(column, given["column_list"])
+    first, *others = map(quoted, given["column_list"])
     met = " and ".join(f"({first} <=> {other})" for other in others)
     return _unless_ignored(f"({met})", given, given["column_list"], _MANY)
 
 
 def _all_different(given: Arguments, scope: Scope) -> str:
-    pairs = combinations(map(column, given["column_list"]), 2)
+    pairs = combinations(map(quoted, given["column_list"]), 2)
     met = " and ".join(f"(not ({a} <=> {b}))" for a, b in pairs)
     return _unless_ignored(f"({met})", given, given["column_list"], _MANY)
 
@@ -164,7 +165,7 @@ def _all_different(given: Arguments, scope: Scope) -> str:
 def _unless_ignored(met: str, given: Arguments, names: Any, ways: Mapping[str, str]) -> str:
     """A condition about several columns, met by the rows that ``ignore_row_if`` leaves out."""
     # The names of the two arguments of a pair, or the columns themselves.
-    columns = [column(given.get(name, name)) for name in names]
+    columns = [quoted(given.get(name, name)) for name in names]
     word = ways[given.get("ignore_row_if", next(iter(ways)))]
     if not word:
         return met
@@ -175,7 +176,7 @@ def _unless_ignored(met: str, given: Arguments, names: Any, ways: Mapping[str, s
 _PAIR = {"both_values_are_missing": "and", "either_value_is_missing": "or", "neither": ""}
 _MANY = {"all_values_are_missing": "and", "any_value_is_missing": "or", "never": ""}
 
-_COLUMN = Argument("column", "column", required=True)
+COLUMN = Argument("column", "column", required=True)
 _ENDS_OF = {
     kind: (
         *(Argument(name, kind) for name in _ENDS),
@@ -183,7 +184,7 @@ _ENDS_OF = {
     )
     for kind in ("value", "length")
 }
-_SET = Argument("value_set", "values", required=True)
+SET = Argument("value_set", "values", required=True)
 _REGEX = Argument("regex", "regex", required=True)
 _REGEXES = Argument("regex_list", "regexes", required=True)
 _MATCH_ON = Argument("match_on", "choice", choices=("any", "all"))
@@ -192,7 +193,7 @@ _COLUMN_PAIR = (
     Argument("column_B", "column", required=True),
     Argument("ignore_row_if", "choice", choices=tuple(_PAIR)),
 )
-_COLUMN_LIST = (
+COLUMN_LIST = (
     Argument("column_list", "columns", required=True),
     Argument("ignore_row_if", "choice", choices=tuple(_MANY)),
 )
@@ -204,29 +205,29 @@ _LENGTH = Argument("value", "length", required=True)
 ROW_EXPECTATIONS: Mapping[str, RowExpectation] = {
     name: RowExpectation(arguments, condition)
     for name, arguments, condition in (
-        ("expect_column_values_to_not_be_null", (_COLUMN,), _is_not_null),
-        ("expect_column_values_to_be_null", (_COLUMN,), _is_null),
-        ("expect_column_values_to_be_between", (_COLUMN, *_ENDS_OF["value"]), _between),
-        ("expect_column_values_to_be_in_set", (_COLUMN, _SET), _in_set),
-        ("expect_column_values_to_not_be_in_set", (_COLUMN, _SET), _not_in_set),
-        ("expect_column_values_to_match_regex", (_COLUMN, _REGEX), _match_regex),
-        ("expect_column_values_to_not_match_regex", (_COLUMN, _REGEX), _not_match_regex),
+        ("expect_column_values_to_not_be_null", (COLUMN,), _is_not_null),
+        ("expect_column_values_to_be_null", (COLUMN,), _is_null),
+        ("expect_column_values_to_be_between", (COLUMN, *_ENDS_OF["value"]), _between),
+        ("expect_column_values_to_be_in_set", (COLUMN, SET), _in_set),
+        ("expect_column_values_to_not_be_in_set", (COLUMN, SET), _not_in_set),
+        ("expect_column_values_to_match_regex", (COLUMN, _REGEX), _match_regex),
+        ("expect_column_values_to_not_match_regex", (COLUMN, _REGEX), _not_match_regex),
         (
             "expect_column_values_to_match_regex_list",
-            (_COLUMN, _REGEXES, _MATCH_ON),
+            (COLUMN, _REGEXES, _MATCH_ON),
             _match_regex_list,
         ),
         (
             "expect_column_values_to_not_match_regex_list",
-            (_COLUMN, _REGEXES),
+            (COLUMN, _REGEXES),
             _not_match_regex_list,
         ),
         (
             "expect_column_value_lengths_to_be_between",
-            (_COLUMN, *_ENDS_OF["length"]),
+            (COLUMN, *_ENDS_OF["length"]),
             _length_between,
         ),
-        ("expect_column_value_lengths_to_equal", (_COLUMN, _LENGTH), _length_equals),
+        ("expect_column_value_lengths_to_equal", (COLUMN, _LENGTH), _length_equals),
         (
             "expect_column_pair_values_a_to_be_greater_than_b",
             (*_COLUMN_PAIR, _OR_EQUAL),
@@ -234,8 +235,8 @@ ROW_EXPECTATIONS: Mapping[str, RowExpectation] = {
         ),
         ("expect_column_pair_values_to_be_equal", _COLUMN_PAIR, _pair_equal),
         ("expect_column_pair_values_to_be_in_set", (*_COLUMN_PAIR, _PAIRS), _pair_in_set),
-        ("expect_multicolumn_sum_to_equal", (*_COLUMN_LIST, _TOTAL), _sum_equals),
-        ("expect_multicolumn_values_to_be_equal", _COLUMN_LIST, _all_equal),
-        ("expect_select_column_values_to_be_unique_within_record", _COLUMN_LIST, _all_different),
+        ("expect_multicolumn_sum_to_equal", (*COLUMN_LIST, _TOTAL), _sum_equals),
+        ("expect_multicolumn_values_to_be_equal", COLUMN_LIST, _all_equal),
+        ("expect_select_column_values_to_be_unique_within_record", COLUMN_LIST, _all_different),
     )
 }

@@ -9,44 +9,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headgate.declaration.suites.arguments import Argument
-from headgate.declaration.suites.rows import ROW_EXPECTATIONS
+from headgate.declaration.suites.rows import COLUMN, COLUMN_LIST, ROW_EXPECTATIONS, SET
 
-_COLUMN = Argument("column", "column", required=True)
 _MOSTLY = Argument("mostly", "share")
 _STRICT = (Argument("strict_min", "flag"), Argument("strict_max", "flag"))
 _VALUES = (Argument("min_value", "moment"), Argument("max_value", "moment"), *_STRICT)
 _NUMBERS = (Argument("min_value", "number"), Argument("max_value", "number"), *_STRICT)
-_SET = Argument("value_set", "values", required=True)
-_MANY = ("all_values_are_missing", "any_value_is_missing", "never")
 
 TABLE_EXPECTATIONS: Mapping[str, tuple[Argument, ...]] = {
     "expect_table_row_count_to_be_between": _NUMBERS,
     "expect_table_row_count_to_equal": (Argument("value", "length", required=True),),
-    "expect_column_min_to_be_between": (_COLUMN, *_VALUES),
-    "expect_column_max_to_be_between": (_COLUMN, *_VALUES),
-    "expect_column_sum_to_be_between": (_COLUMN, *_NUMBERS),
-    "expect_column_mean_to_be_between": (_COLUMN, *_NUMBERS),
-    "expect_column_median_to_be_between": (_COLUMN, *_NUMBERS),
-    "expect_column_stdev_to_be_between": (_COLUMN, *_NUMBERS),
-    "expect_column_unique_value_count_to_be_between": (_COLUMN, *_NUMBERS),
-    "expect_column_proportion_of_unique_values_to_be_between": (_COLUMN, *_NUMBERS),
-    "expect_column_proportion_of_non_null_values_to_be_between": (_COLUMN, *_NUMBERS),
-    "expect_column_distinct_values_to_be_in_set": (_COLUMN, _SET),
-    "expect_column_distinct_values_to_contain_set": (_COLUMN, _SET),
-    "expect_column_distinct_values_to_equal_set": (_COLUMN, _SET),
+    "expect_column_min_to_be_between": (COLUMN, *_VALUES),
+    "expect_column_max_to_be_between": (COLUMN, *_VALUES),
+    "expect_column_sum_to_be_between": (COLUMN, *_NUMBERS),
+    "expect_column_mean_to_be_between": (COLUMN, *_NUMBERS),
+    "expect_column_median_to_be_between": (COLUMN, *_NUMBERS),
+    "expect_column_stdev_to_be_between": (COLUMN, *_NUMBERS),
+    "expect_column_unique_value_count_to_be_between": (COLUMN, *_NUMBERS),
+    "expect_column_proportion_of_unique_values_to_be_between": (COLUMN, *_NUMBERS),
+    "expect_column_proportion_of_non_null_values_to_be_between": (COLUMN, *_NUMBERS),
+    "expect_column_distinct_values_to_be_in_set": (COLUMN, SET),
+    "expect_column_distinct_values_to_contain_set": (COLUMN, SET),
+    "expect_column_distinct_values_to_equal_set": (COLUMN, SET),
     "expect_column_most_common_value_to_be_in_set": (
-        _COLUMN,
-        _SET,
+        COLUMN,
+        SET,
         Argument("ties_okay", "flag"),
     ),
-    "expect_column_values_to_be_unique": (_COLUMN, _MOSTLY),
-    "expect_compound_columns_to_be_unique": (
-        Argument("column_list", "columns", required=True),
-        Argument("ignore_row_if", "choice", choices=_MANY),
-        _MOSTLY,
-    ),
+    "expect_column_values_to_be_unique": (COLUMN, _MOSTLY),
+    "expect_compound_columns_to_be_unique": (*COLUMN_LIST, _MOSTLY),
     "expect_column_value_z_scores_to_be_less_than": (
-        _COLUMN,
+        COLUMN,
         Argument("threshold", "number", required=True),
         Argument("double_sided", "flag", required=True),
         _MOSTLY,
