@@ -197,6 +197,7 @@ def test_a_rebuild_that_breaks_a_rule_is_not_published(project: Project) -> None
     engine.catch_up()
     project.check(engine, [1, 2, 3])
     assert engine.runtime.rebuild is not None
+    assert documents.held(engine.layout, "per_minute") is None, "the current table is not held"
     project.write_rules(RULES)
     again = project.engine()
     again.catch_up()

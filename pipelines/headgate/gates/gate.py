@@ -43,7 +43,8 @@ class TableGate:
         self, spark: SparkSession, layout: Layout, table: Table, suite: Suite, *, is_visible: bool
     ) -> None:
         self._layout, self._table, self._suite = layout, table, suite
-        self._name = name_of(table.name)
+        # Documents of its own: a release of the current table is not for its rebuild.
+        self._name = name_of(table.name) + ("" if is_visible else ".rebuild")
         self._rows = Rows(spark, table)
         self._is_visible = is_visible
         self._upto = 0
