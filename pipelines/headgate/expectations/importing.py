@@ -18,6 +18,7 @@ from headgate.declaration.suites.arguments import named_columns
 from headgate.declaration.suites.model import complete
 from headgate.declaration.suites.reading import read_suite
 from headgate.declaration.suites.rows import ROW_EXPECTATIONS
+from headgate.declaration.suites.subject import RowSubject
 from headgate.declaration.suites.tables import TABLE_EXPECTATIONS
 from headgate.declaration.types import DataType
 from headgate.errors import HeadgateError
@@ -213,7 +214,7 @@ class _AnyColumn(Mapping[str, DataType | None]):
 def _check(rule: WrittenRule) -> None:
     """Raises UnsupportedError unless our suites may have the rule, whatever the columns are."""
     report = Report(Path())
-    read_suite("", suite_text([rule]), _AnyColumn(), "rows", report)
+    read_suite("", suite_text([rule]), RowSubject(_AnyColumn()), report)
     said = [f"{_OWN_PATH.sub('', p.key)} {p.message}".strip() for p in report.problems]
     if said:
         raise UnsupportedError("; ".join(said))

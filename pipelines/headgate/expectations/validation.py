@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.declaration.quantities import parse_duration
 from headgate.declaration.suites.arguments import BEFORE_NOW, named_columns
-from headgate.declaration.suites.model import Rule, Suite
+from headgate.declaration.suites.model import Rule
 from headgate.expectations.library import great_expectations
 from headgate.expectations.result import RuleResult
 
@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def validate(frame: DataFrame, suite: Suite, now: datetime) -> tuple[RuleResult, ...]:
-    """The results of a suite over all rows of a frame, in the order of its rules."""
-    rows = frame.select(*_columns(frame, suite.rules)).toArrow()
+def validate(frame: DataFrame, rules: Sequence[Rule], now: datetime) -> tuple[RuleResult, ...]:
+    """The results of rules over all rows of a frame, in their order."""
+    if not rules:
+        return ()
+    rows = frame.select(*_columns(frame, rules)).toArrow()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = _validated(_pandas(rows), [_expectation(rule, now) for rule in suite.rules])
-    return tuple(_result(rule, said) for rule, said in zip(suite.rules, found, strict=True))
+        found = _validated(_pandas(rows), [_expectation(rule, now) for rule in rules])
+    return tuple(_result(rule, said) for rule, said in zip(rules, found, strict=True))
 
 
 def needed(rules: Iterable[Rule]) -> tuple[str, ...]:

@@ -10,14 +10,16 @@ from datetime import datetime
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.declaration.kinds import name_of
+from headgate.declaration.kinds import GOLD, LATE, SILVER, name_of
 from headgate.declaration.model import GoldTable
 from headgate.declaration.suites.model import Suite
+from headgate.declaration.suites.tables import SILVER_SUM
 from headgate.expectations.result import RuleResult
 from headgate.expectations.validation import validate
 from headgate.failpoints import failpoint
 from headgate.gates import documents
 from headgate.gates.documents import Hold, Release
+from headgate.gates.silver_sums import SilverSums
 from headgate.storage.layout import Layout
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.errors import HeldError
@@ -25,7 +27,7 @@ from headgate.tables.frames import Rows
 from headgate.tables.live_files import live_files
 from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.state import State, time_of
-from headgate.tables.table import Table
+from headgate.tables.table import Table, TableOf
 
 PAUSE = 10
 """A held table is tried again after this many times the duration of the last try: what was held is
@@ -40,9 +42,16 @@ class TableGate:
     """
 
     def __init__(
-        self, spark: SparkSession, layout: Layout, table: Table, suite: Suite, *, is_visible: bool
+        self,
+        spark: SparkSession,
+        layout: Layout,
+        table: Table,
+        suite: Suite,
+        sums: SilverSums,
+        *,
+        is_visible: bool,
     ) -> None:
-        self._layout, self._table, self._suite = layout, table, suite
+        self._layout, self._table, self._suite, self._sums = layout, table, suite, sums
         # Documents of its own: a release of the current table is not for its rebuild.
         self._name = name_of(table.name) + ("" if is_visible else ".rebuild")
         self._rows = Rows(spark, table)
@@ -72,7 +81,7 @@ class TableGate:
         if not self._is_asked(payload, state, add):
             return state
         now = time_of(state.at)
-        results = validate(self._version(add, remove), self._suite, now)
+        results = self._validated(self._version(add, remove), state.n, now)
         failpoint("gate.validated")
         failed = [result for result in results if result.holds]
         given = self._release()
@@ -87,6 +96,15 @@ class TableGate:
             "released": given.as_dict() if failed and given else None,
         }
         return replace(state, payload=replace(payload, gate=gate))
+
+    def _validated(self, version: DataFrame, n: int, now: datetime) -> tuple[RuleResult, ...]:
+        """The results of the suite, in the order of its rules."""
+        rules = self._suite.rules
+        compared = [rule for rule in rules if rule.expectation == SILVER_SUM]
+        others = [rule for rule in rules if rule.expectation != SILVER_SUM]
+        found = (*validate(version, others, now), *self._sums.validate(version, compared, n))
+        by_rule = {result.rule: result for result in found}
+        return tuple(by_rule[rule.id] for rule in rules)
 
     def passed(self) -> None:
         """The table has come as far as it was asked to."""
@@ -131,9 +149,12 @@ class TableGate:
 
 
 def gate_of(
-    spark: SparkSession, layout: Layout, declared: GoldTable, table: Table, *, is_visible: bool
+    spark: SparkSession, layout: Layout, declared: GoldTable, table: TableOf, *, is_visible: bool
 ) -> TableGate | None:
     """The gate of a gold table; None if it has no suite."""
     if declared.suite is None:
         return None
-    return TableGate(spark, layout, table, declared.suite, is_visible=is_visible)
+    silver, late = table(SILVER.path(declared.silver)), table(LATE.path(declared.name))
+    sums = SilverSums(spark, declared, silver, late)
+    gold = table(GOLD.path(declared.name))
+    return TableGate(spark, layout, gold, declared.suite, sums, is_visible=is_visible)

@@ -32,7 +32,7 @@ class Stages:
         sources: Mapping[str, Source],
         silver: Iterable[SilverTable],
         gold: Iterable[GoldTable],
-        gate_of: Callable[[GoldTable, Table], TableGate | None],
+        gate_of: Callable[[GoldTable, TableOf], TableGate | None],
     ) -> None:
         declared, self._graph = tuple(silver), graph
         self.bronze = {name: table(BRONZE.path(name)).reader() for name in sources}
@@ -43,8 +43,8 @@ class Stages:
         self.gold: dict[str, GoldStage] = {}
         self._gates: dict[str, TableGate | None] = {}
         for each in gold:
-            stage = self.gold[each.name] = stage_of(spark, table, each)
-            self._gates[each.name] = gate_of(each, stage.gold)
+            self.gold[each.name] = stage_of(spark, table, each)
+            self._gates[each.name] = gate_of(each, table)
 
     def type_of(self, silver: str) -> StructType:
         """The row type of a silver table."""

@@ -13,6 +13,7 @@ class Count(MeasureKind):
     keeps = "a count"
     takes_rows = True
     distinct = "count_distinct"
+    adds_up = True
 
     def type_of(self, argument: DataType) -> DataType:
         return BIGINT

@@ -11,6 +11,7 @@ from headgate.measures.adding import cast, require_number, summed
 class Sum(MeasureKind):
     result = "bigint for integers; decimal(p + 10, s) for decimal(p, s); double for others"
     keeps = "a sum, exact for integers and decimals"
+    adds_up = True
 
     def type_of(self, argument: DataType) -> DataType:
         require_number("sum", argument)

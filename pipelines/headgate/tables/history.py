@@ -43,6 +43,15 @@ def lineage(table: Table, version: int | None = None) -> Iterator[Commit]:
         at = commit.state.origin if commit.state.kind == "reset" else at - 1
 
 
+def version_at(table: Table, n: int) -> int:
+    """The newest version at which a table had absorbed batch id ``n`` and no further. Raises
+    LogGapError if its log no longer has it."""
+    for commit in lineage(table):
+        if commit.state.n <= n:
+            return commit.version
+    raise _gap(table, 0, n)
+
+
 def batches(table: Table, after: int, upto: int) -> tuple[Commit, ...]:
     """The data commits that absorbed the batch ids ``(after, upto]``, oldest first.
 

@@ -13,6 +13,7 @@ from headgate.declaration.plan import describe, plan
 from headgate.declaration.reading.checked import Report
 from headgate.declaration.suites.model import MOST_RULES, Suite
 from headgate.declaration.suites.reading import read_suite
+from headgate.declaration.suites.subject import RowSubject, VersionSubject
 from headgate.declaration.types import parse_type
 
 DECLARATION = """
@@ -41,12 +42,13 @@ SCOPE = {
     "broken": None,
 }
 FILE = Path("expectations/rows.yml")
+SILVER = "id: a, expect: expect_column_sum_to_equal_silver"
 
 
 def read(*rules: str) -> tuple[Suite, list[str]]:
     report = Report(FILE)
     text = "expectations:\n" + "".join(f"  - {{{rule}}}\n" for rule in rules)
-    suite = read_suite("rows", text, SCOPE, "rows", report)
+    suite = read_suite("rows", text, RowSubject(SCOPE), report)
     return suite, [str(problem) for problem in report.problems]
 
 
@@ -184,7 +186,7 @@ def test_a_suite_has_at_most_as_many_rules_as_silver_has_bits() -> None:
 @pytest.mark.parametrize("text", ["", "a", "rules: []", "expectations: []", "expectations: {a: b}"])
 def test_a_file_that_is_no_suite(text: str) -> None:
     report = Report(FILE)
-    read_suite("rows", text, SCOPE, "rows", report)
+    read_suite("rows", text, RowSubject(SCOPE), report)
     assert report.problems
 
 
@@ -267,12 +269,17 @@ def test_rules_are_not_part_of_what_a_table_is_but_having_some_is() -> None:
     assert clean(None).suite_digest == ""
 
 
-GOLD = {"sales": parse_type("decimal(20,2)"), "window_end": parse_type("timestamp"), "n": None}
+GOLD = {
+    "sales": parse_type("decimal(20,2)"),
+    "window_end": parse_type("timestamp"),
+    "n": None,
+    "x": parse_type("double"),
+}
 
 
-def read_table(text: str) -> tuple[Suite, list[str]]:
+def read_table(text: str, pairs: int | None = 1) -> tuple[Suite, list[str]]:
     report = Report(FILE)
-    suite = read_suite("gold", text, GOLD, "table", report)
+    suite = read_suite("gold", text, VersionSubject(GOLD, SCOPE, {"sales", "x"}, pairs), report)
     return suite, [str(problem) for problem in report.problems]
 
 
@@ -322,12 +329,28 @@ expectations:
             "id: a, expect: expect_column_sum_to_be_between, column: sales, min_value: x",
             "must be a number, not 'x'",
         ),
+        (f"{SILVER}, column: sales", "the key 'silver' is missing"),
+        (f"{SILVER}, column: sales, silver: prize", "column 'prize' (did you mean \"price\"?)"),
+        (f"{SILVER}, column: sales, silver: name", "must be a number, not a string"),
+        (f"{SILVER}, column: window_end, silver: n", "the values of 'window_end' do not add up"),
+        (f"{SILVER}, column: x, silver: n", "needs a tolerance"),
+        (f"{SILVER}, column: sales, silver: n / 2", "needs a tolerance"),
+        (f"{SILVER}, column: sales, silver: n, tolerance: -1", "must be 0 or more"),
     ],
 )
 def test_a_mistake_in_a_rule_of_a_gold_table(rule: str, problem: str) -> None:
     _, problems = read_table(f"expectations:\n  - {{{rule}}}")
     assert len(problems) == 1, problems
     assert problem in problems[0]
+
+
+def test_a_sum_against_silver() -> None:
+    text = f"expectations:\n  - {{{SILVER}, column: sales, silver: price * n}}"
+    suite, problems = read_table(text)
+    assert problems == []
+    assert suite.rules[0].arguments == {"column": "sales", "silver": "price * n"}
+    _, problems = read_table(text, pairs=None)
+    assert "is for windows in which each row is equally often" in problems[0]
 
 
 def test_a_rule_about_tables_is_not_for_rows() -> None:

@@ -25,6 +25,7 @@ _KINDS = {
     "number": "a number",
     "share": "a share of the rows, from 0 to 1",
     "moment": "a number, a time, or `now - 10 minutes`",
+    "silver": "an expression over the silver table",
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_column, parse_measure
 from headgate.declaration.expressions.inference import Scope
+from headgate.declaration.measures import MEASURES
 from headgate.declaration.model import Derived, GoldTable, Measure
 from headgate.declaration.names import (
     LATE_COLUMNS,
@@ -19,6 +20,7 @@ from headgate.declaration.names import (
 from headgate.declaration.operators import OPERATORS
 from headgate.declaration.reading.checked import Field, Partial, Report, Section, partial
 from headgate.declaration.sections.silver import ReadSuite, checked, condition, derive, reference
+from headgate.declaration.suites.subject import VersionSubject
 from headgate.declaration.types import DataType
 
 
@@ -51,7 +53,13 @@ def build_gold(
     held = {**columns, **STATUS_COLUMNS, **own, **dict.fromkeys(entries)}
     held |= {column.name: column.type for column in computed}
     named = section.get("expectations")
-    suite = read_suite(named, partial(held, missing=unknown), "table") if named else None
+    subject = VersionSubject(
+        scope=partial(held, missing=unknown),
+        silver=scope,
+        adds_up={*entries, *(m.name for m in measures if MEASURES[m.function].adds_up)},
+        pairs_per_row=OPERATORS[found[0]].pairs_per_row(found[1]) if found else 1,
+    )
+    suite = read_suite(named, subject) if named else None
     if found is None:
         return None
     return GoldTable(

@@ -13,11 +13,11 @@ from headgate.declaration.names import LATE_COLUMNS, SILVER_COLUMNS, in_other_ca
 from headgate.declaration.nearest import nearest
 from headgate.declaration.reading.checked import Field, Partial, Report, Section, partial
 from headgate.declaration.suites.model import Suite
-from headgate.declaration.suites.reading import Of
+from headgate.declaration.suites.subject import RowSubject, Subject
 
 Parsed = TypeVar("Parsed")
-ReadSuite = Callable[[Field, Scope, Of], Suite | None]
-"""Reads the suite that a key names, over the columns of a table; None if that is reported."""
+ReadSuite = Callable[[Field, Subject], Suite | None]
+"""Reads the suite that a key names; None if that is reported."""
 
 
 def build_silver(
@@ -52,7 +52,7 @@ def build_silver(
     schema = tuple(Column(n, type_) for n, type_ in kept.items() if type_ is not None)
     named = section.get("expectations")
     held = partial({**kept, **SILVER_COLUMNS, **added}, missing=unknown)
-    suite = read_suite(named, held, "rows") if named else None
+    suite = read_suite(named, RowSubject(held)) if named else None
     return SilverTable(name, source, derived, dropped, where, schema, suite), kept
 
 

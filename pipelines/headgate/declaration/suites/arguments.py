@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from headgate.declaration.errors import Invalid
+from headgate.declaration.expressions.expression import parse_expression
 from headgate.declaration.expressions.inference import Scope, Unresolved
 from headgate.declaration.nearest import nearest
 from headgate.declaration.quantities import parse_duration
@@ -35,6 +36,7 @@ ArgumentKind = Literal[
     "number",
     "share",
     "moment",
+    "silver",
 ]
 BEFORE_NOW = re.compile(r"now - (.+)")
 """A time before the validation, as a ``moment``."""
@@ -189,6 +191,14 @@ def _moment(node: Node, argument: Argument, scope: Scope) -> str | int | float:
     return float(value) if isinstance(value, str) and number(value) is not None else value
 
 
+def _silver(node: Node, argument: Argument, scope: Scope) -> str:
+    """A number for each row of the silver table, whose columns are ``scope``."""
+    found = parse_expression(str(_scalar(node, "an expression over silver")), scope)
+    if not is_number(found.type):
+        raise Invalid(f"must be a number, not a {found.type}")
+    return found.text
+
+
 def chosen(text: str, choices: Collection[str]) -> str:
     """Raises Invalid unless a text is one of some."""
     if text not in choices:
@@ -210,4 +220,5 @@ _READERS: dict[ArgumentKind, Callable[[Node, Argument, Scope], Any]] = {
     "number": _number,
     "share": _share,
     "moment": _moment,
+    "silver": _silver,
 }

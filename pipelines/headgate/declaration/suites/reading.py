@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.nearest import nearest
 from headgate.declaration.quantities import parse_duration
 from headgate.declaration.reading.checked import Field, Report
@@ -20,10 +18,9 @@ from headgate.declaration.suites.model import (
     Suite,
 )
 from headgate.declaration.suites.reading_rules import RuleReader, TableRuleReader
+from headgate.declaration.suites.subject import Subject, VersionSubject
 
 FOLDER = "expectations"
-Of = Literal["rows", "table"]
-"""What the rules of a suite look at: each row of a silver table, or versions of a gold table."""
 
 
 class SuiteReading:
@@ -33,14 +30,13 @@ class SuiteReading:
     def __init__(self, report: Report, project: Path, texts: Mapping[str, str] | None) -> None:
         self._report, self._folder, self._texts = report, project / FOLDER, texts
 
-    def read(self, named: Field, scope: Scope, of: Of) -> Suite | None:
-        """The suite that the value of a key names, over the columns of a table; None if there is
-        none, which is reported."""
+    def read(self, named: Field, subject: Subject) -> Suite | None:
+        """The suite that the value of a key names; None if there is none, which is reported."""
         text = self._text(named)
         if text is None:
             return None
         report = Report(self._file(named.text))
-        suite = read_suite(named.text, text, scope, of, report)
+        suite = read_suite(named.text, text, subject, report)
         self._report.problems += report.problems
         return suite
 
@@ -66,19 +62,18 @@ class SuiteReading:
         return None
 
 
-def read_suite(name: str, text: str, scope: Scope, of: Of, report: Report) -> Suite:
-    """The suite of a table whose columns are ``scope``. Problems are reported; the suite is then
-    never used."""
+def read_suite(name: str, text: str, subject: Subject, report: Report) -> Suite:
+    """Problems are reported; the suite is then never used."""
     node, faults = read(text)
     for fault in faults:
         report.add(fault.line, fault.path, fault.message)
     if node is None:
         return Suite(name, (), text=text)
-    entries = _entries(node, of, report)
+    entries = _entries(node, subject, report)
     rules = [
         rule
         for index, item in enumerate(_items(entries, node.line, report))
-        if (rule := _rule(item, f"{FOLDER}[{index}]", scope, of, report)) is not None
+        if (rule := _rule(item, f"{FOLDER}[{index}]", subject, report)) is not None
     ]
     if len(rules) > MOST_RULES:
         report.add(1, FOLDER, f"has {len(rules)} rules; a suite has at most {MOST_RULES}")
@@ -89,8 +84,8 @@ def read_suite(name: str, text: str, scope: Scope, of: Of, report: Report) -> Su
     return Suite(name, tuple(rules), every, on_final, text)
 
 
-def _entries(node: Node, of: Of, report: Report) -> Mapping[str, Entry]:
-    known = (FOLDER,) if of == "rows" else (FOLDER, "every", "on")
+def _entries(node: Node, subject: Subject, report: Report) -> Mapping[str, Entry]:
+    known = (FOLDER, "every", "on") if isinstance(subject, VersionSubject) else (FOLDER,)
     entries = {entry.key: entry for entry in node.entries} if isinstance(node, Section) else {}
     for key, entry in entries.items():
         if key not in known:
@@ -123,10 +118,11 @@ def _schedule(entries: Mapping[str, Entry], report: Report) -> tuple[timedelta, 
     return every, on is not None
 
 
-def _rule(node: Node, path: str, scope: Scope, of: Of, report: Report) -> Rule | None:
+def _rule(node: Node, path: str, subject: Subject, report: Report) -> Rule | None:
     if not isinstance(node, Section):
         if not isinstance(node, Broken):
             report.add(node.line, path, "must be a rule: a map with the keys id and expect")
         return None
-    reader = RuleReader if of == "rows" else TableRuleReader
-    return reader(node, path, scope, report).read()
+    if isinstance(subject, VersionSubject):
+        return TableRuleReader(node, path, subject, report).read()
+    return RuleReader(node, path, subject.scope, report).read()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions.expression import parse_condition
+from headgate.declaration.expressions.expression import parse_condition, parse_expression
 from headgate.declaration.expressions.inference import Scope, Unresolved
 from headgate.declaration.nearest import nearest
 from headgate.declaration.reading.checked import Report
@@ -23,7 +24,9 @@ from headgate.declaration.suites.model import (
     complete,
 )
 from headgate.declaration.suites.rows import ROW_EXPECTATIONS
-from headgate.declaration.suites.tables import TABLE_EXPECTATIONS
+from headgate.declaration.suites.subject import VersionSubject
+from headgate.declaration.suites.tables import SILVER_SUM, TABLE_EXPECTATIONS
+from headgate.declaration.types import is_floating, is_number
 
 _KEYS = ("id", "expect", "severity", "action")
 ROW_KEYS = (*_KEYS, "above", "row_condition")
@@ -37,6 +40,7 @@ class RuleReader:
 
     keys: ClassVar[tuple[str, ...]] = ROW_KEYS
     actions: ClassVar[tuple[Action, ...]] = ROW_ACTIONS
+    _silver: Scope = MappingProxyType({})
 
     def __init__(self, node: Section, path: str, scope: Scope, report: Report) -> None:
         self._node, self._scope, self._report = node, scope, report
@@ -106,7 +110,8 @@ class RuleReader:
                 self._missing(argument.name)
             elif entry is not None:
                 try:
-                    arguments[argument.name] = read_argument(entry.node, argument, self._scope)
+                    scope = self._silver if argument.kind == "silver" else self._scope
+                    arguments[argument.name] = read_argument(entry.node, argument, scope)
                 except Invalid as error:
                     self._say(entry, error.message, error.nearest)
                 except Unresolved:
@@ -193,6 +198,10 @@ class TableRuleReader(RuleReader):
     keys = _KEYS
     actions = TABLE_ACTIONS
 
+    def __init__(self, node: Section, path: str, subject: VersionSubject, report: Report) -> None:
+        super().__init__(node, path, subject.scope, report)
+        self._subject, self._silver = subject, subject.silver
+
     def _expectation(self, name: str) -> tuple[dict[str, Any], str | None]:
         known = TABLE_EXPECTATIONS.get(name)
         if known is None:
@@ -203,7 +212,27 @@ class TableRuleReader(RuleReader):
         ends = {"min_value", "max_value"}
         if not self._wrong and ends <= {a.name for a in known} and not ends & arguments.keys():
             self._say(self._entries["expect"], "needs min_value or max_value")
+        if not self._wrong and name == SILVER_SUM:
+            self._check_sums(arguments)
         return arguments, ""
+
+    def _check_sums(self, given: Mapping[str, Any]) -> None:
+        """Whether a sum over gold can equal one over silver."""
+        column, expect = given["column"], self._entries["expect"]
+        if self._subject.pairs_per_row is None:
+            self._say(expect, "is for windows in which each row is equally often")
+        if column not in self._subject.adds_up:
+            message = f"the values of {column!r} do not add up; sums, counts and columns may"
+            self._say(self._entries["column"], message)
+            return
+        silver = parse_expression(self._written("silver"), self._silver).type
+        types = (self._scope[column], silver)
+        if not all(type_ is None or is_number(type_) for type_ in types):
+            self._say(self._entries["column"], f"must be a number, not a {types[0]}")
+        elif "tolerance" not in given and any(type_ and is_floating(type_) for type_ in types):
+            self._say(expect, "needs a tolerance: a sum of doubles depends on the order of rows")
+        elif given.get("tolerance", 0) < 0:
+            self._say(self._entries["tolerance"], "must be 0 or more")
 
 
 _REFUSED: Mapping[str, str] = {

@@ -16,12 +16,20 @@ _STRICT = (Argument("strict_min", "flag"), Argument("strict_max", "flag"))
 _VALUES = (Argument("min_value", "moment"), Argument("max_value", "moment"), *_STRICT)
 _NUMBERS = (Argument("min_value", "number"), Argument("max_value", "number"), *_STRICT)
 
+SILVER_SUM = "expect_column_sum_to_equal_silver"
+"""Not one of Great Expectations, which sees one table."""
+
 TABLE_EXPECTATIONS: Mapping[str, tuple[Argument, ...]] = {
     "expect_table_row_count_to_be_between": _NUMBERS,
     "expect_table_row_count_to_equal": (Argument("value", "length", required=True),),
     "expect_column_min_to_be_between": (COLUMN, *_VALUES),
     "expect_column_max_to_be_between": (COLUMN, *_VALUES),
     "expect_column_sum_to_be_between": (COLUMN, *_NUMBERS),
+    SILVER_SUM: (
+        COLUMN,
+        Argument("silver", "silver", required=True),
+        Argument("tolerance", "number"),
+    ),
     "expect_column_mean_to_be_between": (COLUMN, *_NUMBERS),
     "expect_column_median_to_be_between": (COLUMN, *_NUMBERS),
     "expect_column_stdev_to_be_between": (COLUMN, *_NUMBERS),

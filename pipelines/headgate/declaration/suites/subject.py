@@ -1,0 +1,31 @@
+"""What the rules of a suite look at."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from headgate.declaration.expressions.inference import Scope
+
+
+@dataclass(frozen=True)
+class Subject:
+    """``scope`` has the columns of the table."""
+
+    scope: Scope
+
+
+@dataclass(frozen=True)
+class RowSubject(Subject):
+    """Each row of a silver table."""
+
+
+@dataclass(frozen=True)
+class VersionSubject(Subject):
+    """Versions of a gold table. ``silver`` has the columns of its silver table. ``adds_up`` are its
+    columns whose values may be added up. ``pairs_per_row`` is in how many results each silver row
+    is; None if that differs from row to row."""
+
+    silver: Scope
+    adds_up: Collection[str]
+    pairs_per_row: int | None

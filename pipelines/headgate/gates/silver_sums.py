@@ -1,0 +1,133 @@
+"""Compares sums over a version of a gold table with sums over its silver table.
+
+Each row of silver that passes the table's ``where`` is in the same number of pairs, and each pair
+is folded or in the late table. So what is folded is what silver has, less what is late. All three
+tables are read as of one batch, whatever they have absorbed since.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from functools import reduce
+
+from deltalake import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DecimalType, DoubleType, FloatType
+
+from headgate.declaration.model import GoldTable
+from headgate.declaration.operators import operator_of
+from headgate.declaration.suites.model import Rule
+from headgate.expectations.result import RuleResult
+from headgate.tables.data_file import DataFile
+from headgate.tables.frames import Rows
+from headgate.tables.history import version_at
+from headgate.tables.live_files import live_files
+from headgate.tables.table import Table
+
+_DIGITS = 100  # more than a sum of decimals has
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The sums of one rule. One that is None does not fit its type."""
+
+    gold: Decimal | float | None
+    silver: Decimal | float | None
+    late: Decimal | float | None
+
+
+class SilverSums:
+    """The rules of one gold table that look at its silver table, too."""
+
+    def __init__(
+        self, spark: SparkSession, declared: GoldTable, silver: Table, late: Table
+    ) -> None:
+        self._declared = declared
+        self._pairs = operator_of(declared).pairs_per_row(declared.operator)
+        self._silver, self._late = silver.reader(), late.reader()
+        self._silver_rows, self._late_rows = Rows(spark, self._silver), Rows(spark, self._late)
+
+    def validate(self, version: DataFrame, rules: Sequence[Rule], n: int) -> tuple[RuleResult, ...]:
+        """The results of some rules over a version of the table at batch id ``n``. Raises
+        LogGapError if the log of another table no longer has this batch."""
+        if not rules:
+            return ()
+        assert self._pairs is not None  # declarations of such rules are refused
+        silver = self._silver_rows.of(_files(self._silver, n))
+        if self._declared.where is not None:
+            silver = silver.where(self._declared.where)
+        late = self._late_rows.of(_files(self._late, n))
+        sums = _sums(version, silver, late, rules)
+        return tuple(compared(rule, sums[rule.id], self._pairs) for rule in rules)
+
+
+def compared(rule: Rule, sums: Sums, pairs: int) -> RuleResult:
+    """What a rule says of its sums. ``pairs`` is in how many results a row of silver is."""
+    found = (sums.gold, sums.silver, sums.late)
+    if any(each is None or not math.isfinite(each) for each in found):
+        return _result(rule, error="a sum is no finite number")
+    gold, silver, late = (Decimal(each or 0) for each in found)
+    with localcontext(prec=_DIGITS):
+        wanted = pairs * silver - late
+        is_met = abs(gold - wanted) <= Decimal(str(rule.arguments.get("tolerance", 0)))
+    return _result(rule, met=is_met, observed=f"{_shown(gold)}, and {_shown(wanted)} in silver")
+
+
+def _result(
+    rule: Rule, *, met: bool = False, observed: str | None = None, error: str | None = None
+) -> RuleResult:
+    return RuleResult(rule.id, rule.severity, rule.action, met, observed, error=error)
+
+
+def _shown(number: Decimal) -> str:
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _files(table: Table, n: int) -> tuple[DataFile, ...]:
+    """The data files of a table as it was when it had absorbed batch ``n``."""
+    if table.refresh().n <= n:
+        return live_files(table.handle)
+    return live_files(DeltaTable(table.log.uri(), version=version_at(table, n)))
+
+
+def _sums(
+    gold: DataFrame, silver: DataFrame, late: DataFrame, rules: Sequence[Rule]
+) -> Mapping[str, Sums]:
+    """The sums of each rule, in one job."""
+    of_gold = {rule.id: F.col(f"`{rule.arguments['column']}`") for rule in rules}
+    of_silver = {rule.id: F.expr(f"({rule.arguments['silver']})") for rule in rules}
+    types = {id_: _type(gold, of_gold[id_], silver, of_silver[id_]) for id_ in of_gold}
+    sides = (("gold", gold, of_gold), ("silver", silver, of_silver), ("late", late, of_silver))
+    rows = reduce(
+        DataFrame.unionByName,
+        (
+            frame.select(
+                F.lit(side).alias("side"), *(c.cast(types[i]).alias(i) for i, c in values.items())
+            )
+            for side, frame, values in sides
+        ),
+    )
+    added = [
+        F.when(F.count(i) == 0, F.lit(0).cast(type_)).otherwise(F.sum(i).cast(type_)).alias(i)
+        for i, type_ in types.items()
+    ]
+    found = {row["side"]: row for row in rows.groupBy("side").agg(*added).collect()}
+    return {
+        i: Sums(*(found[side][i] if side in found else 0.0 for side, _, _ in sides)) for i in types
+    }
+
+
+def _type(gold: DataFrame, column: Column, silver: DataFrame, expression: Column) -> str:
+    """The type in which both sides are added up: exact, unless one of them is not."""
+    types = [
+        f.select(c).schema.fields[0].dataType for f, c in ((gold, column), (silver, expression))
+    ]
+    if any(isinstance(type_, FloatType | DoubleType) for type_ in types):
+        return "double"
+    scale = max(type_.scale if isinstance(type_, DecimalType) else 0 for type_ in types)
+    return f"decimal(38,{scale})"
