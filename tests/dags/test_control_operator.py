@@ -164,7 +164,7 @@ def test_a_release_is_asked_for_and_carried_out_as_it_was_asked(held: Lake) -> N
     asking = ControlOperator(task_id="act", action="release", **of(held))
     assert asking.execute(context) == "tiny: asks for approval"
     (asked,) = task.pushed["held"]
-    assert (asked["table"], asked["why"]) == ("per_minute", str(SANE))
+    assert (asked["gate"], asked["why"]) == ("per_minute", str(SANE))
     task.pushed["approve"] = {
         "chosen_options": ["Approve"],
         "params_input": {"reason": "a real outlier"},
@@ -178,7 +178,7 @@ def test_a_release_is_asked_for_and_carried_out_as_it_was_asked(held: Lake) -> N
 
 
 def test_an_approval_without_a_reason_releases_nothing(held: Lake) -> None:
-    asked = {"table": "per_minute", "path": "gold/per_minute", "upto": 9, "why": "x"}
+    asked = {"gate": "per_minute", "title": "gold/per_minute", "upto": 9, "log": "", "why": "x"}
     answer = {"params_input": {"reason": " "}, "responded_by_user": None}
     task = Task(held=[asked], approve=answer)
     done = ReleaseOperator(task_id="release", asks="act", approval="approve", **of(held))

@@ -1,5 +1,7 @@
 """The documents of a gate: why a table is held, and what people ask of it.
 
+A gate is named as its gold table, or ``NAME.rebuild`` if it is that of the table's rebuild.
+
 The table's log is the truth: a held table has no commit for the held batches. A document that a
 crash has left behind is recognised by its batch id, which the table has passed.
 """
@@ -23,7 +25,7 @@ from headgate.tables.table import Table
 class Hold:
     """A table stays at batch id ``n``, because the version up to ``upto`` breaks the rules of
     ``results``. ``since`` is the time of the first validation that held it, ``at`` that of the
-    last."""
+    last. If it is the rebuild of the table, ``log`` is the folder of its log."""
 
     table: str
     n: int
@@ -31,6 +33,16 @@ class Hold:
     since: datetime
     at: datetime
     results: Sequence[RuleResult]
+    log: str = ""
+
+    @property
+    def gate(self) -> str:
+        return gate_name(self.table, is_rebuild=bool(self.log))
+
+    @property
+    def title(self) -> str:
+        """What is held, for a person."""
+        return f"the rebuild of {GOLD.path(self.table)}" if self.log else GOLD.path(self.table)
 
     @property
     def failed(self) -> tuple[RuleResult, ...]:
@@ -49,79 +61,98 @@ class Hold:
 
 @dataclass(frozen=True)
 class Release:
-    """A person lets the held version up to batch id ``upto`` become visible."""
+    """A person lets the held version up to batch id ``upto`` become visible. A release with a
+    ``log`` is for the rebuild in this folder, whichever batch it has reached when it is published:
+    it has to follow the current table."""
 
     upto: int
     by: str
     reason: str
     at: datetime
+    log: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"at": self.at.isoformat()}
 
 
-def held(layout: Layout, table: str) -> Hold | None:
-    """Why a gold table is held, as its last validation said; None if it was not held."""
-    document = read_document(layout.storage, _path(table, "held"))
+def gate_name(table: str, *, is_rebuild: bool) -> str:
+    return f"{table}.rebuild" if is_rebuild else table
+
+
+def held(layout: Layout, gate: str) -> Hold | None:
+    """Why a gate holds its table, as its last validation said; None if it does not."""
+    document = read_document(layout.storage, _path(gate, "held"))
     if document is None:
         return None
     return Hold(
-        table=table,
+        table=document["table"],
         n=document["n"],
         upto=document["upto"],
         since=datetime.fromisoformat(document["since"]),
         at=datetime.fromisoformat(document["at"]),
         results=tuple(RuleResult(**each) for each in document["results"]),
+        log=document["log"],
     )
 
 
 def holds(layout: Layout, pipeline: Pipeline) -> tuple[Hold, ...]:
-    """Why gold tables of a pipeline are held now. Raises HeadgateError if a document or a table is
-    damaged."""
-    found = (held(layout, name) for name, gold in pipeline.gold.items() if gold.suite is not None)
+    """Why gold tables of a pipeline, and rebuilds of them, are held now. Raises HeadgateError if a
+    document or a table is damaged."""
+    found = (
+        held(layout, gate_name(name, is_rebuild=is_rebuild))
+        for name, gold in pipeline.gold.items()
+        if gold.suite is not None
+        for is_rebuild in (False, True)
+    )
     return tuple(hold for hold in found if hold is not None and _is_at(layout, pipeline, hold))
 
 
 def _is_at(layout: Layout, pipeline: Pipeline, hold: Hold) -> bool:
     """Whether the table still is where the hold found it."""
-    table = Table(layout.storage, GOLD.path(hold.table), pipeline=pipeline.name)
+    path, log = GOLD.path(hold.table), hold.log or None
+    table = Table(layout.storage, path, pipeline=pipeline.name, log=log)
     return table.exists and table.refresh().n == hold.n
 
 
 def hold(layout: Layout, found: Hold) -> None:
-    write_document(layout.storage, _path(found.table, "held"), found.as_dict())
+    write_document(layout.storage, _path(found.gate, "held"), found.as_dict())
 
 
-def let_go(layout: Layout, table: str) -> None:
-    """The table is not held any more: remove its documents."""
-    for name in ("held", "release", "retry"):
-        layout.storage.remove(_path(table, name))
+def let_go(layout: Layout, gate: str) -> None:
+    """The table is not held any more: remove what says so."""
+    for name in ("held", "retry"):
+        layout.storage.remove(_path(gate, name))
 
 
-def released(layout: Layout, table: str) -> Release | None:
-    document = read_document(layout.storage, _path(table, "release"))
+def use_up(layout: Layout, gate: str) -> None:
+    """Remove a release: the table has become visible up to it."""
+    layout.storage.remove(_path(gate, "release"))
+
+
+def released(layout: Layout, gate: str) -> Release | None:
+    document = read_document(layout.storage, _path(gate, "release"))
     if document is None:
         return None
     at = datetime.fromisoformat(document["at"])
-    return Release(document["upto"], document["by"], document["reason"], at)
+    return Release(document["upto"], document["by"], document["reason"], at, document["log"])
 
 
-def release(layout: Layout, table: str, given: Release) -> None:
-    write_document(layout.storage, _path(table, "release"), given.as_dict())
+def release(layout: Layout, gate: str, given: Release) -> None:
+    write_document(layout.storage, _path(gate, "release"), given.as_dict())
 
 
-def ask_retry(layout: Layout, table: str, now: datetime) -> None:
+def ask_retry(layout: Layout, gate: str, now: datetime) -> None:
     """Let the next driver, or the running one, validate the held version again at once."""
-    write_document(layout.storage, _path(table, "retry"), {"at": now.isoformat()})
+    write_document(layout.storage, _path(gate, "retry"), {"at": now.isoformat()})
 
 
-def retry_asked(layout: Layout, table: str) -> bool:
-    return layout.storage.exists(_path(table, "retry"))
+def retry_asked(layout: Layout, gate: str) -> bool:
+    return layout.storage.exists(_path(gate, "retry"))
 
 
-def retried(layout: Layout, table: str) -> None:
-    layout.storage.remove(_path(table, "retry"))
+def retried(layout: Layout, gate: str) -> None:
+    layout.storage.remove(_path(gate, "retry"))
 
 
-def _path(table: str, name: str) -> str:
-    return Layout.document(f"gates/{table}.{name}")
+def _path(gate: str, name: str) -> str:
+    return Layout.document(f"gates/{gate}.{name}")

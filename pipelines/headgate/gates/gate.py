@@ -18,7 +18,7 @@ from headgate.expectations.result import RuleResult
 from headgate.expectations.validation import validate
 from headgate.failpoints import failpoint
 from headgate.gates import documents
-from headgate.gates.documents import Hold, Release
+from headgate.gates.documents import Hold, Release, gate_name
 from headgate.gates.silver_sums import SilverSums
 from headgate.storage.layout import Layout
 from headgate.tables.data_file import FINAL, DataFile
@@ -53,12 +53,14 @@ class TableGate:
     ) -> None:
         self._layout, self._table, self._suite, self._sums = layout, table, suite, sums
         # Documents of its own: a release of the current table is not for its rebuild.
-        self._name = name_of(table.name) + ("" if is_visible else ".rebuild")
+        self._name = gate_name(name_of(table.name), is_rebuild=not is_visible)
+        self._log = "" if is_visible else table.log.root.removeprefix(f"{layout.storage.root}/")
         self._rows = Rows(spark, table)
         self._is_visible = is_visible
         self._upto = 0
         self._next = 0.0
-        self._hold = documents.held(layout, self._name)
+        found = documents.held(layout, self._name)
+        self._hold = found if found is not None and found.log == self._log else None
 
     def is_due(self, upto: int) -> bool:
         """Whether the table may be brought up to batch id ``upto`` now. It may not while it is held
@@ -71,7 +73,7 @@ class TableGate:
     def stops(self, upto: int) -> tuple[int, ...]:
         """Batch ids before ``upto`` at which a step has to end: where a release ends."""
         given = self._release()
-        return (given.upto,) if given is not None and given.upto < upto else ()
+        return (given.upto,) if given is not None and self._is_visible and given.upto < upto else ()
 
     def __call__(self, state: State, add: Sequence[DataFile], remove: Sequence[DataFile]) -> State:
         """The state of a commit that may become visible, with the gate's part of it. Raises
@@ -85,7 +87,7 @@ class TableGate:
         failpoint("gate.validated")
         failed = [result for result in results if result.holds]
         given = self._release()
-        if failed and (given is None or state.n > given.upto):
+        if failed and (given is None or (self._is_visible and state.n > given.upto)):
             self._held_by(results, state.n, now)
             self._next = time.monotonic() + PAUSE * (time.monotonic() - began)
             raise HeldError(f"{self._table.name} is held: {'; '.join(map(str, failed))}")
@@ -110,6 +112,9 @@ class TableGate:
         """The table has come as far as it was asked to."""
         if self._hold is not None:
             documents.let_go(self._layout, self._name)
+            # That of a rebuild is for all batches until it is published.
+            if self._is_visible:
+                documents.use_up(self._layout, self._name)
             self._hold = None
 
     def _is_asked(self, payload: GoldPayload, state: State, add: Sequence[DataFile]) -> bool:
@@ -126,14 +131,19 @@ class TableGate:
         return time_of(state.at) - time_of(last["at"]) >= self._suite.every
 
     def _release(self) -> Release | None:
-        """A release that the table has not reached yet. Only a held table can have one."""
-        given = documents.released(self._layout, self._name) if self._hold else None
-        return given if given is not None and self._table.state.n < given.upto else None
+        """A release that the table has not used up yet."""
+        if self._hold is None and self._is_visible:
+            return None  # only a held table can have one
+        given = documents.released(self._layout, self._name)
+        if given is None or given.log != self._log:
+            return None
+        return given if not self._is_visible or self._table.state.n < given.upto else None
 
     def _held_by(self, results: Sequence[RuleResult], upto: int, now: datetime) -> None:
         before, n = self._hold, self._table.state.n
         since = before.since if before is not None and before.n == n else now
-        self._hold = Hold(self._name, n, upto, since, now, tuple(results))
+        table = name_of(self._table.name)
+        self._hold = Hold(table, n, upto, since, now, tuple(results), self._log)
         documents.hold(self._layout, self._hold)
         documents.retried(self._layout, self._name)
 

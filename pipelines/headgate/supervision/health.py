@@ -161,7 +161,7 @@ def _quarantine(context: HealthContext, limits: Limits) -> Iterator[str]:
 def _gate(context: HealthContext, limits: Limits) -> Iterator[str]:
     for hold in holds(context.layout, context.declared):
         yield (
-            f"{GOLD.path(hold.table)} is held at batch {hold.n:,} for "
+            f"{hold.title} is held at batch {hold.n:,} for "
             f"{_span(context.now - hold.since)}: {hold.why}; {pipeline_command('gate status')}"
         )
 

@@ -103,7 +103,8 @@ class BatchReport:
 
 @dataclass(frozen=True)
 class HoldReport:
-    """A gold table stays at batch id ``n``, because later versions break its rules."""
+    """``table``, a gold table or the rebuild of one, stays at batch id ``n``, because later
+    versions break its rules."""
 
     table: str
     n: int

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from headgate.commands import Place
-from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.gates.documents import holds
@@ -154,7 +153,7 @@ def _gold(layout: Layout, declared: Pipeline, ledger: Ledger) -> tuple[GoldRepor
 
 def _held(layout: Layout, declared: Pipeline) -> tuple[HoldReport, ...]:
     return tuple(
-        HoldReport(GOLD.path(hold.table), hold.n, hold.since, tuple(map(str, hold.failed)))
+        HoldReport(hold.title, hold.n, hold.since, tuple(map(str, hold.failed)))
         for hold in holds(layout, declared)
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pyarrow as pa
 import pytest
 
 from headgate.declaration.load import load
@@ -113,6 +114,47 @@ def test_a_release_says_who_and_why(ask: Ask, gated: Lake, of_lake: OfLake) -> N
     assert given is not None
     assert (given.upto, given.reason) == (n + 4, "a real outlier")
     assert "@" in given.by
+
+
+def hold_rebuild(lake: Lake) -> str:
+    """Its rebuild is held at batch 0; the folder of its log."""
+    log = "_headgate/rebuild/7/gold/per_minute"
+    rebuild = Table(lake.layout.storage, "gold/per_minute", pipeline=lake.pipeline.name, log=log)
+    schema = Table(lake.layout.storage, "gold/per_minute", pipeline=lake.pipeline.name).handle
+    rebuild.create(pa.schema(schema.schema()), "of a test", time_column="window_start")
+    documents.hold(lake.layout, Hold("per_minute", 0, 4, SINCE, SINCE, RESULTS, log))
+    return log
+
+
+def test_a_held_rebuild_is_shown_and_released(ask: Ask, gated: Lake, of_lake: OfLake) -> None:
+    log = hold_rebuild(gated)
+    code, out, _ = ask("gate", "status", *of_lake)
+    assert (code, "the rebuild of gold/per_minute" in out, "--rebuild" in out) == (10, True, True)
+    (gate,) = last_object(ask("gate", "status", *of_lake, "--json")[1])["gates"]
+    assert (gate["held"], gate["rebuild"]["log"]) == (None, log)
+    (said,) = violations("gate", context(gated), Limits())
+    assert "the rebuild of gold/per_minute is held at batch 0" in said
+    code, out, _ = ask("gate", "release", *of_lake, "gold.per_minute", "--reason", "x")
+    assert (code, "the rebuild of gold/per_minute may be published" in out) == (0, True)
+    given = documents.released(gated.layout, "per_minute.rebuild")
+    assert given is not None
+    assert given.log == log
+    assert documents.released(gated.layout, "per_minute") is None
+    code, _, err = ask("gate", "release", *of_lake, "per_minute", "--current", "--reason", "x")
+    assert (code, "gold/per_minute is not held" in err) == (1, True)
+    gated.layout.storage.remove(log)
+    assert ask("gate", "status", *of_lake)[0] == 0, "the rebuild was abandoned"
+
+
+def test_where_both_are_held_one_is_to_be_named(ask: Ask, gated: Lake, of_lake: OfLake) -> None:
+    hold(gated)
+    hold_rebuild(gated)
+    code, _, err = ask("gate", "retry", *of_lake, "gold.per_minute")
+    assert (code, "--rebuild, or --current" in err) == (2, True)
+    for option, asked in (("--rebuild", "per_minute.rebuild"), ("--current", "per_minute")):
+        assert not documents.retry_asked(gated.layout, asked)
+        assert ask("gate", "retry", *of_lake, "gold.per_minute", option)[0] == 0
+        assert documents.retry_asked(gated.layout, asked)
 
 
 def test_a_release_needs_a_reason(ask: Ask, gated: Lake, of_lake: OfLake) -> None:

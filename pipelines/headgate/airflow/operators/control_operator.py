@@ -82,16 +82,16 @@ class ControlOperator(StreamTask):
 
     def _ask(self, context: Context) -> str:
         """Tell the tasks that follow which versions are held. Fails if none is."""
-        from headgate.declaration.kinds import GOLD
         from headgate.declaration.load import load
         from headgate.gates.documents import holds
 
         stream = self._stream
         held = [
             {
-                "table": hold.table,
-                "path": GOLD.path(hold.table),
+                "gate": hold.gate,
+                "title": hold.title,
                 "upto": hold.upto,
+                "log": hold.log,
                 "why": hold.why,
             }
             for hold in holds(stream.layout, load(stream.file))

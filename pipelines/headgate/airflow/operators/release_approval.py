@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 HELD = "held"
-"""The XCom of the task that asks: the held versions, each with ``table``, ``path``, ``upto``
-and ``why``."""
+"""The XCom of the task that asks: the held versions, each with ``gate``, ``title``, ``upto``,
+``log`` and ``why``."""
 REASON = "reason"
 
 
@@ -27,7 +27,7 @@ class ReleaseApproval(ApprovalOperator):
     def __init__(self, *, name: str, asks: str, **kwargs: Any) -> None:
         held = f"ti.xcom_pull(task_ids='{asks}', key='{HELD}')"
         shown = (
-            f"{{% for each in {held} or [] %}}* `{{{{ each.path }}}}` up to batch "
+            f"{{% for each in {held} or [] %}}* `{{{{ each.title }}}}` up to batch "
             "{{ each.upto }}: {{ each.why }}\n{% endfor %}"
         )
         # Airflow gives an operator the parameters of its DAG, too. It validates a default when the
@@ -62,9 +62,9 @@ class ReleaseOperator(TablesTask):
         _, layout = self._opened()
         done = []
         for each in context["ti"].xcom_pull(task_ids=self.asks, key=HELD):
-            given = Release(each["upto"], by, reason, datetime.now(UTC))
-            release(layout, each["table"], given)
-            done.append(f"{each['path']} up to batch {each['upto']:,}")
+            given = Release(each["upto"], by, reason, datetime.now(UTC), each["log"])
+            release(layout, each["gate"], given)
+            done.append(f"{each['title']} up to batch {each['upto']:,}")
         result = f"{self.name}: {by} released {', '.join(done)}: {reason}"
         self.log.info(result)
         return result

@@ -18,7 +18,6 @@ from headgate.cli.inspect.freshness import describe_freshness
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rebuild_progress import in_words, rebuild_progress
-from headgate.declaration.kinds import GOLD
 from headgate.graph.graph import graph_of
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
@@ -114,7 +113,7 @@ def status(
 
 def _show_holds(found: Sequence[Hold]) -> None:
     for hold in found:
-        text = f"{GOLD.path(hold.table)} is held since {hold.since:%F %T}Z: {hold.why}"
+        text = f"{hold.title} is held since {hold.since:%F %T}Z: {hold.why}"
         console().print(text, style="red", markup=False, soft_wrap=True)
     if found:
         typer.echo(command("gate status"))

@@ -247,6 +247,6 @@ def _conclude(declared: Pipeline, layout: Layout, json: bool, began: float, befo
     if not account.balanced:
         raise typer.Exit(exit_codes.FAILED)
     for hold in holds(layout, declared):
-        text = f"{GOLD.path(hold.table)} is held by its rules: {command('gate status')}"
+        text = f"{hold.title} is held by its rules: {command('gate status')}"
         print(text, file=sys.stderr)
         raise typer.Exit(exit_codes.HELD)

@@ -30,9 +30,22 @@ TableName = Annotated[
     typer.Argument(metavar="TABLE", help="Such as gold.per_minute.", show_default=False),
 ]
 
+OfRebuild = Annotated[
+    bool | None,
+    typer.Option(
+        "--rebuild/--current",
+        help="Of the table's rebuild, or of the table that readers see. Default: the one held.",
+        show_default=False,
+    ),
+]
+
 
 class NotHeldError(HeadgateError):
     """The table is not held, so there is nothing to release."""
+
+
+class BothHeldError(HeadgateError, code=exit_codes.USAGE):
+    """It is not clear which of two versions is meant."""
 
 
 class NoGateError(HeadgateError, code=exit_codes.USAGE):
@@ -45,12 +58,12 @@ def status(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
 
     Exit code 10 if one is held.
     """
-    from headgate.gates.documents import holds
+    from headgate.gates.documents import gate_name, holds
     from headgate.tables.payloads.gold import GoldPayload
     from headgate.tables.table import Table
 
     declared, layout = declaration.opened(pipeline, root)
-    held = {hold.table: hold for hold in holds(layout, declared)}
+    held = {hold.gate: hold for hold in holds(layout, declared)}
     shown = []
     screen = grid("", "table", "suite", "batch:", "state")
     for name, table in declared.gold.items():
@@ -62,19 +75,25 @@ def status(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
         if name in held:
             told = f"held since {held[name].since:%F %T}Z"
         screen.add_row(*cells(gold.name, table.suite.name, n, told))
+        rebuild = held.get(gate_name(name, is_rebuild=True))
+        if rebuild is not None:
+            told = f"held since {rebuild.since:%F %T}Z"
+            screen.add_row(*cells(rebuild.title, table.suite.name, rebuild.n, told))
         shown.append(
             {
                 "table": gold.name,
                 "suite": table.suite.name,
                 "n": n,
                 "held": held[name].as_dict() if name in held else None,
+                "rebuild": rebuild.as_dict() if rebuild is not None else None,
                 "last": state and GoldPayload.of(state).gate,
             }
         )
     words = [] if shown else ["no gold table has expectations"]
     for hold in held.values():
-        words += [GOLD.path(hold.table), *(f"  {result}" for result in hold.failed)]
-        words.append(command("gate release", f"gold.{hold.table}", "--reason", "WHY"))
+        words += [hold.title, *(f"  {result}" for result in hold.failed)]
+        which = ["--rebuild"] if hold.log else []
+        words.append(command("gate release", f"gold.{hold.table}", *which, "--reason", "WHY"))
     respond(json, {"pipeline": declared.name, "gates": shown}, screen, *words)
     if held:
         raise typer.Exit(exit_codes.HELD)
@@ -85,41 +104,49 @@ def release(
     pipeline: PipelineName,
     table: TableName,
     reason: Annotated[str, typer.Option("--reason", help="Kept in the commit.")],
+    rebuild: OfRebuild = None,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
     """Let the version that is held become visible, although it breaks rules.
 
-    The commit keeps who did it, when and why. Later versions are validated as before.
+    The commit keeps who did it, when and why. Later versions are validated as before. A rebuild may
+    then be published.
     """
     from headgate.gates import documents
 
     declared, layout = declaration.opened(pipeline, root)
-    held = _held(declared, layout, table)
+    held = _held(declared, layout, table, rebuild)
     by = f"{getpass.getuser()}@{socket.gethostname()}"
-    given = documents.Release(held.upto, by, reason, datetime.now(UTC))
-    documents.release(layout, held.table, given)
-    said = f"{GOLD.path(held.table)}: batches {held.n + 1:,} to {held.upto:,} may become visible"
+    given = documents.Release(held.upto, by, reason, datetime.now(UTC), held.log)
+    documents.release(layout, held.gate, given)
+    said = f"{held.title}: batches {held.n + 1:,} to {held.upto:,} may become visible"
+    if held.log:
+        said = f"{held.title} may be published"
     document = {"pipeline": declared.name, "table": GOLD.path(held.table), **given.as_dict()}
-    respond(json, document, f"{said}; a running driver folds them in at once, else the next start")
+    respond(json, document, f"{said}; a running driver does it at once, else the next start")
 
 
 @app.command("retry")
 def retry(
-    pipeline: PipelineName, table: TableName, root: Root = DEFAULT_ROOT, json: Json = False
+    pipeline: PipelineName,
+    table: TableName,
+    rebuild: OfRebuild = None,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
 ) -> None:
     """Validate the held version again at once; a held table is tried again ever more rarely."""
     from headgate.gates import documents
 
     declared, layout = declaration.opened(pipeline, root)
-    held = _held(declared, layout, table)
-    documents.ask_retry(layout, held.table, datetime.now(UTC))
-    said = f"{GOLD.path(held.table)}: a running driver validates it again at once"
+    held = _held(declared, layout, table, rebuild)
+    documents.ask_retry(layout, held.gate, datetime.now(UTC))
+    said = f"{held.title}: a running driver validates it again at once"
     respond(json, {"pipeline": declared.name, "table": GOLD.path(held.table)}, said)
 
 
-def _held(declared: Pipeline, layout: Layout, table: str) -> Hold:
-    """Why a table is held. Raises NoGateError, NotHeldError."""
+def _held(declared: Pipeline, layout: Layout, table: str, rebuild: bool | None) -> Hold:
+    """Why a table, or its rebuild, is held. Raises NoGateError, NotHeldError, BothHeldError."""
     from headgate.gates.documents import holds
 
     name = table.removeprefix("gold.").removeprefix(GOLD.path(""))
@@ -130,7 +157,14 @@ def _held(declared: Pipeline, layout: Layout, table: str) -> Hold:
             f"{declared.name} has no gold table {table!r} with expectations",
             remedy=f"those with expectations: {names}",
         )
-    found = next((hold for hold in holds(layout, declared) if hold.table == name), None)
-    if found is None:
-        raise NotHeldError(f"{GOLD.path(name)} is not held", pipeline_command("gate status"))
-    return found
+    found = [hold for hold in holds(layout, declared) if hold.table == name]
+    asked = [hold for hold in found if rebuild in (None, bool(hold.log))]
+    if not asked:
+        title = f"the rebuild of {GOLD.path(name)}" if rebuild else GOLD.path(name)
+        raise NotHeldError(f"{title} is not held", pipeline_command("gate status"))
+    if len(asked) > 1:
+        raise BothHeldError(
+            f"{GOLD.path(name)} and its rebuild are held",
+            remedy="name one of them: --rebuild, or --current",
+        )
+    return asked[0]
