@@ -83,4 +83,5 @@ def statistics(rows: int, column: str, bounds: Bounds | None) -> str:
 
 
 def _text(time: datetime) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    # Not strftime: it writes the year 1 without zeros, and no reader takes that for a time.
+    return f"{time.replace(tzinfo=None).isoformat(timespec='microseconds')}Z"

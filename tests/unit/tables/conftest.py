@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -12,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from headgate.storage.files import Storage
-from headgate.tables.data_file import DataFile
+from headgate.tables.data_file import DataFile, statistics
 from headgate.tables.state import State
 from headgate.tables.table import Table
 
@@ -37,11 +36,8 @@ def file(
     name: str, bounds: tuple[datetime, datetime] | None = None, *, final: bool = False
 ) -> DataFile:
     """A file as its commit describes it; nobody reads it."""
-    stats: dict[str, object] = {"numRecords": 1}
-    if bounds:
-        low, high = (f"{t:%Y-%m-%dT%H:%M:%S.%f}Z" for t in bounds)
-        stats |= {"minValues": {TIME: low}, "maxValues": {TIME: high}}
-    return DataFile(f"data/{name}.parquet", 1, 1, json.dumps(stats), {"final": str(final).lower()})
+    stats = statistics(1, TIME, bounds)
+    return DataFile(f"data/{name}.parquet", 1, 1, stats, {"final": str(final).lower()})
 
 
 def next_batch(table: Table, *files: DataFile, remove: tuple[DataFile, ...] = ()) -> State:

@@ -44,6 +44,17 @@ def test_files_of_a_partition_are_those_of_all_files_that_say_so(open_table: Ope
     assert found == tuple(f for f in live_files(table.handle) if f.partition["final"] == "false")
 
 
+def test_bounds_of_any_year_are_read_as_they_were_written(open_table: Open) -> None:
+    table = open_table()
+    table.fence(1)
+    ends = (datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, UTC))
+    written = [file("all", ends), file("old", (ends[0], ends[0] + timedelta(microseconds=1)))]
+    next_batch(table, *written)
+    table.refresh()
+    assert sorted(live_files(table.handle), key=lambda f: f.path) == written
+    table.require_intact()
+
+
 def test_a_file_is_left_out_only_if_its_bounds_say_so(open_table: Open) -> None:
     table = open_table()
     table.fence(1)
