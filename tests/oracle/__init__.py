@@ -8,13 +8,23 @@ batches, restarts or processes, and answers with whole tables; `compare` says ho
 from tests.oracle.account import Tables, judge
 from tests.oracle.compare import compare
 from tests.oracle.parse import read_files
-from tests.oracle.rules import Closing, Floor, GoldRules, Measure, Rules, SilverRules, SourceRecord
+from tests.oracle.rules import (
+    Closing,
+    Floor,
+    GoldRules,
+    Measure,
+    RowRule,
+    Rules,
+    SilverRules,
+    SourceRecord,
+)
 
 __all__ = [
     "Closing",
     "Floor",
     "GoldRules",
     "Measure",
+    "RowRule",
     "Rules",
     "SilverRules",
     "SourceRecord",

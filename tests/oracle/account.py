@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from tests.oracle.gold import GoldTable
-from tests.oracle.rules import Closing, Floor, Row, Rules, SourceRecord
-from tests.oracle.silver import conform
+from tests.oracle.rules import Closing, Floor, Row, Rules, SilverRules, SourceRecord
+from tests.oracle.silver import Offered, offer
 from tests.oracle.stamps import Stamped, closing_clock, stamp
 
 
 @dataclass(frozen=True)
 class Tables:
-    """What each table holds once all records are absorbed; ``clock`` is C."""
+    """What each table holds once all records are absorbed; ``clock`` is C. ``rejected`` has the
+    silver tables with a suite."""
 
     bronze: list[Row]
     quarantine: list[Row]
     silver: dict[str, list[Row]]
+    rejected: dict[str, list[Row]]
     late: dict[str, list[Row]]
     gold: dict[str, list[Row]]
     counts: dict[str, Any]
@@ -48,9 +51,14 @@ def judge(
         drains = [*drains, Closing(everything, closed_through)]
     conformed = [one for one in stamped if not one.duplicate and not one.reason]
     offered = {
-        name: [conform(one, table) for one in conformed] for name, table in rules.silver.items()
+        name: [each for one in conformed if (each := offer(one, table)) is not None]
+        for name, table in rules.silver.items()
     }
-    silver = {name: [row for row in rows if row is not None] for name, rows in offered.items()}
+    silver = {
+        name: [each.row for each in found if not each.is_rejected]
+        for name, found in offered.items()
+    }
+    suites = {name: table for name, table in rules.silver.items() if table.suite}
     gold = {name: GoldTable(name, table) for name, table in rules.gold.items()}
     for table in gold.values():
         table.judge(silver[table.rules.silver], drains)
@@ -59,12 +67,17 @@ def judge(
         bronze=[bronze_row(one) for one in stamped],
         quarantine=[quarantine_row(one) for one in stamped if one.reason and not one.duplicate],
         silver=silver,
+        rejected={
+            name: [rejected_row(each, table) for each in offered[name] if each.is_rejected]
+            for name, table in suites.items()
+        },
         late={name: table.late for name, table in gold.items()},
         gold=rows,
         counts=record_counts(stamped)
         | {
             "silver": {name: len(rows) for name, rows in silver.items()},
-            "filtered": {name: len(conformed) - len(rows) for name, rows in silver.items()},
+            "filtered": {name: len(conformed) - len(found) for name, found in offered.items()},
+            "suites": {name: suite_counts(offered[name]) for name in suites},
             "gold": {
                 name: {"rows": len(rows[name]), "folded": table.folded, "late": len(table.late)}
                 for name, table in gold.items()
@@ -84,6 +97,12 @@ def record_counts(stamped: list[Stamped]) -> dict[str, Any]:
         "quarantined": sum(bool(one.reason) and not one.duplicate for one in stamped),
         "conformed": sum(not one.reason and not one.duplicate for one in stamped),
     }
+
+
+def suite_counts(offered: list[Offered]) -> dict[str, int]:
+    """How many rows a suite rejects, and how many break each of its rules."""
+    broken = Counter(f"rule:{rule}" for each in offered for rule in each.broken)
+    return {"rejected": sum(each.is_rejected for each in offered), **broken}
 
 
 def bronze_row(record: Stamped) -> Row:
@@ -108,5 +127,17 @@ def quarantine_row(record: Stamped) -> Row:
         "reason": record.reason,
         "column": record.column,
         "table": None,
+        "value": record.source.value,
+    }
+
+
+def rejected_row(offered: Offered, table: SilverRules) -> Row:
+    record = offered.record
+    return {
+        "partition": record.source.partition,
+        "offset": record.source.offset,
+        "event_id": record.event_id,
+        "event_time": record.event_time,
+        "rules": [{"id": n, "severity": table.suite[n].severity} for n in offered.broken],
         "value": record.source.value,
     }

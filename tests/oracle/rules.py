@@ -27,12 +27,24 @@ class SourceRecord:
 
 
 @dataclass(frozen=True)
+class RowRule:
+    """``is_met`` is None for a row of which the rule says nothing. A row that breaks a rule that
+    ``rejects`` is kept out of the table."""
+
+    is_met: Callable[[Row], bool | None]
+    rejects: bool = True
+    severity: str = "critical"
+
+
+@dataclass(frozen=True)
 class SilverRules:
-    """``columns`` see the record's fields, ``where`` sees their result (before ``drop``)."""
+    """``columns`` see the record's fields, ``where`` sees their result (before ``drop``), and the
+    rules of ``suite`` see what passes it (after ``drop``)."""
 
     columns: Mapping[str, Expression] = field(default_factory=dict)
     drop: tuple[str, ...] = ()
     where: Callable[[Row], bool | None] | None = None
+    suite: Mapping[str, RowRule] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

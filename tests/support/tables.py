@@ -48,6 +48,9 @@ def differences(root: Path, expected: Tables) -> dict[str, list[str]]:
         found[f"silver/{name}"] = compare(
             ranked(rows, theirs, "_"), actual, ("_partition", "_offset")
         )
+    for name, rows in expected.rejected.items():
+        actual = ranked(read(root, f"rejected/{name}"), ours)
+        found[f"rejected/{name}"] = compare(ranked(rows, theirs), actual, ("partition", "offset"))
     for name, rows in expected.late.items():
         actual = ranked(read(root, f"late/{name}"), ours, "_")
         found[f"late/{name}"] = compare(
@@ -104,6 +107,8 @@ def _miscounted(root: Path, counts: Mapping[str, Any]) -> list[str]:
         outcomes = {"silver": rows, "filtered": counts["filtered"][name]}
         records = {k: counts[k] for k in ("quarantined", "duplicate")}
         wanted[f"silver/{name}"] = outcomes | records
+    for name, numbers in counts["suites"].items():
+        wanted[f"silver/{name}"] |= numbers
     for name, gold in counts["gold"].items():
         wanted[f"gold/{name}"] = {k: gold[k] for k in ("folded", "late")}
     wanted[f"quarantine/{SOURCE}"] = {"quarantined": counts["quarantined"]}

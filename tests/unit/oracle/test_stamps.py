@@ -96,7 +96,7 @@ def test_only_a_record_that_conforms_makes_its_id_known() -> None:
         (True, None),
     ]
     assert column(tables.silver["orders"], "_offset") == [2]
-    assert tables.counts | {"silver": 0, "filtered": 0, "gold": 0} == {
+    assert tables.counts | {"silver": 0, "filtered": 0, "suites": 0, "gold": 0} == {
         "read": 5,
         "duplicate": 2,
         "differing": 1,
@@ -105,6 +105,7 @@ def test_only_a_record_that_conforms_makes_its_id_known() -> None:
         "conformed": 1,
         "silver": 0,
         "filtered": 0,
+        "suites": 0,
         "gold": 0,
     }
 

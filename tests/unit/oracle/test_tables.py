@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.oracle import Closing, GoldRules, Measure, SilverRules, SourceRecord, judge
+from tests.oracle import Closing, GoldRules, Measure, RowRule, SilverRules, SourceRecord, judge
 from tests.unit.oracle.rules_of_shop import (
     GOLD,
     MINUTE,
@@ -63,6 +63,29 @@ def test_a_record_is_offered_to_every_silver_table() -> None:
     }
     assert tables.counts["filtered"] == {"big": 1, "all": 0}
     assert len(tables.quarantine) == 1
+
+
+def test_a_row_that_a_rule_rejects_is_kept_with_all_that_it_breaks() -> None:
+    suite = {
+        "named": RowRule(lambda row: row["item"] is not None, rejects=False, severity="info"),
+        "small": RowRule(lambda row: None if row["amount"] is None else row["amount"] < 5),
+    }
+    silver = SilverRules(where=lambda row: row["item"] != "milk", suite=suite)
+    values = [
+        order("a", "10:00", amount=9),
+        order("b", "10:00"),
+        order("c", "10:00", item="tea", amount=4),
+        order("d", "10:00", item="milk", amount=9),
+    ]
+    tables = judge(arrive(*values), replace(RULES, silver={"orders": silver}))
+    assert column(tables.silver["orders"], "id", "_warnings") == [("b", ["named"]), ("c", None)]
+    rules = [{"id": "named", "severity": "info"}, {"id": "small", "severity": "critical"}]
+    assert column(tables.rejected["orders"], "event_id", "rules", "value") == [
+        ("a", rules, values[0])
+    ]
+    assert tables.counts["suites"] == {"orders": {"rejected": 1, "rule:named": 2, "rule:small": 1}}
+    assert tables.counts["filtered"] == {"orders": 1}
+    assert sum(row["orders"] for row in tables.gold["per_minute"]) == 2
 
 
 def test_tumbling_windows_hold_their_start_and_not_their_end() -> None:
@@ -292,5 +315,6 @@ def test_the_account_balances() -> None:
         "conformed": 3,
         "silver": {"orders": 3},
         "filtered": {"orders": 0},
+        "suites": {},
         "gold": {"per_minute": {"rows": 2, "folded": 2, "late": 1}},
     }
