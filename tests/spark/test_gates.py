@@ -207,7 +207,10 @@ def test_a_rebuild_that_breaks_a_rule_is_not_published(project: Project) -> None
     project.check(engine, [1, 2, 3, 4])
     payload = GoldPayload.of(engine.runtime.table("gold/per_minute").refresh())
     assert payload.gate is not None
-    assert (payload.gate["broken"], payload.gate["released"]) == (["sane", "small"], given.as_dict())
+    assert (payload.gate["broken"], payload.gate["released"]) == (
+        ["sane", "small"],
+        given.as_dict(),
+    )
 
 
 def test_a_savepoint_of_a_held_table_goes_on_exactly(project: Project) -> None:

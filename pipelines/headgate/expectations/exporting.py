@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from headgate.declaration.expressions.hardening import harden
 from headgate.declaration.names import Columns
-from headgate.declaration.suites.arguments import Argument
+from headgate.declaration.quantities import parse_duration
+from headgate.declaration.suites.arguments import BEFORE_NOW, Argument
 from headgate.declaration.suites.model import Rule, Suite
-from headgate.declaration.suites.rows import ROW_EXPECTATIONS
+from headgate.declaration.suites.tables import SILVER_SUM, TABLE_EXPECTATIONS
 from headgate.declaration.types import BOOLEAN, DOUBLE, DataType, is_number
 
 META = "headgate"
@@ -17,8 +19,16 @@ SQL = "unexpected_rows_expectation"
 SELECT = "SELECT * FROM {batch} WHERE "
 
 
+def left_out(suite: Suite) -> Iterator[str]:
+    """The rules that Great Expectations has no equal for, and why."""
+    for rule in suite.rules:
+        if rule.expectation == SILVER_SUM:
+            yield f"{rule.id}: it looks at two tables"
+
+
 def exported(suite: Suite, columns: Columns) -> dict[str, Any]:
-    """The suite as Great Expectations stores one. ``columns`` are those of its table."""
+    """The suite as Great Expectations stores one, without what is ``left_out``. ``columns`` are
+    those of its table."""
     listed = [
         {
             "type": rule.expectation or SQL,
@@ -27,6 +37,7 @@ def exported(suite: Suite, columns: Columns) -> dict[str, Any]:
             "severity": rule.severity,
         }
         for rule in suite.rules
+        if rule.expectation != SILVER_SUM
     ]
     return {"name": suite.name, "expectations": listed, "meta": {}, "notes": None}
 
@@ -55,7 +66,7 @@ def _queried(rule: Rule) -> dict[str, Any]:
 
 
 def _named(rule: Rule, columns: Columns) -> dict[str, Any]:
-    known = {a.name: a for a in ROW_EXPECTATIONS[str(rule.expectation)].arguments}
+    known = {a.name: a for a in TABLE_EXPECTATIONS[str(rule.expectation)]}
     given = {
         name: _argument(value, known[name], rule, columns) for name, value in rule.arguments.items()
     }
@@ -68,12 +79,23 @@ def _argument(value: Any, argument: Argument, rule: Rule, columns: Columns) -> A
         # A sum is compared with a number, whatever its columns are.
         name = rule.arguments.get("column")
         return _typed(value, columns[name] if name else DOUBLE)
+    if argument.kind == "moment" and isinstance(value, str):
+        return _moment(value)
     if argument.kind == "values":
         return [_typed(each, columns[rule.arguments["column"]]) for each in value]
     if argument.kind == "pairs":
         types = [columns[rule.arguments[name]] for name in ("column_A", "column_B")]
         return [[_typed(e, t) for e, t in zip(pair, types, strict=True)] for pair in value]
     return value
+
+
+def _moment(value: str) -> Any:
+    """A time. One before the validation is computed by Great Expectations, in local time."""
+    found = BEFORE_NOW.fullmatch(value)
+    if found is None:
+        return value
+    seconds = parse_duration(found[1]).total_seconds()
+    return {"$PARAMETER": f"now() - timedelta(seconds={seconds:g})"}
 
 
 def _typed(value: str | int | bool, type_: DataType) -> str | int | float | bool:

@@ -18,7 +18,7 @@ LONGEST = 100
 """Nor does a column with a longer value, in characters."""
 
 # The most useful rules first, where there are more than a suite may have.
-_RANKS = ("not_be_null", "be_in_set", "be_between", "lengths")
+_RANKS = ("unique", "not_be_null", "be_in_set", "be_between", "lengths")
 
 
 @dataclass(frozen=True)
@@ -106,18 +106,31 @@ def with_values(found: Mapping[str, Seen], values: Mapping[str, Sequence[str]]) 
     return {n: replace(each, values=tuple(values.get(n, ()))) for n, each in found.items()}
 
 
-def proposed(rows: int, found: Mapping[str, Seen]) -> tuple[tuple[WrittenRule, ...], int]:
-    """The rules, and how many more there would be if a suite could have more."""
+def proposed(
+    rows: int, found: Mapping[str, Seen], keys: Sequence[str] = ()
+) -> tuple[tuple[WrittenRule, ...], int]:
+    """The rules, and how many more there would be if a suite could have more. ``keys`` are columns
+    that tell all rows apart, if there are any."""
     taken: set[str] = set()
-    rules: list[WrittenRule] = []
+    rules = [_unique(keys)] if keys else []
+    taken.update(each.keys["id"] for each in rules)
     for name, each in found.items():
         for expect, arguments, comment in _proposals(name, rows, each):
             id_ = new_id(id_for(expect, name), taken)
             taken.add(id_)
-            keys = {"id": id_, "expect": expect, "column": name, **arguments, "action": "warn"}
-            rules.append(WrittenRule(keys, comment))
+            rule = {"id": id_, "expect": expect, "column": name, **arguments, "action": "warn"}
+            rules.append(WrittenRule(rule, comment))
     kept = set(sorted(range(len(rules)), key=lambda i: _rank(rules[i]))[:MOST_RULES])
     return tuple(r for i, r in enumerate(rules) if i in kept), len(rules) - len(kept)
+
+
+def _unique(keys: Sequence[str]) -> WrittenRule:
+    expect = "expect_compound_columns_to_be_unique"
+    about: dict[str, Any] = {"column_list": list(keys)}
+    if len(keys) == 1:
+        expect, about = "expect_column_values_to_be_unique", {"column": keys[0]}
+    rule: dict[str, Any] = {"id": "keys_are_unique", "expect": expect, **about, "action": "warn"}
+    return WrittenRule(rule, "one row for each key")
 
 
 def _rank(rule: WrittenRule) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from deltalake import write_deltalake
 
 from headgate.declaration.load import load
+from headgate.expectations.library import great_expectations
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import DECLARATION, NOON, Lake, silver
 
@@ -36,6 +38,12 @@ def name_suite(name: str) -> None:
     Path("pipelines/tiny.yml").write_text(text)
 
 
+def name_gold_suite(name: str) -> None:
+    of_gold = "    window: {tumbling: 1 minute}\n"
+    text = WITH_SUITE.replace(of_gold, f"{of_gold}    expectations: {name}\n")
+    Path("pipelines/tiny.yml").write_text(text)
+
+
 def fill(project: Path) -> Lake:
     lake = Lake(project / "lake", load(project / "pipelines/tiny.yml"))
     lake.commit("silver/good", 1, [silver(0), silver(1)], {"silver": 2, "rule:small": 1})
@@ -59,9 +67,7 @@ def test_list_says_how_many_rows_broke_each_rule(ask: Ask, project: Path) -> Non
 
 
 def test_list_names_the_rules_of_gold_too(ask: Ask, project: Path) -> None:
-    of_gold = "    window: {tumbling: 1 minute}\n"
-    text = WITH_SUITE.replace(of_gold, f"{of_gold}    expectations: versions\n")
-    (project / "pipelines/tiny.yml").write_text(text)
+    name_gold_suite("versions")
     rule = "{id: some, expect: expect_table_row_count_to_be_between, min_value: 1}"
     (project / "expectations/versions.yml").write_text(f"expectations: [{rule}]\n")
     out = ask("expectations", "list", "tiny")[1].splitlines()[-1]
@@ -89,6 +95,56 @@ def test_export_and_import_of_files(ask: Ask, project: Path) -> None:
     suite = load(Path("pipelines/tiny.yml")).silver["good"].suite
     assert suite is not None
     assert [rule.id for rule in suite.rules] == ["small", "named"]
+
+
+VERSIONS = """
+expectations:
+- {id: some, expect: expect_table_row_count_to_be_between, min_value: 1}
+- {id: sane, expect: events > 0, action: warn}
+- {id: all, expect: expect_column_sum_to_equal_silver, column: events, silver: 1}
+- id: fresh
+  expect: expect_column_max_to_be_between
+  column: window_end
+  min_value: now - 10 minutes
+- {id: keys, expect: expect_column_values_to_be_unique, column: window_start, mostly: 0.5}
+"""
+
+
+def test_a_suite_of_gold_is_one_of_great_expectations(ask: Ask, project: Path) -> None:
+    name_gold_suite("versions")
+    (project / "expectations/versions.yml").write_text(VERSIONS)
+    code, out, err = ask("expectations", "export", "tiny", "gold.per_minute")
+    assert (code, err) == (0, "left out all: it looks at two tables\n")
+    gx = great_expectations()
+    suite = gx.ExpectationSuite(**json.loads(out))
+    assert [each.severity for each in suite.expectations] == ["critical"] * 4
+    some, _, fresh, keys = (each.configuration.kwargs for each in suite.expectations)
+    assert (some["min_value"], keys["mostly"]) == (1, 0.5)
+    # What their own validation makes of the time.
+    from great_expectations.core.suite_parameters import parse_suite_parameter
+
+    floor = datetime.fromisoformat(parse_suite_parameter(fresh["min_value"]["$PARAMETER"]))
+    assert abs((datetime.now() - floor).total_seconds() - 600) < 60  # noqa: DTZ005
+    metas = [each["meta"]["headgate"] for each in json.loads(out)["expectations"]]
+    assert metas[1] == {"id": "sane", "action": "warn", "expect": "events > 0"}
+
+
+def test_profile_of_gold(ask: Ask, project: Path) -> None:
+    rows = [{"window_start": NOON + timedelta(minutes=i), "events": 3 + i} for i in range(2)]
+    fill(project).commit("gold/per_minute", 1, rows, {"folded": 7})
+    to = ("--output", "expectations/versions.yml")
+    code, out, err = ask("expectations", "profile", "tiny", "gold.per_minute", *to)
+    assert (code, err) == (0, "")
+    assert "under gold.per_minute: expectations: versions\n" in out
+    name_gold_suite("versions")
+    suite = load(Path("pipelines/tiny.yml")).gold["per_minute"].suite
+    assert suite is not None
+    assert [(rule.id, rule.action) for rule in suite.rules] == [
+        ("keys_are_unique", "warn"),
+        ("events_not_null", "warn"),
+        ("events_between", "warn"),
+    ]
+    assert suite.rules[0].arguments == {"column": "window_start"}
 
 
 def test_nothing_is_overwritten(ask: Ask, project: Path) -> None:
@@ -131,7 +187,7 @@ def test_a_table_that_is_not_there_or_has_no_suite(
 ) -> None:
     code, _, err = ask("expectations", "export", "tiny", "silver.goot")
     assert code == 2
-    assert "no silver table 'silver.goot' (did you mean \"silver.good\"?)" in err
+    assert "no table 'silver.goot' (did you mean \"silver.good\"?)" in err
     pipeline, *root = of_lake
     code, _, err = ask("expectations", "export", pipeline, "silver.good", *root)
     assert code == 2

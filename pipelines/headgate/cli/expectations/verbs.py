@@ -1,11 +1,11 @@
-"""``headgate expectations list | profile | export | import``: the suites of silver tables."""
+"""``headgate expectations list | profile | export | import``: the suites of tables."""
 
 from __future__ import annotations
 
 import json as jsons
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,12 +17,15 @@ from headgate.cli.expectations.tables import (
     Output,
     TableName,
     columns_of,
-    silver_table,
+    table_of,
     write_new,
 )
 from headgate.cli.options import DEFAULT_ROOT, PipelineName, Root
 from headgate.commands import pipeline_command, rendered, shell_command
 from headgate.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from headgate.declaration.model import GoldTable, SilverTable
 
 app = typer.Typer(
     help="The rules that rows must meet, and Great Expectations.", no_args_is_help=True
@@ -48,9 +51,10 @@ def profile(
     from headgate.expectations.written import suite_text
 
     declared, layout = declaration.opened(pipeline, root)
-    silver = silver_table(declared, table)
-    columns = {column.name: column.type for column in silver.schema}
-    path = f'silver."{silver.name}"'
+    named = table_of(declared, table)
+    columns = {column.name: column.type for column in named.schema}
+    layer = table.partition(".")[0]
+    path = f'{layer}."{named.name}"'
     _, [row] = select(declared, layout, profiling.statistics_sql(path, columns))
     rows, found = profiling.seen(row, columns)
     if not rows:
@@ -58,14 +62,24 @@ def profile(
             f"{table} has no rows, and nothing can be proposed",
             remedy=f"let it have some first: {pipeline_command('run', '--once')}",
         )
-    if named := profiling.few(rows, found):
-        _, [values] = select(declared, layout, profiling.values_sql(path, named))
-        found = profiling.with_values(found, dict(zip(named, values, strict=True)))
-    rules, left_out = profiling.proposed(rows, found)
+    if repeated := profiling.few(rows, found):
+        _, [values] = select(declared, layout, profiling.values_sql(path, repeated))
+        found = profiling.with_values(found, dict(zip(repeated, values, strict=True)))
+    rules, left_out = profiling.proposed(rows, found, _keys(named))
     head = [f"Proposed from {rows:,} rows of {table}, which all meet it. Keep what must be true."]
     if left_out:
         head.append(f"A suite has at most {len(rules)} rules; {left_out} more were left out.")
     _give(suite_text(rules, *head), output, len(rules), table)
+
+
+def _keys(table: SilverTable | GoldTable) -> tuple[str, ...]:
+    """The columns whose values tell the rows of a gold table apart; empty for silver."""
+    from headgate.declaration.model import GoldTable
+    from headgate.declaration.operators import begin_of
+
+    if not isinstance(table, GoldTable):
+        return ()
+    return (*begin_of(table), *(group.name for group in table.by))
 
 
 @app.command("export")
@@ -73,22 +87,24 @@ def export(
     pipeline: PipelineName, table: TableName, output: Output = None, root: Root = DEFAULT_ROOT
 ) -> None:
     """Print a table's suite as the JSON of a suite of Great Expectations."""
-    from headgate.expectations.exporting import exported
+    from headgate.expectations.exporting import exported, left_out
 
     declared, _ = declaration.opened(pipeline, root)
-    silver = silver_table(declared, table)
-    if silver.suite is None:
+    named = table_of(declared, table)
+    if named.suite is None:
         raise NoSuchTableError(
             f"{table} has no suite",
             remedy=f"propose one: {pipeline_command('expectations profile', table)}",
         )
-    document = exported(silver.suite, columns_of(declared, silver))
+    document = exported(named.suite, columns_of(declared, named))
+    for rule in left_out(named.suite):
+        print(f"left out {rule}", file=sys.stderr)
     text = jsons.dumps(document, indent=2, ensure_ascii=False) + "\n"
     if output is None:
         sys.stdout.write(text)
         return
     write_new(output, text)
-    print(f"wrote {output}: {len(silver.suite.rules)} rules")
+    print(f"wrote {output}: {len(document['expectations'])} rules")
 
 
 @app.command("import")
