@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from headgate.gates import documents
 from headgate.gates.documents import Release
+from headgate.gates.validations import validations
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger.balance import balance
 from headgate.ledger.by_id import by_id
@@ -159,6 +160,15 @@ def test_a_person_releases_one_version(project: Project) -> None:
     payload = GoldPayload.of(table.refresh())
     assert payload.gate is not None
     assert payload.gate["released"] == given.as_dict()
+    found = validations(engine.layout, "per_minute")
+    assert [(v.n, v.outcome) for v in found] == [
+        (1, "met"),
+        (2, "held"),
+        (2, "released"),
+        (3, "held"),
+    ]
+    assert (found[2].version, found[2].released) == (table.handle.version(), given)
+    assert {r.rule: (r.unexpected, r.rows) for r in found[2].broken} == {"sane": (1, 1)}
     # What follows is validated like any other version.
     held = documents.held(engine.layout, "per_minute")
     assert held is not None

@@ -99,7 +99,8 @@ def _validated(frame: Any, expectations: Sequence[Any]) -> list[Any]:
 
 
 def _result(rule: Rule, said: Any) -> RuleResult:
-    observed, unexpected = said.result.get("observed_value"), said.result.get("unexpected_count")
+    observed = said.result.get("observed_value")
+    unexpected, rows = (said.result.get(key) for key in ("unexpected_count", "element_count"))
     return RuleResult(
         rule=rule.id,
         severity=rule.severity,
@@ -108,6 +109,7 @@ def _result(rule: Rule, said: Any) -> RuleResult:
         observed=None if observed is None else str(observed),
         unexpected=None if unexpected is None else int(unexpected),
         error=_error(said.exception_info),
+        rows=None if rows is None else int(rows),
     )
 
 

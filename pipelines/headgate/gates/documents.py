@@ -8,7 +8,7 @@ crash has left behind is recognised by its batch id, which the table has passed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -74,6 +74,12 @@ class Release:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"at": self.at.isoformat()}
 
+    @staticmethod
+    def of(document: Mapping[str, Any]) -> Release:
+        """Raises KeyError or ValueError if it is not a result of ``as_dict``."""
+        at = datetime.fromisoformat(document["at"])
+        return Release(document["upto"], document["by"], document["reason"], at, document["log"])
+
 
 def gate_name(table: str, *, is_rebuild: bool) -> str:
     return f"{table}.rebuild" if is_rebuild else table
@@ -131,10 +137,7 @@ def use_up(layout: Layout, gate: str) -> None:
 
 def released(layout: Layout, gate: str) -> Release | None:
     document = read_document(layout.storage, _path(gate, "release"))
-    if document is None:
-        return None
-    at = datetime.fromisoformat(document["at"])
-    return Release(document["upto"], document["by"], document["reason"], at, document["log"])
+    return None if document is None else Release.of(document)
 
 
 def release(layout: Layout, gate: str, given: Release) -> None:

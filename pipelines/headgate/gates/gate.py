@@ -20,6 +20,7 @@ from headgate.failpoints import failpoint
 from headgate.gates import documents
 from headgate.gates.documents import Hold, Release, gate_name
 from headgate.gates.silver_sums import SilverSums
+from headgate.gates.validations import Validation, ValidationLog
 from headgate.storage.layout import Layout
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.errors import HeldError
@@ -56,6 +57,7 @@ class TableGate:
         self._name = gate_name(name_of(table.name), is_rebuild=not is_visible)
         self._log = "" if is_visible else table.log.root.removeprefix(f"{layout.storage.root}/")
         self._rows = Rows(spark, table)
+        self._validations = ValidationLog(layout, name_of(table.name))
         self._is_visible = is_visible
         self._upto = 0
         self._next = 0.0
@@ -86,8 +88,9 @@ class TableGate:
         results = self._validated(self._version(add, remove), state.n, now)
         failpoint("gate.validated")
         failed = [result for result in results if result.holds]
-        given = self._release()
-        if failed and (given is None or (self._is_visible and state.n > given.upto)):
+        given = self._release_for(state.n) if failed else None
+        self._record(state.n, now, results, given)
+        if failed and given is None:
             self._held_by(results, state.n, now)
             self._next = time.monotonic() + PAUSE * (time.monotonic() - began)
             raise HeldError(f"{self._table.name} is held: {'; '.join(map(str, failed))}")
@@ -95,7 +98,7 @@ class TableGate:
             "suite": self._suite.digest,
             "at": state.at,
             "broken": [r.rule for r in results if not r.met],
-            "released": given.as_dict() if failed and given else None,
+            "released": given.as_dict() if given is not None else None,
         }
         return replace(state, payload=replace(payload, gate=gate))
 
@@ -138,6 +141,19 @@ class TableGate:
         if given is None or given.log != self._log:
             return None
         return given if not self._is_visible or self._table.state.n < given.upto else None
+
+    def _release_for(self, n: int) -> Release | None:
+        """The release that lets the version at batch id ``n`` become visible."""
+        given = self._release()
+        return None if given is None or (self._is_visible and n > given.upto) else given
+
+    def _record(
+        self, n: int, now: datetime, results: tuple[RuleResult, ...], given: Release | None
+    ) -> None:
+        table, version = name_of(self._table.name), self._table.handle.version() + 1
+        self._validations.record(
+            Validation(table, n, version, now, self._suite, results, given, self._log)
+        )
 
     def _held_by(self, results: Sequence[RuleResult], upto: int, now: datetime) -> None:
         before, n = self._hold, self._table.state.n

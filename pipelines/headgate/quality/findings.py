@@ -6,16 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any
 
 from headgate.declaration.kinds import GOLD, REJECTED, SILVER
 from headgate.declaration.model import Pipeline
 from headgate.declaration.suites.model import RULE_COUNT, Suite
 from headgate.gates.documents import Hold, holds
+from headgate.gates.validations import Validation, validations
 from headgate.storage.layout import Layout
 from headgate.tables.history import lineage
-from headgate.tables.payloads.gold import GoldPayload
-from headgate.tables.state import State, time_of
+from headgate.tables.state import State
 from headgate.tables.table import Table
 
 BATCHES = 500
@@ -54,24 +53,14 @@ class SilverFindings:
 
 
 @dataclass(frozen=True)
-class Validation:
-    """One visible version of a gold table that was validated. ``released`` says who let it become
-    visible although it breaks rules, when and why."""
-
-    n: int
-    at: datetime
-    broken: tuple[str, ...]
-    released: Mapping[str, Any] | None
-
-
-@dataclass(frozen=True)
 class GoldFindings:
-    """``validations`` has the oldest first, ``hold`` is why the table is held now."""
+    """``validations`` has the oldest first, ``held`` says why the table or its rebuild is held
+    now."""
 
     table: str
     suite: Suite
     validations: tuple[Validation, ...]
-    hold: Hold | None
+    held: Sequence[Hold]
 
 
 @dataclass(frozen=True)
@@ -85,14 +74,14 @@ class Findings:
 def findings(layout: Layout, pipeline: Pipeline, now: datetime) -> Findings:
     """Read the newest commits of all tables with suites. Raises HeadgateError if a table or a
     document is damaged."""
-    held = {hold.table: hold for hold in holds(layout, pipeline)}
+    held = holds(layout, pipeline)
     silver = (
         _silver(layout, pipeline, name, table.suite)
         for name, table in pipeline.silver.items()
         if table.suite is not None
     )
     gold = (
-        _gold(layout, pipeline, name, table.suite, held.get(name))
+        _gold(layout, name, table.suite, [hold for hold in held if hold.table == name])
         for name, table in pipeline.gold.items()
         if table.suite is not None
     )
@@ -105,12 +94,8 @@ def _silver(layout: Layout, pipeline: Pipeline, name: str, suite: Suite) -> Silv
     return SilverFindings(SILVER.path(name), suite, batches[::-1], samples)
 
 
-def _gold(
-    layout: Layout, pipeline: Pipeline, name: str, suite: Suite, hold: Hold | None
-) -> GoldFindings:
-    states = _states(layout, pipeline, GOLD.path(name))
-    validations = tuple(each for state in states for each in _validated(state))
-    return GoldFindings(GOLD.path(name), suite, validations[::-1], hold)
+def _gold(layout: Layout, name: str, suite: Suite, held: Sequence[Hold]) -> GoldFindings:
+    return GoldFindings(GOLD.path(name), suite, validations(layout, name), held)
 
 
 def _states(layout: Layout, pipeline: Pipeline, path: str) -> Iterator[State]:
@@ -129,13 +114,6 @@ def _decided(state: State) -> DecidedBatch:
         if key.startswith(RULE_COUNT)
     }
     return DecidedBatch(counts.get("silver", 0) + rejected, rejected, broken)
-
-
-def _validated(state: State) -> Iterator[Validation]:
-    """The validation that a commit has made; a later commit repeats it."""
-    gate = GoldPayload.of(state).gate
-    if gate is not None and gate["at"] == state.at:
-        yield Validation(state.n, time_of(state.at), tuple(gate["broken"]), gate["released"])
 
 
 def _samples(

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from html import escape
 
 from headgate.declaration.suites.model import Rule, Suite
+from headgate.expectations.result import RuleResult
+from headgate.gates.validations import Validation
 from headgate.quality.findings import (
     DecidedBatch,
     Findings,
     GoldFindings,
     RejectedRow,
     SilverFindings,
-    Validation,
 )
+from headgate.quality.masking import masked, seen
 
 _WIDTH, _HEIGHT = 240, 36  # of a plot, in pixels
 _MOST = 500  # bytes of a value that are shown
@@ -42,7 +45,7 @@ def page(found: Findings, *, show_values: bool) -> str:
     for silver in found.silver:
         body += _silver(silver, show_values)
     for gold in found.gold:
-        body += _gold(gold)
+        body += _gold(gold, show_values)
     if not found.silver and not found.gold:
         body.append("<p>No table has expectations.</p>")
     return (
@@ -103,42 +106,51 @@ def _value(value: bytes | None, show_values: bool) -> str:
     return escape(text if show_values else masked(text)) + more
 
 
-def masked(text: str) -> str:
-    """The text with its letters and digits replaced, so that its form can still be seen."""
-    return "".join("x" if c.isalpha() else "9" if c.isdigit() else c for c in text)
-
-
-def _gold(found: GoldFindings) -> Iterator[str]:
+def _gold(found: GoldFindings, show_values: bool) -> Iterator[str]:
+    say = partial(_said, {rule.id: rule for rule in found.suite.rules}, show_values)
     yield f"<h2>{escape(found.table)}</h2>{_suite(found.suite)}"
-    if found.hold is not None:
+    for hold in found.held:
         yield (
-            f"<p class=bad>Held at batch {found.hold.n:,} since {_time(found.hold.since)}: the "
-            f"version up to batch {found.hold.upto:,} breaks rules. {escape(found.hold.why)}</p>"
+            f"<p class=bad>{escape(hold.title)} is held at batch {hold.n:,} since "
+            f"{_time(hold.since)}: the version up to batch {hold.upto:,} breaks rules. "
+            f"{'; '.join(map(say, hold.failed))}</p>"
         )
-    yield f"<p>{len(found.validations):,} visible versions were validated.</p>"
-    yield _table_head("Rule", "Asks", "Action", "Broke it:", "Met by:", "Over time")
+    yield f"<p>The newest {len(found.validations):,} validations of versions.</p>"
+    yield _table_head("Rule", "Asks", "Action", "Broke it:", "Met by:", "Over time", "Last")
     for rule in found.suite.rules:
-        met = [float(rule.id not in each.broken) for each in found.validations]
+        results = [r for each in found.validations for r in each.results if r.rule == rule.id]
+        met = [float(result.met) for result in results]
         share = "–" if not met else f"{sum(met) / len(met):.2%}"
         broken = len(met) - int(sum(met))
         yield (
             f"<tr>{_rule(rule)}<td class=number>{broken:,}</td>"
-            f"<td class='number {_tone(broken == 0)}'>{share}</td><td>{_plot(met)}</td></tr>"
+            f"<td class='number {_tone(broken == 0)}'>{share}</td><td>{_plot(met)}</td>"
+            f"<td>{say(results[-1], named=False) if results else '–'}</td></tr>"
         )
     yield "</table></div>"
-    yield from _releases([each for each in found.validations if each.released])
+    yield from _stopped([v for v in found.validations if v.outcome in ("held", "released")], say)
 
 
-def _releases(found: Sequence[Validation]) -> Iterator[str]:
+def _said(
+    rules: Mapping[str, Rule], show_values: bool, result: RuleResult, *, named: bool = True
+) -> str:
+    name = f"{result.rule} ({result.severity}): " if named else ""
+    return escape(f"{name}{seen(result, rules, show_values=show_values)}")
+
+
+def _stopped(found: Sequence[Validation], say: Callable[[RuleResult], str]) -> Iterator[str]:
     if not found:
         return
-    yield "<h3>Released versions</h3>" + _table_head("Batch:", "When", "Rules", "By", "Why")
+    yield "<h3>Held and released versions</h3>"
+    yield _table_head("Batch:", "When", "Rules that hold", "Outcome", "By", "Why")
     for each in found:
-        released = each.released or {}
+        rules = "; ".join(say(result) for result in each.results if result.holds)
+        by, why = (each.released.by, each.released.reason) if each.released else ("–", "–")
+        rebuild = " (rebuild)" if each.log else ""
         yield (
             f"<tr><td class=number>{each.n:,}</td><td>{_time(each.at)}</td>"
-            f"<td>{escape(', '.join(each.broken))}</td><td>{escape(str(released.get('by')))}</td>"
-            f"<td>{escape(str(released.get('reason')))}</td></tr>"
+            f"<td>{rules}</td><td>{each.outcome}{rebuild}</td>"
+            f"<td>{escape(by)}</td><td>{escape(why)}</td></tr>"
         )
     yield "</table></div>"
 

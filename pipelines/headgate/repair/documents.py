@@ -23,10 +23,12 @@ _MEANS = {
     "rebuild": "the rebuild of some tables is forgotten: ask again",
     "pause": "the pause is forgotten: the pipeline takes in what is new, until: "
     + pipeline_command("pause"),
+    "gates": "why a gold table is held, or its release: the next validation says it again",
     "savepoints": "this savepoint is lost, and its name with it; others and the tables stay",
     "declarations": "the text of a declaration that tables or savepoints were made from; that of "
     "today's is kept again at the next start, an older one is in your version control",
 }
+_FOLDERS = ("savepoints", "declarations", "gates")
 _UNKNOWN = "nobody knows what it said: it is put aside as it is"
 LEASES = f"{CONTROL}/lease-"
 UNFINISHED = Layout.document("clone")
@@ -59,7 +61,7 @@ def damaged_documents(layout: Layout) -> tuple[DamagedDocument, ...]:
 
 
 def _documents(layout: Layout) -> Iterator[str]:
-    for folder in (CONTROL, f"{CONTROL}/savepoints", f"{CONTROL}/declarations"):
+    for folder in (CONTROL, *(f"{CONTROL}/{name}" for name in _FOLDERS)):
         for stat in layout.storage.list(folder):
             if stat.path.endswith(".json"):
                 yield stat.path

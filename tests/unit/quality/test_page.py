@@ -8,16 +8,17 @@ from xml.etree import ElementTree
 
 from headgate.declaration.suites.model import Rule, Suite
 from headgate.expectations.result import RuleResult
-from headgate.gates.documents import Hold
+from headgate.gates.documents import Hold, Release
+from headgate.gates.validations import Validation
 from headgate.quality.findings import (
     DecidedBatch,
     Findings,
     GoldFindings,
     RejectedRow,
     SilverFindings,
-    Validation,
 )
-from headgate.quality.page import masked, page
+from headgate.quality.masking import masked
+from headgate.quality.page import page
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "<script>alert('x')</script>&\"'"
@@ -25,17 +26,30 @@ SUITE = Suite(
     "clean",
     (Rule("low", None, {}, "coalesce((a > 0 and b < 'ä'), true)"), Rule("b", None, {}, "true")),
 )
+VERSIONS = Suite(
+    "versions",
+    (
+        Rule("max", "expect_column_max_to_be_between", {"column": "name"}, action="hold"),
+        Rule("b", None, {}, "true", action="hold"),
+    ),
+)
 
 
 def found(value: bytes = b"Anna 42", id_: str = "e-7") -> Findings:
     batches = tuple(DecidedBatch(100, n, {"low": n}) for n in range(1, 5))
     row = RejectedRow(id_, NOON, ("low",), value)
     silver = SilverFindings("silver/clean", SUITE, batches, {"low": (row,)})
-    given = {"by": f"anna{HOSTILE}", "reason": HOSTILE, "at": NOON.isoformat(), "upto": 2}
-    validations = (Validation(1, NOON, (), None), Validation(2, NOON, ("low",), given))
-    result = RuleResult("low", "critical", "hold", met=False, observed=HOSTILE)
-    hold = Hold("per_minute", 2, 5, NOON, NOON, (result,))
-    gold = GoldFindings("gold/per_minute", SUITE, validations, hold)
+    given = Release(2, f"anna{HOSTILE}", HOSTILE, NOON)
+    broken = RuleResult("max", "critical", "hold", met=False, observed=f"Otto{HOSTILE}")
+    met = RuleResult("max", "critical", "hold", met=True, observed="Anna")
+    rows = RuleResult("b", "critical", "hold", met=True, unexpected=0)
+    validations = (
+        Validation("per_minute", 1, 4, NOON, VERSIONS, (met, rows)),
+        Validation("per_minute", 2, 5, NOON, VERSIONS, (broken,), given),
+        Validation("per_minute", 3, 6, NOON, VERSIONS, (broken,), log="x"),
+    )
+    hold = Hold("per_minute", 2, 5, NOON, NOON, (broken,))
+    gold = GoldFindings("gold/per_minute", VERSIONS, validations, (hold,))
     return Findings("shop", NOON, (silver,), (gold,))
 
 
@@ -44,9 +58,12 @@ def test_it_says_how_often_each_rule_was_met() -> None:
     assert "4 batches, 400 rows, 10 rejected" in text
     assert "97.50%" in text
     assert "met by 96.0% to 99.0%, last 96.0%" in text
-    assert "Held at batch 2 since 2026-03-01 12:00:00Z: the version up to batch 5" in text
-    assert "2 visible versions were validated" in text
-    assert "50.00%" in text
+    assert "gold/per_minute is held at batch 2 since 2026-03-01 12:00:00Z: the version up" in text
+    assert "newest 3 validations of versions" in text
+    assert "33.33%" in text
+    assert "<td>0 rows break it</td>" in text
+    assert "<td>released</td>" in text
+    assert "<td>held (rebuild)</td>" in text
 
 
 def test_values_are_masked_unless_they_are_asked_for() -> None:
@@ -55,6 +72,9 @@ def test_values_are_masked_unless_they_are_asked_for() -> None:
     assert "xxxx 99" in hidden
     assert "e-7" not in hidden
     assert "Anna 42" in shown
+    assert "Otto" not in hidden
+    assert hidden.count("xx xx Xxxx".lower()) == 4
+    assert "it is Otto" in shown
     assert masked("Ab-9, ü") == "xx-9, x"
 
 
@@ -72,7 +92,7 @@ def test_it_needs_nothing_else() -> None:
 def test_its_plots_are_drawn() -> None:
     text = page(found(), show_values=False)
     plots = re.findall(r"<svg.*?</svg>", text)
-    assert len(plots) == 4
+    assert len(plots) == 3
     for plot in plots:
         quoted = plot.replace("role=img", "role='img'")
         quoted = re.sub(r"(width|height)=(\d+)", r"\1='\2'", quoted)

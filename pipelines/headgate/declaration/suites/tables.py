@@ -19,6 +19,18 @@ _NUMBERS = (Argument("min_value", "number"), Argument("max_value", "number"), *_
 SILVER_SUM = "expect_column_sum_to_equal_silver"
 """Not one of Great Expectations, which sees one table."""
 
+OBSERVE_VALUES = frozenset(
+    {
+        "expect_column_min_to_be_between",
+        "expect_column_max_to_be_between",
+        "expect_column_distinct_values_to_be_in_set",
+        "expect_column_distinct_values_to_contain_set",
+        "expect_column_distinct_values_to_equal_set",
+        "expect_column_most_common_value_to_be_in_set",
+    }
+)
+"""Those whose observed value is one of a row, or several."""
+
 TABLE_EXPECTATIONS: Mapping[str, tuple[Argument, ...]] = {
     "expect_table_row_count_to_be_between": _NUMBERS,
     "expect_table_row_count_to_equal": (Argument("value", "length", required=True),),

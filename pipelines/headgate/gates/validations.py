@@ -1,0 +1,129 @@
+"""The document of each validation of a gold table, for reports.
+
+It is written before the version becomes visible. So a crash may leave one for a version that never
+did; the table's log is the truth. Nothing but reports reads these documents: one that is missing or
+damaged is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from headgate.declaration.suites.model import Suite
+from headgate.errors import HeadgateError
+from headgate.expectations.result import RuleResult
+from headgate.gates.documents import Release
+from headgate.storage.documents import read_document, write_document
+from headgate.storage.layout import CONTROL, Layout
+from headgate.tables.state import commit_time
+
+KEPT = 500
+"""The newest validations of a table, which are kept."""
+PRUNED_EVERY = 50
+"""Validations after which older ones are removed. A list of the folder costs more than a file."""
+
+Outcome = Literal["met", "broken", "held", "released"]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What the rules of ``suite`` said of the version of a table at batch id ``n``, which was to
+    become ``version`` of its log. ``released`` is who let it become visible although it breaks a
+    rule that holds. If it is the rebuild of the table, ``log`` is the folder of its log."""
+
+    table: str
+    n: int
+    version: int
+    at: datetime
+    suite: Suite
+    results: tuple[RuleResult, ...]
+    released: Release | None = None
+    log: str = ""
+
+    @property
+    def broken(self) -> tuple[RuleResult, ...]:
+        return tuple(result for result in self.results if not result.met)
+
+    @property
+    def outcome(self) -> Outcome:
+        """``broken``: it only breaks rules that warn."""
+        if any(result.holds for result in self.results):
+            return "held" if self.released is None else "released"
+        return "broken" if self.broken else "met"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "table": self.table,
+            "n": self.n,
+            "version": self.version,
+            "at": self.at.isoformat(),
+            "suite": self.suite.encode(),
+            "results": [asdict(result) for result in self.results],
+            "released": None if self.released is None else self.released.as_dict(),
+            "log": self.log,
+            "outcome": self.outcome,
+        }
+
+    @staticmethod
+    def of(document: Mapping[str, Any]) -> Validation:
+        """Raises KeyError, TypeError or ValueError if it is not a result of ``as_dict``."""
+        released = document["released"]
+        return Validation(
+            table=document["table"],
+            n=document["n"],
+            version=document["version"],
+            at=datetime.fromisoformat(document["at"]),
+            suite=Suite.decode(document["suite"]),
+            results=tuple(RuleResult(**each) for each in document["results"]),
+            released=None if released is None else Release.of(released),
+            log=document["log"],
+        )
+
+
+class ValidationLog:
+    """Writes the documents of one gold table."""
+
+    def __init__(self, layout: Layout, table: str) -> None:
+        self._layout, self._table = layout, table
+        self._written = 0
+
+    def record(self, validation: Validation) -> None:
+        """Write a document, and remove the oldest at times. A failure costs this document alone:
+        no commit may depend on it."""
+        rebuilt = ".rebuild" if validation.log else ""
+        name = f"{commit_time(validation.at):020d}-{validation.version:09d}{rebuilt}"
+        path = f"{_folder(self._table)}/{name}.json"
+        with suppress(OSError):
+            write_document(self._layout.storage, path, validation.as_dict())
+            if self._written % PRUNED_EVERY == 0:
+                self._prune()
+        self._written += 1
+
+    def _prune(self) -> None:
+        for path in _paths(self._layout, self._table)[:-KEPT]:
+            self._layout.storage.remove(path)
+
+
+def validations(layout: Layout, table: str) -> tuple[Validation, ...]:
+    """The newest validations of a gold table and of its rebuilds, the oldest first."""
+    found = []
+    for path in _paths(layout, table)[-KEPT:]:
+        with suppress(HeadgateError, KeyError, TypeError, ValueError):
+            document = read_document(layout.storage, path)
+            if document is not None:
+                found.append(Validation.of(document))
+    return tuple(found)
+
+
+def _paths(layout: Layout, table: str) -> list[str]:
+    """The documents of a table, the oldest first."""
+    files = layout.storage.list(_folder(table))
+    return sorted(file.path for file in files if file.path.endswith(".json"))
+
+
+def _folder(table: str) -> str:
+    return f"{CONTROL}/validations/{table}"

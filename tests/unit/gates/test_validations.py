@@ -1,0 +1,77 @@
+"""The documents of validations: what they keep, how many there are, and what a crash costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from headgate.declaration.suites.model import Rule, Suite
+from headgate.expectations.result import RuleResult
+from headgate.gates import validations as module
+from headgate.gates.documents import Release
+from headgate.gates.validations import Validation, ValidationLog, validations
+from headgate.storage.files import Storage
+from headgate.storage.layout import Layout
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SUITE = Suite("s", (Rule("a", "e", {"column": "c"}, action="hold"), Rule("b", None, {}, "true")))
+MET = RuleResult("a", "critical", "hold", met=True, observed="3")
+BROKEN = replace(MET, met=False, unexpected=2, rows=9)
+WARNED = replace(BROKEN, rule="b", action="warn")
+
+
+def validation(number: int, *results: RuleResult, log: str = "") -> Validation:
+    at = NOON + timedelta(seconds=number)
+    return Validation("t", number, number + 7, at, SUITE, results or (MET,), log=log)
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    return Layout(Storage(str(tmp_path)))
+
+
+def test_it_keeps_everything_and_in_order(layout: Layout) -> None:
+    log = ValidationLog(layout, "t")
+    released = replace(validation(10, BROKEN), released=Release(10, "anna", "why", NOON))
+    written = [validation(9), released, validation(11, BROKEN, WARNED), validation(12, WARNED)]
+    for each in reversed(written):
+        log.record(each)
+    log.record(replace(written[0], log="rebuilt"))
+    found = validations(layout, "t")
+    assert found[:1] + found[2:] == tuple(written)
+    assert [each.outcome for each in found] == ["met", "met", "released", "held", "broken"]
+    assert [result.rule for result in found[3].broken] == ["a", "b"]
+    assert validations(layout, "other") == ()
+
+
+def test_the_newest_are_kept(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KEPT", 5)
+    monkeypatch.setattr(module, "PRUNED_EVERY", 4)
+    log = ValidationLog(layout, "t")
+    for number in range(10):
+        log.record(validation(number))
+    assert [each.n for each in validations(layout, "t")] == [5, 6, 7, 8, 9]
+    assert len(list(layout.storage.list("_headgate/validations/t"))) < 5 + 4
+    # A driver that ended before it removed any goes on with the next one.
+    ValidationLog(layout, "t").record(validation(10))
+    assert len(list(layout.storage.list("_headgate/validations/t"))) == 5
+
+
+def test_a_damaged_document_is_left_out(layout: Layout) -> None:
+    log = ValidationLog(layout, "t")
+    for number in range(3):
+        log.record(validation(number))
+    (path,) = [
+        f.path for f in layout.storage.list("_headgate/validations/t") if "-000000008" in f.path
+    ]
+    layout.storage.write(path, b"{}")
+    layout.storage.write("_headgate/validations/t/00-1.json.1a.tmp", b"half a docu")
+    assert [each.n for each in validations(layout, "t")] == [0, 2]
+
+
+def test_a_document_that_cannot_be_written_costs_nothing_else(layout: Layout) -> None:
+    layout.storage.write("_headgate/validations", b"a file in the way of the folder")
+    ValidationLog(layout, "t").record(validation(1))
