@@ -17,6 +17,7 @@ from headgate.jobs.opening import open_tables
 from headgate.jobs.pipeline_sources import PipelineSources
 from headgate.jobs.reading import open_sources
 from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
+from headgate.jobs.replaying import replay
 from headgate.jobs.runtime import PipelineRuntime
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
@@ -118,6 +119,11 @@ class Engine:
     def operate(self, operation: str, **document: Any) -> None:
         """Ask for an operation; the next catch-up carries it out."""
         self.runtime.intend(operation, document, self.clock())
+
+    def replay(self) -> None:
+        """Take a waiting replay in, as bronze's job does between two batches."""
+        replay(self.layout, self.runtime, self.clock)
+        self.catch_up()
 
     def drain(self) -> None:
         self.operate("drain")

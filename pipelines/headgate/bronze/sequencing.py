@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headgate.bronze.dedup_index import DedupIndex, Found
+from headgate.bronze.id_index import Flags
 
 Micros = npt.NDArray[np.int64]
 NEVER = np.iinfo(np.int64).min
@@ -82,14 +83,47 @@ def sequence(
     time = ordered.column("time").fill_null(NEVER).to_numpy()
     before, after = _clocks(partition, time, clocks, watermark)
     found = dedup_index.find(ordered) if dedup_index else _none(len(time))
-    duplicate, differing = found.duplicate, found.differing
+    stamps = _stamps(ordered, time, before, found.duplicate, found.differing)
+    waited_for = [after.get(str(number)) for number in partitions]
+    known = [clock for clock in waited_for if clock is not None]
+    lowest = min(known) if known and len(known) == len(waited_for) else None
+    return Sequenced(
+        stamps,
+        after,
+        _later(watermark, lowest),
+        int(found.duplicate.sum()),
+        int(found.differing.sum()),
+        found.corrected,
+    )
+
+
+def sequence_copies(
+    ordered: pa.Table, was_valid: Flags, watermark: int | None, dedup_index: DedupIndex | None
+) -> Sequenced:
+    """Sequence the mended copies of a replay, in the order of the records that they mend.
+
+    They arrive at the source's ``watermark``, and move none. A copy of a valid record
+    (``was_valid``) is a duplicate of it: silver takes it where a rule has refused that record.
+    Copies are mended on purpose, so none is refused because it differs.
+    """
+    time = ordered.column("time").fill_null(NEVER).to_numpy()
+    before = np.full(len(time), NEVER if watermark is None else watermark, np.int64)
+    found = dedup_index.find(ordered) if dedup_index else _none(len(time))
+    duplicate = was_valid | found.duplicate | found.differing
+    stamps = _stamps(ordered, time, before, duplicate, np.zeros_like(duplicate))
+    return Sequenced(stamps, {}, watermark, int(duplicate.sum()), 0, found.corrected)
+
+
+def _stamps(
+    ordered: pa.Table, time: Micros, before: Micros, duplicate: Flags, differing: Flags
+) -> pa.Table:
     # Stored only if it is after the record's own time. Most records are in order.
     behind = (before > time) & (time != NEVER)
     has_result = ordered.column("reason").is_valid().to_numpy()
     has_result |= ordered.column("rescued").is_valid().to_numpy()
     stored = np.flatnonzero(behind | duplicate | differing | has_result)
     clock = pa.array(before[stored], mask=~behind[stored]).cast(pa.timestamp("us", "UTC"))
-    stamps = pa.table(
+    return pa.table(
         [
             ordered.column("partition").take(stored),
             ordered.column("offset").take(stored),
@@ -99,17 +133,6 @@ def sequence(
             *(ordered.column(c).take(stored) for c in STAMPS.names[5:]),
         ],
         schema=STAMPS,
-    )
-    waited_for = [after.get(str(number)) for number in partitions]
-    known = [clock for clock in waited_for if clock is not None]
-    lowest = min(known) if known and len(known) == len(waited_for) else None
-    return Sequenced(
-        stamps,
-        after,
-        _later(watermark, lowest),
-        int(duplicate.sum()),
-        int(differing.sum()),
-        found.corrected,
     )
 
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from headgate.bronze.copies import MendedCopies
 from headgate.bronze.dedup_index import DEDUP_ROWS, DedupIndex, Span
 from headgate.bronze.hashes import HASHES, hashes
 from headgate.bronze.reasons import UNREADABLE, Reason
 from headgate.bronze.record import RecordParser
 from headgate.bronze.schema import bronze_type
 from headgate.bronze.sequencer_input import KEY_COLUMNS, sequencer_input
-from headgate.bronze.sequencing import Sequenced, sequence
+from headgate.bronze.sequencing import Sequenced, sequence, sequence_copies
 from headgate.bronze.validation import RESULTS, RESULTS_DDL, validate_batches
 from headgate.declaration.model import Source
 from headgate.declaration.sources import kind_of_source
@@ -29,6 +32,7 @@ from headgate.tables.live_files import overlapping_files
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.projection import Projection
 from headgate.tables.record_shape import record_shape
+from headgate.tables.replay import Replay
 from headgate.tables.staging import stage
 from headgate.tables.state import State
 from headgate.tables.table import Table
@@ -76,9 +80,7 @@ class BronzeStage:
         held = self.table.refresh()
         payload = BronzePayload.of(held)
         with held_in_memory(self._parser.parse(records)) as rows:
-            keys = self._read_key_columns(rows)
-            future_after = micros(self._source.record.future_after)
-            ordered = sequencer_input(keys, self._validated(rows, keys), future_after)
+            ordered = self._ordered(rows)
             sequenced = sequence(
                 ordered,
                 payload.clocks,
@@ -104,6 +106,38 @@ class BronzeStage:
             self._dedup_index.add(ordered)
         return committed
 
+    def replay(self, copies: MendedCopies, id_: str, reason: str, now: datetime) -> State:
+        """Commit mended copies of records as the next batch; the source stays where it is. Raises
+        CommitRefusedError or FencedError."""
+        held = self.table.refresh()
+        payload = BronzePayload.of(held)
+        with held_in_memory(self._parser.parse(copies.records(self._spark))) as rows:
+            ordered = self._ordered(rows)
+            index = self._open_dedup_index(payload.clocks)
+            unique = self._source.record.one_copy_within is not None
+            sequenced = sequence_copies(
+                ordered, copies.was_valid, payload.watermark, index if unique else None
+            )
+            replay = Replay(id_, held.n + 1, len(ordered), reason)
+            payload = replace(payload, replays=(*payload.replays, replay))
+            counts = {**_counts(ordered, sequenced), "replayed": len(ordered)}
+            state = held.absorbing(replay.n, now, payload).counting(counts, changed=True)
+            moved = copies.moved(self._stamped(rows, sequenced), held.total.get("replayed", 0))
+            files = stage(self.table, state, moved, time_column="event_time")
+        committed = self.table.commit(state, add=files)
+        if self._dedup_index is not None:
+            self._dedup_index.add(ordered)
+        return committed
+
+    @contextmanager
+    def judged(self, copies: MendedCopies) -> Iterator[DataFrame]:
+        """The rows that bronze would get of mended copies, at the positions of the records that
+        they mend. Nothing is written, and no duplicate is looked for."""
+        with held_in_memory(self._parser.parse(copies.records(self._spark))) as rows:
+            ordered = self._ordered(rows)
+            unknown = np.zeros(len(ordered), np.bool_)
+            yield self._stamped(rows, sequence_copies(ordered, unknown, None, None))
+
     def skip(self, now: datetime) -> State:
         """Commit the next batch without a record; the source stays where it is. Raises
         CommitRefusedError or FencedError."""
@@ -114,6 +148,12 @@ class BronzeStage:
     def no_records(self) -> DataFrame:
         """As ``BronzeWriter``."""
         return self._spark.createDataFrame([], record_shape(self._kind.place))
+
+    def _ordered(self, rows: DataFrame) -> pa.Table:
+        """``SEQUENCER_INPUT`` of parsed records."""
+        keys = self._read_key_columns(rows)
+        future_after = micros(self._source.record.future_after)
+        return sequencer_input(keys, self._validated(rows, keys), future_after)
 
     def _read_key_columns(self, rows: DataFrame) -> pa.Table:
         return self._key_columns.of(rows).toArrow().cast(KEY_COLUMNS)
@@ -195,8 +235,11 @@ class BronzeStage:
         reason = F.coalesce("reason", F.lit(Reason.DIFFERING_DUPLICATE.value))
         future = reason == Reason.FUTURE.value
         known = rows.where(wanted & ~future & F.col("event_id").isNotNull())
+        # A copy belongs to the log of the record that it mends.
+        copied = F.col("partition") < 0
+        log = F.when(copied, F.bitwise_not("partition")).otherwise(F.col("partition"))
         conforms = (reason == Reason.DIFFERING_DUPLICATE.value).alias("conforms")
-        columns = [F.col("partition"), time.alias("time"), *hashes(F.col("event_id")), conforms]
+        columns = [log.alias("partition"), time.alias("time"), *hashes(F.col("event_id")), conforms]
         return known.select(*columns).toArrow().cast(DEDUP_ROWS)
 
 

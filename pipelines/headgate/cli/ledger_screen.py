@@ -19,7 +19,8 @@ def show_ledger(account: Ledger, out: Console) -> None:
     """The account as tables, one row per table of the pipeline."""
     out.print(
         f"[bold]{account.pipeline}[/]  batch {account.n}  read {account.read:,}"
-        f"  duplicate {account.duplicate:,}"
+        + (f" ({account.replayed:,} of them replayed)" if account.replayed else "")
+        + f"  duplicate {account.duplicate:,}"
         + (f" ({account.differing:,} differing)" if account.differing else "")
         + (f"  generation {account.generation}" if account.generation else "")
     )
@@ -40,6 +41,10 @@ def show_ledger(account: Ledger, out: Console) -> None:
     if account.corrected:
         out.print(
             f"quarantined {account.quarantined:,}, of these {account.corrected:,} corrected later"
+        )
+    if account.replaced:
+        out.print(
+            f"rejected {account.rejected:,}, of these {account.replaced:,} replaced by a good copy"
         )
     if account.gaps:
         gaps = grid("", "gaps", "offsets", "reason")

@@ -45,6 +45,7 @@ VERBS = {
         "Savepoints of a pipeline: take one, go back to one.",
     ),
     "gate": ("maintain.gate:app", "Gold tables that rules hold back."),
+    "quarantine": ("quarantine.verbs:app", "Refused records: show them, mend and replay them."),
     "quality": ("quality.report:app", "What rules have decided."),
     "files": ("maintain.files:app", "The landing files of a pipeline."),
     "kafka": ("kafka.verbs:app", "A Kafka broker to develop with, and its topics."),

@@ -76,6 +76,13 @@ class Record:
     future_after: timedelta = timedelta(hours=1)
     unknown_fields: OnUnknown = "ignore"
 
+    @property
+    def one_copy_within(self) -> timedelta | None:
+        """Of all valid copies of an id that are at most so far apart in event time, one counts.
+        None where several records may have one id."""
+        rule = self.duplicates
+        return rule.within if rule and self.event_id and rule.differing != "keep" else None
+
 
 @dataclass(frozen=True)
 class Source:

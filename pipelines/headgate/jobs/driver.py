@@ -16,6 +16,7 @@ from headgate.jobs.lease import Lease
 from headgate.jobs.opening import open_tables
 from headgate.jobs.progress import Progress
 from headgate.jobs.publishing import Publications
+from headgate.jobs.replaying import replay
 from headgate.jobs.run import Run
 from headgate.jobs.run_control import RunControl
 from headgate.jobs.runtime import PipelineRuntime
@@ -86,6 +87,7 @@ class Driver:
         open_tables(runtime, self._layout, epoch, _now(), task.rebuild)
         if task.only_open:
             if task.once:
+                replay(self._layout, runtime, _now, self._say)
                 runtime.catch_up(_now())
             return
         remove_orphaned(self._layout, task.layers, epoch)
@@ -118,6 +120,7 @@ class Driver:
     def _process(self, run: Run) -> None:
         """Do all work of the run, from the first catch-up to the last report."""
         control, runtime = self._control, run.runtime
+        replay(self._layout, runtime, _now, self._say)
         self._say("bringing the tables level")
         run.catch_up.run(one_step=True)
         stream.process(run)

@@ -7,7 +7,7 @@ import time
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headgate.jobs import references
+from headgate.jobs import references, replaying
 from headgate.jobs.batch_runner import BatchRunner
 from headgate.jobs.errors import StopRequested
 from headgate.jobs.maintaining import Maintaining
@@ -128,6 +128,7 @@ class StreamSupervisor:
         if not run.writes_bronze:
             with lock.between_batches():
                 run.catch_up.run(one_step=True)
+        self._replay()
         with lock.if_free() as free:
             # The other jobs have already caught up above.
             if free and run.writes_bronze:
@@ -140,6 +141,14 @@ class StreamSupervisor:
             )
         if news:
             run.report(run.progress)
+
+    def _replay(self) -> None:
+        """Take a replay that was asked for into bronze, and bring all tables up to it."""
+        run = self._run
+        if replaying.is_asked(run.layout, run.runtime):
+            with run.control.batch_lock.between_batches():
+                if replaying.replay(run.layout, run.runtime, run.clock, run.say):
+                    run.catch_up.run(one_step=True)
 
     def _trouble(self, source: MicroBatchSource) -> str | None:
         troubles = source.trouble, self._run.catch_up.trouble, self._schedule.trouble

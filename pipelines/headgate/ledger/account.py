@@ -28,8 +28,9 @@ class Difference:
 class SilverAccount:
     """read = duplicate + quarantined + rejected + silver + filtered, as of the table's own batch
     id ``n``. ``rejected`` rows break a rule of the table's suite. For ``corrected`` of the
-    quarantined records, a valid copy came later. ``lag`` is the number of batches that the table is
-    behind bronze."""
+    quarantined records, a valid copy came later. ``replaced`` of the rows in silver are copies
+    that took the place of a rejected row: to bronze, they are duplicates of it. ``lag`` is the
+    number of batches that the table is behind bronze."""
 
     table: str
     n: int
@@ -41,6 +42,7 @@ class SilverAccount:
     rejected: int
     silver: int
     filtered: int
+    replaced: int
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,14 @@ class AcceptedGap:
 @dataclass(frozen=True)
 class Ledger:
     """The whole account. Lag and gaps are shown and are no errors. A difference as of one batch id
-    is always an error. ``files`` is None if the source does not read files."""
+    is always an error. ``replayed`` of the records that were read are mended copies of earlier
+    ones. ``files`` is None if the source does not read files."""
 
     pipeline: str
     n: int
     generation: int
     read: int
+    replayed: int
     duplicate: int
     differing: int
     silver: tuple[SilverAccount, ...]
@@ -114,6 +118,10 @@ class Ledger:
         return sum(s.rejected for s in self.silver)
 
     @property
+    def replaced(self) -> int:
+        return sum(s.replaced for s in self.silver)
+
+    @property
     def filtered(self) -> int:
         return sum(s.filtered for s in self.silver)
 
@@ -126,6 +134,7 @@ class Ledger:
             "generation": self.generation,
             "balanced": self.balanced,
             "read": self.read,
+            "replayed": self.replayed,
             "duplicate": self.duplicate,
             "differing": self.differing,
             "quarantined": self.quarantined,

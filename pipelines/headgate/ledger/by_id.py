@@ -87,9 +87,12 @@ class _Prover:
         self._load("silver_rows", silver, _SILVER_COLUMNS)
         rejected = self._at.rejected.get(table.name)
         if rejected is None:
-            self._run("CREATE OR REPLACE TEMP TABLE rejected AS FROM quarantine_rows LIMIT 0")
+            self._run(
+                "CREATE OR REPLACE TEMP TABLE rejected AS "
+                "SELECT *, NULL::VARCHAR AS event_id FROM quarantine_rows LIMIT 0"
+            )
         else:
-            self._load("rejected", as_of(rejected, n), ["partition", "offset"])
+            self._load("rejected", as_of(rejected, n), ["partition", "offset", "event_id"])
             yield from self._wrong(rejected.table.name, "rows more than once", _TWICE_REJECTED)
         self._run(f"CREATE OR REPLACE TEMP TABLE bronze AS {_BRONZE}")
         self._run(
@@ -107,6 +110,10 @@ class _Prover:
         ):
             yield from self._wrong(name, "rows more than once", _TWICE.format(held))
         yield from self._wrong(silver.table.name, "rows that bronze does not offer", _FOREIGN)
+        replaced = self._number(_REPLACED)
+        if replaced != silver.total("replaced"):
+            problem = f"copies of rejected rows, where {silver.total('replaced'):,} are counted"
+            yield Discrepancy(silver.table.name, problem, replaced)
         quarantine = self._at.quarantine.table.name
         yield from self._wrong(quarantine, "failed records not in it", _NOT_QUARANTINED)
         yield from self._wrong(quarantine, "rows that did not fail in bronze", _WRONGLY_QUARANTINED)
@@ -187,10 +194,18 @@ _SILVER_COLUMNS = ["_partition", "_offset", "_event_id"]
 
 _TWICE = 'SELECT partition, "offset", count(*) AS times FROM {} GROUP BY ALL HAVING count(*) > 1'
 _TWICE_REJECTED = _TWICE.format("rejected")
-_FOREIGN = """
+# A copy of a rejected row is a duplicate to bronze. A copy in partition ~p belongs to the log of p.
+_IS_REPLACED = """
+    b.outcome = 'duplicate' AND (s.event_id, greatest(s.partition, -1 - s.partition))
+    IN (SELECT (event_id, greatest(partition, -1 - partition)) FROM rejected)
+"""
+_FOREIGN = f"""
     SELECT s.partition, s."offset", s.event_id FROM silver s
     LEFT JOIN bronze b USING (partition, "offset")
-    WHERE b.outcome IS DISTINCT FROM 'conformed'
+    WHERE b.outcome IS DISTINCT FROM 'conformed' AND NOT ({_IS_REPLACED})
+"""
+_REPLACED = f"""
+    SELECT count(*) FROM silver s JOIN bronze b USING (partition, "offset") WHERE {_IS_REPLACED}
 """
 _NOT_QUARANTINED = """
     SELECT b.partition, b."offset", b.event_id FROM bronze b

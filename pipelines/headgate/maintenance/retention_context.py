@@ -32,15 +32,15 @@ class NotLevelError(HeadgateError):
 @dataclass(frozen=True)
 class RetentionContext:
     """``snapshot`` has the positions of the tables; ``published`` has, by the path of a table, the
-    log versions up to which its rows are published; ``operations`` are the batches that are
-    followed by one; ``is_open`` says whether a table that is not declared awaits a reset;
+    log versions up to which its rows are published; ``boundaries`` are the batches at which a
+    step of a stage ends; ``is_open`` says whether a table that is not declared awaits a reset;
     ``n`` is the id of the batch that all tables have absorbed, rebuilds included; ``rebuilt`` reads
     the files of the rebuild of a table, by its path."""
 
     snapshot: ConsistentSnapshot
     savepoints: tuple[Savepoint, ...]
     published: Mapping[str, tuple[int, ...]]
-    operations: tuple[int, ...]
+    boundaries: tuple[int, ...]
     is_open: bool
     n: int
     rebuilt: Callable[[str], frozenset[str]]
@@ -66,7 +66,7 @@ def read_context(layout: Layout, pipeline: Pipeline) -> RetentionContext:
         snapshot=found,
         savepoints=all_savepoints(layout),
         published=dict(_published(found, pipeline)),
-        operations=tuple(sorted({each.n for each in bronze.operations})),
+        boundaries=tuple(sorted(bronze.boundaries)),
         is_open=bool(waiting),
         n=min((found.n, *(step.n for step in steps))),
         rebuilt=partial(files_of, layout, pipeline.name, generation),

@@ -89,7 +89,7 @@ def _compact(
     # A files log counts landing files, and no stage follows its commits.
     upto = context.n if kind_of(table.name) in RECORDS else state.n
     waiting = unpublished(view, log_folder(view.storage), context)
-    boundaries = context.operations if kind_of(table.name) in (BRONZE, SILVER) else ()
+    boundaries = context.boundaries if kind_of(table.name) in (BRONZE, SILVER) else ()
     found = groups(eligible(table.name, live, upto, waiting), boundaries, limits)
     every = (file for group in found for file in group)
     described = {f.path: f for f in with_footers(view, view.handle.version(), every)}

@@ -122,9 +122,11 @@ def _in_bronze(bronze: Table) -> Mapping[int, tuple[str, datetime]]:
     for file in live_files(bronze.handle):
         try:
             with bronze.storage.open(file.path) as source:
-                rows = pq.read_table(source, columns=["offset", "file", "ingested_at"])
+                columns = ["partition", "offset", "file", "ingested_at"]
+                rows = pq.read_table(source, columns=columns)
         except (OSError, pa.ArrowException):
             continue  # what bronze lacks itself is reported as bronze's own damage
+        rows = rows.filter(pc.greater_equal(rows.column("partition"), 0))  # no mended copies
         sequence = pc.shift_right(rows.column("offset"), POSITION_BITS)
         grouped = rows.append_column("sequence", sequence).group_by("sequence")
         for row in grouped.aggregate([("file", "min"), ("ingested_at", "min")]).to_pylist():

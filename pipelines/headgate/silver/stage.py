@@ -20,12 +20,13 @@ from headgate.operations.contract import Place
 from headgate.silver.ceilings import require_below_ceilings
 from headgate.silver.quarantine import QuarantineTransform, new_rows, quarantine_type
 from headgate.silver.rejected import RejectedRows, divided, rejected_type, rules_broken
+from headgate.silver.replacements import Replacements
 from headgate.silver.transform import REJECTED as IS_REJECTED
 from headgate.silver.transform import SilverTransform, silver_type
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.catching_up import files_of, steps_between
 from headgate.tables.data_file import DataFile
-from headgate.tables.frames import Rows, arrow_schema, row_type
+from headgate.tables.frames import Rows, arrow_schema, micros, row_type
 from headgate.tables.log import Commit
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.payloads.rejected import RejectedPayload
@@ -35,7 +36,7 @@ from headgate.tables.state import State
 from headgate.tables.table import Table, TableOf
 from headgate.tables.table_schema import TableSchema
 
-QUARANTINE_TIME, SILVER_TIME = "ingested_at", "_event_time"
+QUARANTINE_TIME, REJECTED_TIME, SILVER_TIME = "ingested_at", "event_time", "_event_time"
 
 
 class SilverStage:
@@ -59,6 +60,12 @@ class SilverStage:
         with_suite = (t.name for t in tables if t.suite)
         self.rejected = {name: table(REJECTED.path(name)) for name in with_suite}
         self._bronze_rows = Rows(spark, self.bronze)
+        reach = source.record.one_copy_within
+        within = None if reach is None else micros(reach)
+        self._replacements = {
+            name: Replacements(spark, self.bronze, self.silver[name], rejected, within)
+            for name, rejected in self.rejected.items()
+        }
 
     def type_of(self, name: str) -> StructType:
         """The row type that a silver table is declared to have."""
@@ -70,7 +77,7 @@ class SilverStage:
         return (
             TableSchema(self.quarantine, quarantine, QUARANTINE_TIME),
             *(
-                TableSchema(t, arrow_schema(rejected_type(self._source)), QUARANTINE_TIME)
+                TableSchema(t, arrow_schema(rejected_type(self._source)), REJECTED_TIME)
                 for t in self.rejected.values()
             ),
             *(
@@ -88,6 +95,7 @@ class SilverStage:
 
         Raises CommitRefusedError, FencedError, LogGapError or UnknownOperationError.
         """
+        boundaries = BronzePayload.of(self.bronze.refresh()).boundaries
         at = {name: table.refresh().n for name, table in self.silver.items()}
         front = max(at.values(), default=0)
         for n in sorted(set(at.values()), reverse=True):
@@ -95,7 +103,8 @@ class SilverStage:
             places = self._places(names, quarantining=n == front)
             operations.carry_out(places, n, now)
             decided = (self._ahead(name) for name in names)
-            stops = sorted({*operations.stops(upto), *(end for end in decided if n < end < upto)})
+            ends = {*decided, *boundaries}
+            stops = sorted({*operations.stops(upto), *(end for end in ends if n < end < upto)})
             ahead = steps_between(self.bronze, n, stops)
             for group in ahead if n == front else islice(ahead, most_steps):
                 self._absorb(names, group, now, quarantining=n == front)
@@ -103,7 +112,7 @@ class SilverStage:
 
     def _places(self, names: Iterable[str], *, quarantining: bool) -> tuple[Place, ...]:
         sides = [(self.quarantine, QUARANTINE_TIME)] if quarantining else []
-        sides += [(self.rejected[n], QUARANTINE_TIME) for n in names if n in self.rejected]
+        sides += [(self.rejected[n], REJECTED_TIME) for n in names if n in self.rejected]
         tables = [*sides, *((self.silver[name], SILVER_TIME) for name in names)]
         return tuple(Place(table, Rows(self._spark, table).of, time) for table, time in tables)
 
@@ -133,7 +142,7 @@ class SilverStage:
             rows = new_rows(rows, self.quarantine)
         # A table of an older version has fewer columns.
         rows = rows.select(row_type(self.quarantine).fieldNames())
-        return _side(self.quarantine, state, rows, "quarantined")
+        return _side(self.quarantine, state, rows, "quarantined", QUARANTINE_TIME)
 
     def _prepare_silver(self, name: str, group: Sequence[Commit], now: datetime) -> Prepared | None:
         table = self.silver[name]
@@ -160,9 +169,32 @@ class SilverStage:
         kept, apart = divided(staged)
         broken = rules_broken(table.storage, staged)
         require_below_ceilings(name, suite, broken, sum(file.rows for file in staged))
+        replaced = self._replaced(name, state, transform, files, (kept, apart), counts)
+        broken += rules_broken(table.storage, replaced)
         counts |= {count_key(rule): count for rule, count in broken.items()}
         side = self._prepare_rejected(name, suite, apart, group, now)
-        return Prepared(table, state.counting(counts), kept, side=side)
+        return Prepared(table, state.counting(counts), [*kept, *replaced], side=side)
+
+    def _replaced(
+        self,
+        name: str,
+        state: State,
+        transform: SilverTransform,
+        files: Sequence[DataFile],
+        staged: tuple[Sequence[DataFile], Sequence[DataFile]],
+        counts: dict[str, int],
+    ) -> Sequence[DataFile]:
+        """The files of the rows that take the place of rejected ones, and their counts."""
+        if not counts.get("duplicate"):
+            return ()
+        rows = self._replacements[name].of(transform, self._bronze_rows.of, files, *staged)
+        if not len(rows):
+            return ()
+        rows = rows.cast(arrow_schema(row_type(self.silver[name])))
+        counts["duplicate"] -= len(rows)
+        counts["silver"] += len(rows)
+        counts["replaced"] = len(rows)
+        return stage_arrow(self.silver[name], state, rows, time_column=SILVER_TIME)
 
     def _ahead(self, name: str) -> int:
         """The batch id of a table's rejected rows, if they are ahead of it: a crash came between
@@ -198,12 +230,14 @@ class SilverStage:
         rows = RejectedRows(self._source, suite).of(silver, apart, bronze, files)
         if _is_within(group, held.n):
             rows = new_rows(rows, table)
-        return _side(table, state, rows, "rejected")
+        return _side(table, state, rows, "rejected", REJECTED_TIME)
 
 
-def _side(table: Table, state: State, rows: pa.Table, counted_as: str) -> Prepared | None:
+def _side(
+    table: Table, state: State, rows: pa.Table, counted_as: str, time_column: str
+) -> Prepared | None:
     """The commit of rows of a side table; None if there are none."""
-    staged = stage_arrow(table, state, rows, time_column=QUARANTINE_TIME)
+    staged = stage_arrow(table, state, rows, time_column=time_column)
     if not staged:
         return None
     counted = state.counting({counted_as: sum(file.rows for file in staged)})

@@ -96,6 +96,11 @@ class Connector(SourceKind[Reads]):
         """The reader of a source while its pipeline runs. Blocks until it knows where to begin. May
         commit this position to bronze. Raises SourceError."""
 
+    def document(self, place: DeployedSource, where: str | None, value: bytes) -> bytes:
+        """A record as the document that a replay reads. ``where`` is its file or topic, ``value``
+        its bytes in bronze. A record that cannot be taken apart stays as it is."""
+        return value
+
     def unread(self, place: DeployedSource) -> tuple[UnreadInput, ...] | None:
         """The input that the ledger lists as not read; None if this kind of source has none."""
         return None

@@ -23,6 +23,7 @@ from headgate.tables.payloads.none import NoPayload
 from headgate.tables.payloads.publication import PublicationPayload
 from headgate.tables.payloads.rejected import RejectedPayload
 from headgate.tables.payloads.silver import SilverPayload
+from headgate.tables.replay import Replay
 from headgate.tables.state import PAYLOADS, Payload, State
 from headgate.tables.table import Table
 from tests.support.toys import plugged_in
@@ -37,6 +38,7 @@ FULL: dict[str, Payload] = {
         topics=("bids@a",),
         gaps=({"topic": "bids", "first": 1, "end": None},),
         operations=(Operation(1, "drain", 2, {}),),
+        replays=(Replay("a", 3, 5, "me: a test"),),
         reset_commit=3,
         reset={"why": "a test"},
     ),

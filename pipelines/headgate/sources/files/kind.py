@@ -68,6 +68,11 @@ class Files(Connector[FilesSource]):
 
         return gone_files(place, after=0) is None
 
+    def document(self, place: DeployedSource, where: str | None, value: bytes) -> bytes:
+        from headgate.sources.files.cells import as_document
+
+        return as_document(place.source.reads, where, value)
+
     def tables(self, place: DeployedSource) -> tuple[TableSchema, ...]:
         from headgate.sources.files.log import FilesLog
 

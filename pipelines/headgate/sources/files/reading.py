@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from headgate.sources.files.cells import csv_header
 from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.log import LoggedFile
 from headgate.storage.files import Storage
@@ -94,7 +95,7 @@ class FilesReader:
             return self._csv_multiline(files)
         groups: dict[tuple[str, ...], list[LoggedFile]] = {}
         for file in files:
-            groups.setdefault(csv_header(self._landing, self._source, file), []).append(file)
+            groups.setdefault(csv_header(self._landing, self._source, file.path), []).append(file)
         parts = [self._csv_group(group, header) for header, group in groups.items()]
         return reduce(DataFrame.unionByName, parts)
 
@@ -137,19 +138,6 @@ class FilesReader:
             F.col("_metadata.file_path").alias("uri"),
             F.col("_metadata.row_index").alias("position"),
         )
-
-
-def csv_header(landing: Storage, source: FilesSource, file: LoggedFile) -> tuple[str, ...]:
-    """The column names in a CSV file's first line."""
-    import csv
-    import gzip
-    import io
-
-    with landing.open(file.path) as raw:
-        stream = gzip.open(raw) if file.path.endswith(".gz") else raw
-        first = io.BufferedReader(stream).readline()
-    rows = csv.reader([first.decode("utf-8", "replace")], delimiter=source.csv_delimiter)
-    return tuple(name.strip().lstrip("\ufeff") for name in next(rows, []))
 
 
 def _quoted(name: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from headgate.tables.operation import Operation
+from headgate.tables.replay import Replay
 from headgate.tables.state import Payload
 
 
@@ -17,7 +18,8 @@ class BronzePayload(Payload):
     topics ever read, as ``name@id`` in the order in which they were first listed. ``gaps`` are lost
     records of them that a person has accepted.
 
-    ``operations`` are all operations ever requested. ``reset_commit`` is the log version of the
+    ``operations`` are all operations ever requested, ``replays`` all batches of mended
+    copies. ``reset_commit`` is the log version of the
     last commit that requested resets. Only that commit has ``reset``, which describes them.
     """
 
@@ -29,6 +31,7 @@ class BronzePayload(Payload):
     topics: Sequence[str] = ()
     gaps: Sequence[Mapping[str, Any]] = ()
     operations: Sequence[Operation] = ()
+    replays: Sequence[Replay] = ()
     reset_commit: int = 0
     reset: Mapping[str, Any] | None = None
 
@@ -37,13 +40,25 @@ class BronzePayload(Payload):
         """The sequence of the last landing file that bronze has absorbed; 0 for none or Kafka."""
         return self.offsets.get("sequence", 0)
 
+    @property
+    def boundaries(self) -> frozenset[int]:
+        """The batch ids at which a step of a stage ends: an operation follows, or a replay begins
+        or ends. A replay looks up what the tables have from before."""
+        replays = (n for replay in self.replays for n in (replay.n - 1, replay.n))
+        return frozenset((*(each.n for each in self.operations), *replays))
+
     def encode(self) -> dict[str, Any]:
-        return {**vars(self), "operations": [vars(each) for each in self.operations]}
+        return {
+            **vars(self),
+            "operations": [vars(each) for each in self.operations],
+            "replays": [vars(each) for each in self.replays],
+        }
 
     @classmethod
     def decode(cls, content: Mapping[str, Any]) -> BronzePayload:
         operations = tuple(Operation(**each) for each in content.get("operations", ()))
-        return cls(**{**content, "operations": operations})
+        replays = tuple(Replay(**each) for each in content.get("replays", ()))
+        return cls(**{**content, "operations": operations, "replays": replays})
 
     def carried(self) -> BronzePayload:
         return replace(self, reset=None)

@@ -1,0 +1,1 @@
+"""``headgate quarantine``: refused records."""

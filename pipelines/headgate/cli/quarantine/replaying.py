@@ -1,0 +1,230 @@
+"""``headgate quarantine replay``: judges mended records, then lets bronze's job take them in."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+import sys
+import tempfile
+import time
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headgate.cli.driving import jars_for, require_machine
+from headgate.cli.options import command
+from headgate.cli.output import grid, respond
+from headgate.cli.quarantine.selecting import records_of
+from headgate.cli.rows import cells
+from headgate.cli.screen import waiting
+from headgate.commands import pipeline_command
+from headgate.declaration.kinds import BRONZE
+from headgate.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
+    from headgate.replay.mending import Mended
+    from headgate.replay.outcomes import Outcome
+    from headgate.replay.refused import RefusedRecords, Selection
+    from headgate.replay.requests import Request
+    from headgate.storage.layout import Layout
+    from headgate.tables.replay import Replay
+
+MOST = 100_000
+"""Records of one replay. They are one batch, and in memory at once."""
+SHOWN = 20
+_PATIENCE = 120.0  # seconds: a running driver carries a replay out between two batches
+_POLL = 0.5
+
+
+class TooManyError(HeadgateError):
+    """More records are meant than one replay may have."""
+
+
+class NotReplayedError(HeadgateError):
+    """The replay did not take place; the records are still refused."""
+
+
+def documents(
+    declared: Pipeline, layout: Layout, records: RefusedRecords, wanted: Selection
+) -> list[Mended]:
+    """The open refused records that are meant, as documents that can be edited. Raises
+    TooManyError."""
+    from headgate.replay.mending import unchanged
+    from headgate.sources.contract import DeployedSource, connector_of
+
+    found = records.rows(wanted, MOST + 1)
+    if len(found) > MOST:
+        raise TooManyError(
+            f"more than {MOST:,} refused records are meant",
+            remedy="take them in parts, with --since and --until, --table, --rule or --reason",
+        )
+    place = DeployedSource(layout.storage, declared.name, records.source)
+    connector = connector_of(records.source)
+    return unchanged(found, lambda each: connector.document(place, each.where, each.value))
+
+
+def replay_records(
+    declared: Pipeline,
+    layout: Layout,
+    root: str,
+    wanted: Selection,
+    patch: str | None,
+    edited: Path | None,
+    note: str,
+    *,
+    dry_run: bool,
+    json: bool,
+) -> None:
+    """Judge the records that are meant, and replay those that pass unless it is a ``dry_run``."""
+    from headgate.cli.log_file import divert, hide
+    from headgate.declaration.secrets import secrets_of
+    from headgate.process_tree.rotation import rotate
+    from headgate.replay import mending
+    from headgate.supervision.logs import spark_log
+
+    require_machine(declared)
+    hide(secrets_of(declared))
+    records = records_of(layout, declared)
+    mended = documents(declared, layout, records, wanted)
+    if patch is not None:
+        mended = mending.patched(mended, patch)
+    if edited is not None:
+        mended = mending.edited(mended, edited)
+    if not mended:
+        respond(json, {"pipeline": declared.name, "outcomes": {}}, "no open record is refused")
+        return
+    log = spark_log(layout, "replay")
+    rotate(log)
+    divert(log)
+    with waiting(f"judging {len(mended):,} records"):
+        found = _judged(declared, layout, records, mended)
+    good = [outcome.mended for outcome in found if outcome.passes]
+    if not json:
+        _show(found)
+    document = _document(declared, found)
+    if dry_run or not good:
+        respond(json, document, "nothing was written" if dry_run else "nothing to replay")
+        return
+    request = _ask(layout, records, good, note)
+    done = _carried_out(declared, layout, root, request)
+    respond(
+        json,
+        {**document, "replayed": done.rows, "n": done.n},
+        f"replayed {done.rows:,} records as batch {done.n:,}; the others are still refused",
+        command("ledger", "--by-id"),
+    )
+
+
+def _judged(
+    declared: Pipeline, layout: Layout, records: RefusedRecords, mended: Sequence[Mended]
+) -> list[Outcome]:
+    from headgate.jobs.session import LocalSessions
+    from headgate.replay.mending import copies
+    from headgate.replay.outcomes import outcomes
+
+    wanted = copies(records, mended, datetime.now(UTC))
+    sessions = LocalSessions(os.cpu_count() or 2, jars_for(declared))
+    with tempfile.TemporaryDirectory(prefix="headgate-") as scratch:
+        spark = sessions.start("headgate-quarantine", Path(scratch))
+        try:
+            return outcomes(spark, layout, declared, records, mended, wanted)
+        finally:
+            spark.stop()
+
+
+def _ask(layout: Layout, records: RefusedRecords, good: Sequence[Mended], note: str) -> Request:
+    from headgate.replay import requests
+    from headgate.replay.mending import copies
+    from headgate.tables.payloads.bronze import BronzePayload
+
+    now = datetime.now(UTC)
+    held = records.bronze.state
+    by = f"{getpass.getuser()}@{socket.gethostname()}"
+    request = requests.Request(
+        id=f"{now:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}",
+        source=records.source.name,
+        generation=held.generation,
+        before=len(BronzePayload.of(held).replays),
+        rows=len(good),
+        reason=f"{by}: {note}" if note else by,
+        at=now,
+    )
+    requests.ask(layout, request, copies(records, good, now).rows)
+    return request
+
+
+def _carried_out(declared: Pipeline, layout: Layout, root: str, request: Request) -> Replay:
+    """The replay, once bronze has it: the running driver takes it in; if none runs, one that ends
+    after it. Raises NotReplayedError."""
+    from headgate.cli.driving import drive
+    from headgate.jobs.driver import Driver
+    from headgate.jobs.lease_store import LeaseHeldError
+    from headgate.jobs.task import Task
+
+    jars, cores = jars_for(declared), os.cpu_count() or 2
+    try:
+        drive(Driver(Task(declared, root, once=True, only_open=True, cores=cores, jars=jars)))
+    except LeaseHeldError:
+        print("the running driver takes it in between two batches", file=sys.stderr)
+    ends = time.monotonic() + _PATIENCE
+    while True:
+        done, waits = _state(declared, layout, request)
+        if done is not None:
+            return done
+        if not waits:
+            raise NotReplayedError(
+                "the tables were reset, or another replay came first: nothing was replayed",
+                remedy=f"see what is still refused: {pipeline_command('quarantine list')}",
+            )
+        if time.monotonic() >= ends:
+            raise NotReplayedError(
+                f"no driver has taken the replay in within {_PATIENCE:.0f} s; it still waits",
+                remedy=f"{pipeline_command('status')}, or take it back: "
+                + pipeline_command("quarantine cancel"),
+            )
+        time.sleep(_POLL)
+
+
+def _state(declared: Pipeline, layout: Layout, request: Request) -> tuple[Replay | None, bool]:
+    """The replay, if bronze has it, and whether the request still waits. The request is looked at
+    first: it is removed after bronze's commit."""
+    from headgate.replay.requests import waiting as waits
+    from headgate.tables.payloads.bronze import BronzePayload
+    from headgate.tables.table import Table
+
+    still = waits(layout)
+    bronze = Table(layout.storage, BRONZE.path(request.source), pipeline=declared.name)
+    replays = BronzePayload.of(bronze.refresh()).replays
+    done = next((each for each in replays if each.id == request.id), None)
+    return done, still is not None and still.id == request.id
+
+
+def _show(found: Sequence[Outcome]) -> None:
+    counts = Counter((o.verdict, o.why, o.tables) for o in found)
+    summary = grid("", "outcome", "why", "records:")
+    for (verdict, why, tables), count in counts.most_common(SHOWN):
+        told = f"goes to silver: {', '.join(tables)}" if tables else f"stays: {verdict}"
+        summary.add_row(*cells(told, why, count))
+    respond(False, {}, summary)
+
+
+def _document(declared: Pipeline, found: Sequence[Outcome]) -> dict[str, Any]:
+    return {
+        "pipeline": declared.name,
+        "outcomes": dict(Counter(o.verdict for o in found)),
+        "records": [
+            {
+                "record": str(outcome.mended.position),
+                "event_id": outcome.mended.of[0].event_id,
+                "outcome": outcome.verdict,
+                "tables": list(outcome.tables),
+                "why": outcome.why,
+            }
+            for outcome in found
+        ],
+    }

@@ -1,0 +1,201 @@
+"""``headgate quarantine list | show | export | replay | cancel``: refused records."""
+
+from __future__ import annotations
+
+import json as json_
+from datetime import UTC
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headgate import exit_codes
+from headgate.cli import declaration
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
+from headgate.cli.output import grid, respond
+from headgate.cli.quarantine.replaying import documents, replay_records
+from headgate.cli.quarantine.selecting import (
+    EventId,
+    Reason,
+    Rule,
+    Since,
+    TableName,
+    Until,
+    records_of,
+    selection,
+)
+from headgate.cli.rows import as_text, cells
+from headgate.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from headgate.replay.refused import Refused
+
+app = typer.Typer(
+    help="Refused records: show them, mend and replay them. They are in quarantine, or a rule has "
+    "rejected them.",
+    no_args_is_help=True,
+)
+
+
+class NothingWaitsError(HeadgateError):
+    """No replay waits for a driver."""
+
+
+class FileThereError(HeadgateError, code=exit_codes.USAGE):
+    """The file to write is there already."""
+
+
+@app.command("list")
+def list_refused(
+    pipeline: PipelineName,
+    table: TableName = None,
+    rule: Rule = None,
+    reason: Reason = None,
+    since: Since = None,
+    until: Until = None,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Count refused records by table and reason. A record that breaks several rules is in several
+    lines. The replaced ones have a good copy in the tables."""
+    from dataclasses import replace
+
+    declared, layout = declaration.opened(pipeline, root)
+    wanted = replace(
+        selection(declared, table, rule, reason, None, since, until), with_replaced=True
+    )
+    groups = records_of(layout, declared).groups(wanted)
+    shown = grid("", "table", "reason or rule", "open:", "replaced:", "newest")
+    for each in groups:
+        newest = f"{each.newest.astimezone(UTC):%F %T}Z"
+        shown.add_row(*cells(each.table, each.reason, each.open, each.replaced, newest))
+    document = {
+        "pipeline": declared.name,
+        "refused": [vars(each) | {"newest": each.newest.isoformat()} for each in groups],
+    }
+    words = [command("quarantine show"), command("quarantine replay", "--dry-run")]
+    respond(json, document, *([shown, *words] if groups else ["no record was refused"]))
+
+
+@app.command("show")
+def show_refused(
+    pipeline: PipelineName,
+    table: TableName = None,
+    rule: Rule = None,
+    reason: Reason = None,
+    event_id: EventId = None,
+    since: Since = None,
+    until: Until = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many records.")] = 20,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Show open refused records with their bytes, in the order of the log."""
+    declared, layout = declaration.opened(pipeline, root)
+    wanted = selection(declared, table, rule, reason, event_id, since, until)
+    rows = records_of(layout, declared).rows(wanted, limit)
+    shown = grid("", "record", "table", "id", "reason or rules", "detail", "value")
+    for each in rows:
+        why, said = ", ".join(each.reasons), each.detail or ""
+        shown.add_row(*cells(each.position, each.table, each.event_id or "", why, said, each.value))
+    document = {"pipeline": declared.name, "records": [_document(each) for each in rows]}
+    respond(json, document, shown if rows else "no open record is refused")
+
+
+def _document(row: Refused) -> dict[str, object]:
+    time = row.event_time and row.event_time.isoformat()
+    return {
+        "record": str(row.position),
+        "table": row.table,
+        "event_id": row.event_id,
+        "event_time": time,
+        "reasons": list(row.reasons),
+        "column": row.column,
+        "detail": row.detail,
+        "where": row.where,
+        "ingested_at": row.ingested_at.isoformat(),
+        "value": as_text(row.value),
+    }
+
+
+@app.command("export")
+def export_refused(
+    pipeline: PipelineName,
+    output: Annotated[Path, typer.Option("--output", "-o", help="A new file of JSON lines.")],
+    table: TableName = None,
+    rule: Rule = None,
+    reason: Reason = None,
+    event_id: EventId = None,
+    since: Since = None,
+    until: Until = None,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Write open refused records into a file, one JSON object a line. Change `value`, and replay
+    them with --edited."""
+    from headgate.replay.mending import exported
+
+    declared, layout = declaration.opened(pipeline, root)
+    wanted = selection(declared, table, rule, reason, event_id, since, until)
+    mended = documents(declared, layout, records_of(layout, declared), wanted)
+    if output.exists():
+        raise FileThereError(f"{output} is there already", remedy="give --output another name")
+    lines = [json_.dumps(each, ensure_ascii=False) + "\n" for each in exported(mended)]
+    output.write_text("".join(lines), encoding="utf-8")
+    respond(
+        json,
+        {"pipeline": declared.name, "records": len(lines), "output": str(output)},
+        f"wrote {len(lines):,} records to {output}",
+        command("quarantine replay", "--edited", str(output), "--dry-run"),
+    )
+
+
+@app.command("replay")
+def replay(
+    pipeline: PipelineName,
+    table: TableName = None,
+    rule: Rule = None,
+    reason: Reason = None,
+    event_id: EventId = None,
+    since: Since = None,
+    until: Until = None,
+    patch: Annotated[
+        str | None,
+        typer.Option("--patch", metavar="SQL", help="An SQL expression that gives the new record."),
+    ] = None,
+    edited: Annotated[
+        Path | None, typer.Option("--edited", help="What `export` wrote, edited by you.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would happen, and write nothing.")
+    ] = False,
+    note: Annotated[str, typer.Option("--note", help="Kept in bronze's commit.")] = "",
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Let open refused records that are good now go through bronze, silver and gold, under their
+    ids. All others stay where they are. Rows whose windows are final go to the late tables."""
+    if patch is not None and edited is not None:
+        raise typer.BadParameter("give --patch or --edited", param_hint="--edited")
+    declared, layout = declaration.opened(pipeline, root)
+    wanted = selection(declared, table, rule, reason, event_id, since, until)
+    replay_records(declared, layout, root, wanted, patch, edited, note, dry_run=dry_run, json=json)
+
+
+@app.command("cancel")
+def cancel(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
+    """Take a replay back that waits for a driver."""
+    from headgate.replay import requests
+
+    declared, layout = declaration.opened(pipeline, root)
+    request = requests.waiting(layout)
+    if request is None:
+        raise NothingWaitsError(
+            f"{declared.name}: no replay waits for a driver", command("quarantine list")
+        )
+    requests.remove(layout, request)
+    respond(
+        json,
+        {"pipeline": declared.name, "cancelled": request.id, "records": request.rows},
+        f"the replay of {request.rows:,} records is cancelled; they stay refused",
+    )

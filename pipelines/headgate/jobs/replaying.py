@@ -1,0 +1,37 @@
+"""Carries out the replays that people ask for, in bronze's job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from headgate.jobs.runtime import PipelineRuntime
+from headgate.replay import requests
+from headgate.replay.carrying_out import carry_out
+from headgate.storage.layout import Layout
+
+
+def is_asked(layout: Layout, runtime: PipelineRuntime) -> bool:
+    """Whether a replay waits that can be carried out now. During a rebuild of bronze none can: its
+    batches are those of the source."""
+    rebuilt = runtime.rebuild.tables if runtime.rebuild else ()
+    if "bronze" not in runtime.layers or runtime.head.table.name in rebuilt:
+        return False
+    return requests.waiting(layout) is not None
+
+
+def replay(
+    layout: Layout,
+    runtime: PipelineRuntime,
+    clock: Callable[[], datetime],
+    say: Callable[[str], None] = lambda _: None,
+) -> bool:
+    """Take a waiting replay into bronze; the caller holds the batch lock, and brings silver and
+    gold up. Returns whether one was waiting. Raises CommitRefusedError or FencedError."""
+    if not is_asked(layout, runtime):
+        return False
+    for name, stage in runtime.bronze.items():
+        done = carry_out(layout, runtime.pipeline.sources[name], stage, clock)
+        if done is not None:
+            say(done)
+    return True

@@ -1,0 +1,43 @@
+"""Carries out a replay that was requested, between two batches of bronze's job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+import pyarrow as pa
+
+from headgate.bronze.copies import MendedCopies
+from headgate.bronze.stage import BronzeStage
+from headgate.declaration.model import Source
+from headgate.failpoints import failpoint
+from headgate.replay.requests import copies_of, remove, waiting
+from headgate.storage.layout import Layout
+
+
+def carry_out(
+    layout: Layout, source: Source, stage: BronzeStage, clock: Callable[[], datetime]
+) -> str | None:
+    """Take the copies of a waiting request into bronze, in one commit. A request that is void, or
+    whose copies are damaged, is removed: the records that it mends stay refused.
+
+    Returns what was done; None if nothing waits. Raises CommitRefusedError or FencedError.
+    """
+    request = waiting(layout)
+    if request is None or request.source != source.name:
+        return None
+    held = stage.table.refresh()
+    said = f"the replay {request.id} is done"
+    if not request.is_done(held):
+        said = f"the replay {request.id} is void: the tables have changed since; ask for it again"
+        if not request.is_void(held):
+            try:
+                copies = MendedCopies(source, copies_of(layout, request))
+            except (OSError, pa.ArrowInvalid) as error:
+                said = f"the replay {request.id} is void: {error}"
+            else:
+                state = stage.replay(copies, request.id, request.reason, clock())
+                failpoint("replay.committed")
+                said = f"replayed {request.rows:,} records as batch {state.n:,}"
+    remove(layout, request)
+    return said

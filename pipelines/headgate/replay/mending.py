@@ -1,0 +1,186 @@
+"""Mends refused records: as they are, by an SQL expression, or from a file that a person edited."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from headgate import exit_codes
+from headgate.bronze.copies import MendedCopies, copies_schema
+from headgate.declaration.sources import kind_of_source
+from headgate.errors import HeadgateError
+from headgate.replay.refused import Refused, RefusedRecords
+from headgate.tables.replay import MENDS, Position
+
+PATCHED = ("value", "event_id", "event_time", "table", "reasons", "column", "detail", "place")
+"""The columns that a patch may read. ``value`` is the record as text."""
+
+
+class PatchError(HeadgateError, code=exit_codes.USAGE):
+    """The patch is no SQL expression that gives a record."""
+
+
+class EditedError(HeadgateError, code=exit_codes.USAGE):
+    """The file of edited records is not what ``quarantine export`` writes."""
+
+
+@dataclass(frozen=True)
+class Mended:
+    """A refused record with the document that is to take its place. ``of`` has all places in which
+    it was refused."""
+
+    of: Sequence[Refused]
+    document: bytes
+
+    @property
+    def position(self) -> Position:
+        return self.of[0].position
+
+
+Document = Callable[[Refused], bytes]
+"""A refused record as a document that can be read again."""
+
+
+def unchanged(refused: Sequence[Refused], document: Document) -> list[Mended]:
+    by_position: dict[Position, list[Refused]] = {}
+    for each in refused:
+        by_position.setdefault(each.position, []).append(each)
+    return [Mended(tuple(of), document(of[0])) for of in by_position.values()]
+
+
+def patched(mended: Sequence[Mended], patch: str) -> list[Mended]:
+    """``patch`` is an SQL expression of DuckDB over ``PATCHED``; records for which it is null stay
+    as they are. Raises PatchError."""
+    import duckdb
+
+    rows = {name: [_readable(each, name) for each in mended] for name in PATCHED}
+    connection = duckdb.connect(config={"python_enable_replacements": False})
+    try:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.register("records", _table(rows))
+        connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+        found = connection.execute(f"SELECT CAST(({patch}) AS VARCHAR) FROM records").fetchall()
+    except duckdb.Error as error:
+        raise PatchError(
+            f"--patch {patch!r}: {error}",
+            remedy=f"it is an SQL expression over {', '.join(PATCHED)} that gives the new record, "
+            "such as: json_merge_patch(value, '{\"amount\": 0}')",
+        ) from error
+    if len(found) != len(mended):
+        raise PatchError(
+            f"--patch {patch!r} gives {len(found)} values for {len(mended)} records",
+            remedy="use an expression over the columns of one record, without aggregates",
+        )
+    return [
+        each if text is None else Mended(each.of, text.encode())
+        for each, (text,) in zip(mended, found, strict=True)
+    ]
+
+
+def _readable(each: Mended, name: str) -> Any:
+    if name == "value":
+        return each.document.decode("utf-8", "replace")
+    return getattr(each.of[0], {"place": "where"}.get(name, name))
+
+
+def _table(rows: Mapping[str, Sequence[Any]]) -> pa.Table:
+    texts = dict.fromkeys(PATCHED, pa.string())
+    types = texts | {"event_time": pa.timestamp("us", "UTC"), "reasons": pa.list_(pa.string())}
+    return pa.table({name: pa.array(rows[name], types[name]) for name in PATCHED})
+
+
+def edited(mended: Sequence[Mended], file: Path) -> list[Mended]:
+    """The records of a file that ``exported`` wrote and a person edited; the others are left out.
+    Raises EditedError."""
+    known = {str(each.position): each for each in mended}
+    found: dict[str, Mended] = {}
+    for number, line in enumerate(_lines(file), start=1):
+        if not line.strip():
+            continue
+        position, value = _edited_line(file, number, line)
+        if position in found:
+            raise EditedError(
+                f"{file}, line {number}: the record {position} is there twice",
+                remedy="remove one of the lines",
+            )
+        if position in known:
+            found[position] = Mended(known[position].of, value)
+        else:
+            raise EditedError(
+                f"{file}, line {number}: {position} is none of the refused records that are meant",
+                remedy="remove the line, or use the options with which the file was exported",
+            )
+    return list(found.values())
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        remedy = "give a file that `quarantine export` has written"
+        raise EditedError(f"{file}: {error}", remedy) from error
+
+
+def _edited_line(file: Path, number: int, line: str) -> tuple[str, bytes]:
+    try:
+        content = json.loads(line)
+        value = content["value"]
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return str(content["record"]), text.encode()
+    except (ValueError, KeyError, TypeError) as error:
+        raise EditedError(
+            f"{file}, line {number}: not a JSON object with record and value ({error!r})",
+            remedy="each line is one that `quarantine export` wrote; change only its value",
+        ) from error
+
+
+def exported(mended: Iterable[Mended]) -> Iterable[dict[str, Any]]:
+    """A document for each record, to be edited: ``value`` is what a person changes."""
+    for each in mended:
+        first = each.of[0]
+        yield {
+            "record": str(each.position),
+            "event_id": first.event_id,
+            "refused": {of.table: list(of.reasons) for of in each.of},
+            "column": first.column,
+            "detail": first.detail,
+            "where": first.where,
+            "ingested_at": first.ingested_at.isoformat(),
+            "value": each.document.decode("utf-8", "replace"),
+        }
+
+
+def copies(records: RefusedRecords, mended: Sequence[Mended], now: datetime) -> MendedCopies:
+    """The mended records as copies for bronze."""
+    source = records.source
+    kept = records.headers(each.position for each in mended) if mended else {}
+    rows = [_copy(each, records.origin(each.position), kept[each.position]) for each in mended]
+    place = kind_of_source(source).place
+    for row in rows:
+        row[place] = row.pop("where")
+        row["seen_at"] = now
+    table = pa.Table.from_pylist(rows, copies_schema(source))
+    return MendedCopies(
+        source, table.sort_by([("partition", "ascending"), ("offset", "ascending")])
+    )
+
+
+def _copy(each: Mended, origin: Position, kept: tuple[Any, Any]) -> dict[str, Any]:
+    key, headers = kept
+    mends = {"key": MENDS, "value": str(each.position).encode()}
+    return {
+        "partition": origin.partition,
+        "offset": origin.offset,
+        "was_valid": each.of[0].is_valid,
+        "value": each.document,
+        "key": key,
+        "headers": [*(h for h in headers or () if h["key"] != MENDS), mends],
+        "where": each.of[0].where,
+        "ingested_at": each.of[0].ingested_at,
+    }

@@ -1,0 +1,247 @@
+"""The refused records of a pipeline: those in quarantine, and those that a rule has rejected.
+
+Reads tables with DuckDB; no JVM is started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from headgate.declaration.kinds import QUARANTINE, REJECTED
+from headgate.declaration.model import Pipeline, Source
+from headgate.declaration.sources import kind_of_source
+from headgate.graph.graph import graph_of
+from headgate.ledger.position import newest
+from headgate.storage.layout import Layout
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.replay import Position, mended_by
+from headgate.tables.snapshot import TablePosition
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which refused records are meant: all those for which everything that is given holds.
+    ``table`` is ``quarantine`` or ``rejected.T``. ``since`` and ``until`` are times of ingestion,
+    the second one exclusive. ``replaced`` ones have a good copy in the tables."""
+
+    table: str | None = None
+    rule: str | None = None
+    reason: str | None = None
+    event_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    with_replaced: bool = False
+
+    @property
+    def condition(self) -> tuple[str, list[Any]]:
+        """SQL over the columns of ``Refused``, and its parameters."""
+        given: dict[str, Any] = {
+            '"table" = ?': self.table,
+            "\"table\" <> 'quarantine' AND list_contains(reasons, ?)": self.rule,
+            "\"table\" = 'quarantine' AND list_contains(reasons, ?)": self.reason,
+            "event_id = ?": self.event_id,
+            "ingested_at >= ?": self.since,
+            "ingested_at < ?": self.until,
+        }
+        asked = {sql: value for sql, value in given.items() if value is not None}
+        if not self.with_replaced:
+            asked["is_open = ?"] = True
+        return " AND ".join(f"({sql})" for sql in asked) or "true", list(asked.values())
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A refused record. ``reasons`` is the reason for quarantine, or the ids of all broken rules.
+    ``where`` is its file or topic. ``is_open`` says whether no good copy of it is in the tables."""
+
+    table: str
+    partition: int
+    offset: int
+    event_id: str | None
+    event_time: datetime | None
+    reasons: Sequence[str]
+    column: str | None
+    detail: str | None
+    where: str | None
+    ingested_at: datetime
+    value: bytes
+    is_open: bool
+
+    @property
+    def position(self) -> Position:
+        return Position(self.partition, self.offset)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether bronze took the record for valid: only a rule has refused it."""
+        return self.table != QUARANTINE.name
+
+
+@dataclass(frozen=True)
+class Group:
+    """Refused records with one reason, or that break one rule."""
+
+    table: str
+    reason: str
+    open: int
+    replaced: int
+    newest: datetime
+
+
+class RefusedRecords:
+    """As of the newest commits. Raises HeadgateError if the pipeline has no tables."""
+
+    def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
+        import duckdb
+
+        self._pipeline, self._at = pipeline, newest(layout, pipeline)
+        self.source: Source = pipeline.sources[graph_of(pipeline).head.name]
+        self.bronze = self._at.bronze
+        self._sql = duckdb.connect(config={"python_enable_replacements": False})
+        self._sql.execute("SET TimeZone = 'UTC'")
+        self._register_copies()
+        parts = [self._quarantine(), *map(self._rejected, self._at.rejected)]
+        self._sql.execute(f"CREATE TEMP VIEW refused AS {' UNION ALL '.join(parts)}")
+
+    def groups(self, selection: Selection) -> list[Group]:
+        """The counts by table and reason. A record that breaks several rules is in several."""
+        where, values = selection.condition
+        counted = self._sql.execute(
+            'SELECT "table", reason, count(*) FILTER (is_open), count(*) FILTER (NOT is_open), '
+            "max(ingested_at) FROM (SELECT *, unnest(reasons) AS reason FROM refused "
+            f"WHERE {where}) GROUP BY ALL ORDER BY 1, 3 DESC, 2",
+            values,
+        ).fetchall()
+        return [Group(*row) for row in counted]
+
+    def rows(self, selection: Selection, limit: int | None = None) -> list[Refused]:
+        """The records in the order of the log."""
+        where, values = selection.condition
+        most = "" if limit is None else f" LIMIT {limit:d}"
+        order = 'ORDER BY partition, "offset", "table"'
+        found = self._sql.execute(f"SELECT * FROM refused WHERE {where} {order}{most}", values)
+        return [Refused(*row) for row in found.fetchall()]
+
+    def headers(self, positions: Iterable[Position]) -> dict[Position, tuple[Any, Any]]:
+        """The broker's key and headers of some records in bronze."""
+        wanted = [(each.partition, each.offset) for each in positions]
+        self._sql.execute('CREATE OR REPLACE TEMP TABLE wanted (partition INT, "offset" BIGINT)')
+        self._sql.executemany("INSERT INTO wanted VALUES (?, ?)", wanted)
+        self._register("bronze", self.bronze)
+        found = self._sql.execute(
+            'SELECT partition, "offset", key, headers FROM bronze SEMI JOIN wanted '
+            'USING (partition, "offset")'
+        )
+        return {Position(*row[:2]): (row[2], row[3]) for row in found.fetchall()}
+
+    def has_copy(self, name: str, ids: Mapping[str, int]) -> frozenset[str]:
+        """Those of some ids, with event times in microseconds since 1970 UTC, that are in a silver
+        table within reach. Empty where several records may have one id."""
+        import pyarrow as pa
+        import pyarrow.dataset as ds
+
+        within = self.source.record.one_copy_within
+        if within is None or not ids:
+            return frozenset()
+        columns, wanted = ["_event_id", "_event_time"], ds.field("_event_id").isin(list(ids))
+        found = _dataset(self._at.silver[name]).to_table(columns=columns, filter=wanted)
+        times = found.column(1).cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_pylist()
+        reach = within // timedelta(microseconds=1)
+        pairs = zip(found.column(0).to_pylist(), times, strict=True)
+        return frozenset(id_ for id_, time in pairs if abs(time - ids[id_]) <= reach)
+
+    def origin(self, position: Position) -> Position:
+        """The source's record that a record goes back to: itself, unless it is a copy."""
+        while position in self._mends:
+            position = self._mends[position]
+        return position
+
+    def _register_copies(self) -> None:
+        """The copies in bronze, and what each of them mends."""
+        import pyarrow as pa
+        import pyarrow.dataset as ds
+
+        self._mends: dict[Position, Position] = {}
+        if BronzePayload.of(self.bronze.state).replays:
+            columns = ["partition", "offset", "headers"]
+            found = _dataset(self.bronze).to_table(columns=columns, filter=ds.field(columns[0]) < 0)
+            for row in found.to_pylist():
+                mends = mended_by(row["headers"])
+                if mends is not None:
+                    self._mends[Position(row["partition"], row["offset"])] = mends
+        pairs = [(*vars(copy).values(), *vars(of).values()) for copy, of in self._mends.items()]
+        names = ("partition", "offset", "of_partition", "of_offset")
+        values = zip(*pairs, strict=True) if pairs else [[]] * len(names)
+        columns_ = {n: pa.array(v, pa.int64()) for n, v in zip(names, values, strict=True)}
+        self._sql.register("copies", pa.table(columns_))
+
+    def _quarantine(self) -> str:
+        self._register("quarantine", self._at.quarantine)
+        place = kind_of_source(self.source).place
+        return f"""
+            SELECT 'quarantine' AS "table", q.partition, q."offset", event_id, event_time,
+                   [reason] AS reasons, "column", detail, "{place}" AS place, ingested_at, value,
+                   NOT EXISTS (SELECT 1 FROM copies c WHERE (c.of_partition, c.of_offset)
+                               = (q.partition, q."offset")) AS is_open
+            FROM quarantine q
+        """
+
+    def _rejected(self, name: str) -> str:
+        self._register(f"rejected_{name}", self._at.rejected[name])
+        place = kind_of_source(self.source).place
+        return f"""
+            SELECT 'rejected.{name}' AS "table", partition, "offset", event_id, event_time,
+                   list_transform(rules, lambda rule: rule.id) AS reasons, NULL AS "column",
+                   NULL AS detail, "{place}" AS place, ingested_at, value,
+                   {self._is_open(name)} AS is_open
+            FROM "rejected_{name}" r
+        """
+
+    def _is_open(self, name: str) -> str:
+        """Whether silver has no copy of a rejected row ``r``: one that mends it, or one under its
+        id within reach."""
+        silver = self._at.silver[name]
+        if not silver.total("replaced"):
+            return "true"
+        self._register(f"silver_{name}", silver)
+        within = self.source.record.one_copy_within
+        same_id = "false"
+        if within is not None:
+            micros = within // timedelta(microseconds=1)
+            same_id = f"""
+                s._event_id = r.event_id AND {_log("s._partition")} = {_log("r.partition")}
+                AND abs(epoch_us(s._event_time) - epoch_us(r.event_time)) <= {micros}
+            """
+        return f"""
+            NOT EXISTS (SELECT 1 FROM "silver_{name}" s WHERE {same_id})
+            AND NOT EXISTS (
+                SELECT 1 FROM copies c JOIN "silver_{name}" s
+                ON s._partition = c.partition AND s._offset = c."offset"
+                WHERE c.of_partition = r.partition AND c.of_offset = r."offset")
+        """
+
+    def _register(self, name: str, position: TablePosition) -> None:
+        self._sql.register(name, _dataset(position))
+
+
+def _log(partition: str) -> str:
+    return f"CASE WHEN {partition} < 0 THEN -1 - {partition} ELSE {partition} END"
+
+
+def _dataset(position: TablePosition) -> Any:
+    from deltalake import DeltaTable
+
+    table = DeltaTable(position.table.storage.uri(), version=position.version)
+    return table.to_pyarrow_dataset()
+
+
+def names_of(pipeline: Pipeline) -> Iterator[str]:
+    """The names that ``Selection.table`` may have."""
+    yield QUARANTINE.name
+    yield from (f"{REJECTED.name}.{n}" for n, table in pipeline.silver.items() if table.suite)

@@ -1,0 +1,91 @@
+"""The request of a replay: the copies, and a document that is written last and removed when done.
+
+Bronze's commit names the request that it took in, so a request is carried out once: whoever
+finds it again after a crash removes it. It is void once the tables were reset, or another replay
+came first, because what it has to mend may be mended by then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headgate.commands import pipeline_command
+from headgate.errors import HeadgateError
+from headgate.failpoints import failpoint
+from headgate.storage.documents import read_document, write_document
+from headgate.storage.layout import CONTROL, Layout
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.state import State
+
+_DOCUMENT = Layout.document("replay")
+_FOLDER = f"{CONTROL}/replay"
+
+
+class ReplayWaitsError(HeadgateError):
+    """Another replay was requested and is not carried out yet."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A replay of ``rows`` copies of records of ``source``. It is for bronze of ``generation`` with
+    ``before`` replays. ``reason`` says who asked for it, and why."""
+
+    id: str
+    source: str
+    generation: int
+    before: int
+    rows: int
+    reason: str
+    at: datetime
+
+    @property
+    def path(self) -> str:
+        return f"{_FOLDER}/{self.id}.parquet"
+
+    def is_done(self, bronze: State) -> bool:
+        return any(replay.id == self.id for replay in BronzePayload.of(bronze).replays)
+
+    def is_void(self, bronze: State) -> bool:
+        replays = BronzePayload.of(bronze).replays
+        return (self.generation, self.before) != (bronze.generation, len(replays))
+
+
+def waiting(layout: Layout) -> Request | None:
+    """The request that no driver has carried out yet. Raises DamagedDocumentError."""
+    document = read_document(layout.storage, _DOCUMENT)
+    if document is None:
+        return None
+    content: dict[str, Any] = {name: document[name] for name in Request.__dataclass_fields__}
+    return Request(**{**content, "at": datetime.fromisoformat(content["at"])})
+
+
+def ask(layout: Layout, request: Request, copies: pa.Table) -> None:
+    """Raises ReplayWaitsError."""
+    if (other := waiting(layout)) is not None:
+        raise ReplayWaitsError(
+            f"a replay of {other.rows:,} records waits for a driver since {other.at:%F %T}Z",
+            remedy=f"{pipeline_command('start')}, or take it back: "
+            + pipeline_command("quarantine cancel"),
+        )
+    sink = pa.BufferOutputStream()
+    pq.write_table(copies, sink, write_page_checksum=True)
+    layout.storage.write(request.path, sink.getvalue().to_pybytes())
+    failpoint("replay.written")
+    write_document(layout.storage, _DOCUMENT, {**vars(request), "at": request.at.isoformat()})
+
+
+def copies_of(layout: Layout, request: Request) -> pa.Table:
+    """Raises OSError where the file is damaged."""
+    with layout.storage.open(request.path) as source:
+        return pq.ParquetFile(source, page_checksum_verification=True).read()
+
+
+def remove(layout: Layout, request: Request) -> None:
+    """The request does not wait any more."""
+    layout.storage.remove(_DOCUMENT)
+    layout.storage.remove(request.path)

@@ -1,0 +1,75 @@
+"""Which duplicates take the place of a rejected row: plain decisions over few rows.
+
+To bronze, a later copy of a valid record is a duplicate, whether a producer has sent it again or a
+replay has mended it. A silver table whose rules have rejected all earlier copies takes the first
+copy that meets the rules.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from headgate.tables.replay import Position
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A row under the id ``id``. ``time`` is its event time in microseconds since 1970 UTC;
+    ``mends`` is the record that it mends, if a replay has brought it."""
+
+    id: str
+    position: Position
+    time: int
+    mends: Position | None = None
+
+
+class Earlier:
+    """Rows that may be earlier copies of others. Copies of an id belong together if they are in one
+    log and at most ``within`` microseconds of event time apart; never, if this is None."""
+
+    def __init__(self, within: int | None, rows: Iterable[Copy] = ()) -> None:
+        self._within = within
+        self._rows: dict[tuple[int, str], list[Copy]] = defaultdict(list)
+        self.positions: set[Position] = set()
+        for row in rows:
+            self.add(row)
+
+    @property
+    def ids(self) -> set[str]:
+        return {id_ for _, id_ in self._rows}
+
+    def add(self, row: Copy) -> None:
+        self._rows[row.position.log, row.id].append(row)
+        self.positions.add(row.position)
+
+    def has_copy_of(self, row: Copy) -> bool:
+        return self._within is not None and any(
+            _is_before(other.position, row.position) and abs(other.time - row.time) <= self._within
+            for other in self._rows.get((row.position.log, row.id), ())
+        )
+
+
+def _is_before(one: Position, other: Position) -> bool:
+    """Of two positions in one log. A replay is a step of its own: what it meets in tables is
+    earlier, and what comes after it meets all of it."""
+    return one.partition != other.partition or one.offset < other.offset
+
+
+def candidates(duplicates: Iterable[Copy], rejected: Earlier, kept: Earlier) -> Iterator[Copy]:
+    """The duplicates of rejected rows of which no copy is in the table yet. A replayed copy is one
+    of the very row that it mends, even if ids or times say nothing."""
+    for row in duplicates:
+        is_copy = row.mends in rejected.positions or rejected.has_copy_of(row)
+        if is_copy and not kept.has_copy_of(row):
+            yield row
+
+
+def first_copies(passed: Iterable[Copy], within: int | None) -> Iterator[Copy]:
+    """The first of the copies of each id. The others are duplicates of it."""
+    taken = Earlier(within)
+    for row in sorted(passed, key=lambda row: (row.position.partition, row.position.offset)):
+        if not taken.has_copy_of(row):
+            taken.add(row)
+            yield row

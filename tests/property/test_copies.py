@@ -1,0 +1,76 @@
+"""Which copies take the place of rejected rows: a function of the log, however it is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headgate.silver.copies import Copy, Earlier, candidates, first_copies
+from headgate.tables.replay import Position
+
+WITHIN = 10
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A valid record; ``passes`` says whether it meets the rules."""
+
+    id: str
+    time: int
+    passes: bool
+
+
+SENT = st.builds(Sent, st.sampled_from("ab"), st.integers(0, 25), st.booleans())
+
+
+def placed(log: Sequence[Sent]) -> list[tuple[Copy, bool, bool]]:
+    """Each record with whether it is a duplicate to bronze, and whether it passes."""
+    rows: list[tuple[Copy, bool, bool]] = []
+    for offset, each in enumerate(log):
+        earlier = (row for row, _, _ in rows if row.id == each.id)
+        is_duplicate = any(abs(row.time - each.time) <= WITHIN for row in earlier)
+        copy = Copy(each.id, Position(0, offset), each.time)
+        rows.append((copy, is_duplicate, each.passes))
+    return rows
+
+
+def oracle(log: Sequence[Sent]) -> set[int]:
+    """The offsets in silver: record by record."""
+    silver: list[Copy] = []
+    rejected: list[Copy] = []
+    for row, is_duplicate, passes in placed(log):
+        reaches = [r for r in rejected if r.id == row.id and abs(r.time - row.time) <= WITHIN]
+        known = [s for s in silver if s.id == row.id and abs(s.time - row.time) <= WITHIN]
+        if is_duplicate and (known or not reaches):
+            continue
+        if passes:
+            silver.append(row)
+        elif not is_duplicate:
+            rejected.append(row)
+    return {row.position.offset for row in silver}
+
+
+def stepwise(log: Sequence[Sent], ends: Sequence[int]) -> set[int]:
+    """The same, in steps that end at ``ends``, as the stage does it."""
+    rows, silver, rejected = placed(log), list[Copy](), list[Copy]()
+    for first, last in zip([0, *ends], [*ends, len(rows)], strict=True):
+        step = rows[first:last]
+        kept = [row for row, is_duplicate, passes in step if passes and not is_duplicate]
+        apart = [row for row, is_duplicate, passes in step if not passes and not is_duplicate]
+        duplicates = [row for row, is_duplicate, _ in step if is_duplicate]
+        good = {row.position for row, _, passes in step if passes}
+        earlier = Earlier(WITHIN, [*rejected, *apart]), Earlier(WITHIN, [*silver, *kept])
+        found = candidates(duplicates, *earlier)
+        taken = first_copies((row for row in found if row.position in good), WITHIN)
+        silver += [*kept, *taken]
+        rejected += apart
+    return {row.position.offset for row in silver}
+
+
+@given(st.lists(SENT, max_size=12), st.sets(st.integers(0, 12)))
+def test_steps_of_any_size_take_the_same_copies(log: list[Sent], cuts: set[int]) -> None:
+    ends = sorted(min(cut, len(log)) for cut in cuts)
+    assert stepwise(log, ends) == oracle(log)

@@ -1,0 +1,257 @@
+"""Mended copies of refused records: each is taken once, wherever a crash comes between."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.jobs.rebuild_request import RebuildRequest
+from headgate.ledger.balance import balance
+from headgate.ledger.by_id import by_id
+from headgate.replay import requests
+from headgate.replay.mending import Mended, copies, patched, unchanged
+from headgate.replay.outcomes import outcomes
+from headgate.replay.refused import RefusedRecords, Selection
+from headgate.replay.requests import Request
+from headgate.tables.payloads.bronze import BronzePayload
+from tests.support.engine import Engine
+from tests.support.failing import dying
+from tests.support.readings import NOON
+from tests.support.rounds import IN_FULL
+from tests.support.suite_project import SuiteProject
+
+pytestmark = pytest.mark.spark
+
+Row = dict[str, Any]
+TABLES = """
+silver:
+  clean: {from: raw, expectations: clean}
+  all: {from: raw}
+gold:
+  per_minute:
+    from: clean
+    window: {tumbling: 1 minute}
+    measures: {events: count(*), total: sum(level)}
+    allowed_lateness: 0 s
+"""
+RULES = "expectations:\n  - {id: low, expect: level >= 10}\n"
+MEND = "json_merge_patch(value, '{\"level\": 50}')"
+
+
+def event(name: str, level: object, seconds: int = 0) -> Row:
+    at = NOON + timedelta(seconds=seconds)
+    return {"id": name, "site": "a", "level": level, "at": at.isoformat()}
+
+
+class Project(SuiteProject):
+    def __init__(self, folder: Path, spark: SparkSession) -> None:
+        super().__init__(folder, spark, TABLES, "clean")
+        self.spark = spark
+        self.write_rules(RULES)
+
+    def ids(self, table: str) -> list[str]:
+        name = "_event_id" if table.startswith("silver/") else "event_id"
+        return sorted(row[name] for row in self.read(table))
+
+    def judge(self, engine: Engine, selection: Selection, patch: str | None) -> list[Any]:
+        records = RefusedRecords(engine.layout, engine.pipeline)
+        mended = unchanged(records.rows(selection), lambda each: each.value)
+        if patch:
+            mended = patched(mended, patch)
+        wanted = copies(records, mended, datetime.now(UTC))
+        return outcomes(self.spark, engine.layout, engine.pipeline, records, mended, wanted)
+
+    def ask(self, engine: Engine, patch: str | None, selection: Selection | None = None) -> int:
+        found = self.judge(engine, selection or Selection(), patch)
+        good = [outcome.mended for outcome in found if outcome.passes]
+        return ask(engine, good)
+
+    def check(self, engine: Engine) -> None:
+        account = balance(engine.layout, engine.pipeline)
+        assert account.differences == ()
+        assert by_id(engine.layout, engine.pipeline).findings == ()
+        silver = self.ids("silver/clean")
+        assert len(set(silver)) == len(silver)
+        gold = sum(row["events"] for row in self.read("gold/per_minute"))
+        assert gold + len(self.read("late/per_minute")) == len(silver)
+
+
+def ask(engine: Engine, good: list[Mended]) -> int:
+    records = RefusedRecords(engine.layout, engine.pipeline)
+    held = records.bronze.state
+    replays = len(BronzePayload.of(held).replays)
+    request = Request(
+        f"r{replays}", "raw", held.generation, replays, len(good), "a test", datetime.now(UTC)
+    )
+    requests.ask(engine.layout, request, copies(records, good, datetime.now(UTC)).rows)
+    return len(good)
+
+
+@pytest.fixture
+def project(tmp_path: Path, spark: SparkSession) -> Project:
+    return Project(tmp_path, spark)
+
+
+EVENTS = [
+    event("good", 20),
+    event("mended", 1, 1),
+    event("bad", 2, 2),
+    event("mended", 30, 3),
+    event("mended", 40, 4),
+    event("bad", 3, 5),
+    event("good", 60, 6),
+    event("last", 70, 200),
+]
+
+
+@pytest.mark.parametrize("sizes", [(8,), (2, 2, 4)])
+def test_a_copy_that_a_producer_sends_takes_the_place_of_a_rejected_row(
+    project: Project, sizes: Iterable[int]
+) -> None:
+    """In whatever batches: the first copy that meets the rules is in silver."""
+    events = iter(EVENTS)
+    engine = project.engine()
+    for size in sizes:
+        project.land([next(events) for _ in range(size)])
+        engine.run_all()
+    project.check(engine)
+    silver = {row["_event_id"]: row["level"] for row in project.read("silver/clean")}
+    assert silver == {"good": 20, "mended": 30, "last": 70}
+    assert project.ids("rejected/clean") == ["bad", "mended"]
+    assert project.ids("silver/all") == ["bad", "good", "last", "mended"]
+    (clean, _) = balance(engine.layout, engine.pipeline).silver
+    assert (clean.replaced, clean.duplicate, clean.rejected) == (1, 3, 2)
+
+
+def land_refused(project: Project) -> Engine:
+    """Two rows that a rule rejects, one record of the wrong type, one without an id."""
+    project.land([event("good", 20), event("low", 1, 1), event("older", 2, 2)])
+    project.land([event("text", "x", 3), {"site": "a", "level": 5}, event("last", 70, 200)])
+    return project.engine().run_all()
+
+
+def check_replayed(project: Project, engine: Engine) -> None:
+    project.check(engine)
+    assert project.ids("silver/clean") == ["good", "last", "low", "older", "text"]
+    assert project.ids("silver/all") == ["good", "last", "low", "older", "text"]
+    assert project.ids("rejected/clean") == ["low", "older"]
+    # Their minute was final by then.
+    assert sorted(row["_event_id"] for row in project.read("late/per_minute")) == [
+        *("low", "older", "text")
+    ]
+    account = balance(engine.layout, engine.pipeline)
+    assert (account.read, account.replayed, account.replaced, account.corrected) == (9, 3, 2, 1)
+
+
+def test_what_passes_goes_through_once_and_the_rest_stays(project: Project) -> None:
+    engine = land_refused(project)
+    assert [o.verdict for o in project.judge(engine, Selection(), None)] == [
+        *("rejected", "rejected", "invalid", "invalid")
+    ]
+    assert project.ask(engine, MEND) == 3
+    with pytest.raises(requests.ReplayWaitsError):
+        project.ask(engine, MEND)
+    engine.replay()
+    check_replayed(project, engine)
+    (left,) = RefusedRecords(engine.layout, engine.pipeline).rows(Selection())
+    assert left.reasons == ["missing_id"]
+    groups = RefusedRecords(engine.layout, engine.pipeline).groups(Selection(with_replaced=True))
+    assert {(g.table, g.reason): (g.open, g.replaced) for g in groups} == {
+        ("quarantine", "missing_id"): (1, 0),
+        ("quarantine", "wrong_type"): (0, 1),
+        ("rejected.clean", "low"): (0, 2),
+    }
+    values = {row["_event_id"]: row["level"] for row in project.read("silver/clean")}
+    assert values == {"good": 20, "last": 70, "low": 50, "older": 50, "text": 50}
+    # A producer that sends one of them again is late: a copy is in silver.
+    project.land([event("low", 80, 4), event("text", 80, 5)])
+    engine.run_all()
+    assert {row["_event_id"]: row["level"] for row in project.read("silver/clean")} == values
+    project.check(engine)
+
+
+def test_a_rebuild_repeats_a_replay_at_its_place(project: Project) -> None:
+    engine = land_refused(project)
+    project.ask(engine, MEND)
+    engine.replay()
+    taken = engine.savepoint()
+    again = project.engine(RebuildRequest(("silver/clean", "silver/all")))
+    again.catch_up()
+    again.catch_up()
+    check_replayed(project, again)
+    again.restore(taken)
+    restored = project.engine()
+    restored.catch_up()
+    check_replayed(project, restored)
+
+
+STEPS = [
+    *(("bronze.staged", 1), ("replay.committed", 1), ("silver.committed", 1)),
+    *(("bronze.committed", 1), ("silver.staged", 1), ("silver.committed", 2)),
+    *(("late.committed", 1), ("gold.committed", 1)),
+]
+
+
+@pytest.mark.parametrize(("place", "nth"), STEPS if IN_FULL else STEPS[:3])
+def test_a_replay_that_dies_is_finished_by_the_next_driver(
+    project: Project, place: str, nth: int
+) -> None:
+    engine = land_refused(project)
+    project.ask(engine, MEND)
+    with dying(place, nth):
+        engine.replay()
+    engine = project.engine()
+    engine.replay()
+    assert requests.waiting(engine.layout) is None
+    check_replayed(project, engine)
+
+
+def test_a_replay_that_comes_after_a_reset_is_void(project: Project) -> None:
+    engine = land_refused(project)
+    taken = engine.savepoint()
+    project.ask(engine, MEND)
+    engine.restore(taken)
+    engine = project.engine()
+    engine.catch_up()
+    engine.replay()
+    assert requests.waiting(engine.layout) is None
+    assert balance(engine.layout, engine.pipeline).replayed == 0
+    project.check(engine)
+
+
+def test_a_copy_that_fails_again_can_be_replayed_again(project: Project) -> None:
+    """The rules changed between the judgement and the replay."""
+    engine = land_refused(project)
+    project.ask(engine, MEND)
+    project.write_rules("expectations:\n  - {id: low, expect: level >= 60}\n")
+    engine = project.engine()
+    engine.replay()
+    project.check(engine)
+    assert project.ids("silver/clean") == ["good", "last"]
+    higher = "json_merge_patch(value, '{\"level\": 90}')"
+    assert project.ask(engine, higher) == 3
+    engine.replay()
+    project.check(engine)
+    assert project.ids("silver/clean") == ["good", "last", "low", "older", "text"]
+
+
+def test_a_mended_record_keeps_its_id(project: Project) -> None:
+    engine = land_refused(project)
+    other = 'json_merge_patch(value, \'{"level": 50, "id": "other"}\')'
+    found = project.judge(engine, Selection(rule="low"), other)
+    assert {o.verdict for o in found} == {"other id"}
+
+
+def test_values_are_kept_as_they_came(project: Project) -> None:
+    engine = land_refused(project)
+    project.ask(engine, MEND, Selection(reason="wrong_type"))
+    engine.replay()
+    (copy,) = [row for row in project.read("bronze/raw") if row["partition"] < 0]
+    assert json.loads(copy["value"])["level"] == 50
+    assert [header["key"] for header in copy["headers"]] == ["headgate.mends"]
