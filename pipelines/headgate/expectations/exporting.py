@@ -79,8 +79,8 @@ def _argument(value: Any, argument: Argument, rule: Rule, columns: Columns) -> A
         # A sum is compared with a number, whatever its columns are.
         name = rule.arguments.get("column")
         return _typed(value, columns[name] if name else DOUBLE)
-    if argument.kind == "moment" and isinstance(value, str):
-        return _moment(value)
+    if argument.kind == "moment":
+        return as_parameter(value)
     if argument.kind == "values":
         return [_typed(each, columns[rule.arguments["column"]]) for each in value]
     if argument.kind == "pairs":
@@ -89,9 +89,9 @@ def _argument(value: Any, argument: Argument, rule: Rule, columns: Columns) -> A
     return value
 
 
-def _moment(value: str) -> Any:
-    """A time. One before the validation is computed by Great Expectations, in local time."""
-    found = BEFORE_NOW.fullmatch(value)
+def as_parameter(value: Any) -> Any:
+    """A value, or a time before the validation as Great Expectations computes it: in local time."""
+    found = BEFORE_NOW.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         return value
     seconds = parse_duration(found[1]).total_seconds()

@@ -73,12 +73,12 @@ def _expectation(rule: Rule, now: datetime) -> Any:
     arguments: Mapping[str, Any] = rule.arguments
     if rule.expectation is None:
         arguments = {"column": _column_of(rule), "value_set": [True]}
-    given = {key: _moment(value, now) for key, value in arguments.items()}
+    given = {key: moment(value, now) for key, value in arguments.items()}
     expectation: Any = great_expectations().expectations.registry.get_expectation_impl(name)
     return expectation(**given, meta={"rule": rule.id}, severity=rule.severity)
 
 
-def _moment(value: Any, now: datetime) -> Any:
+def moment(value: Any, now: datetime) -> Any:
     """A time before ``now``, without a zone, where a rule asks for one."""
     if isinstance(value, str) and (found := BEFORE_NOW.fullmatch(value)):
         return now.astimezone(UTC).replace(tzinfo=None) - parse_duration(found[1])

@@ -14,7 +14,7 @@ from headgate.gates.documents import Hold, holds
 from headgate.gates.validations import Validation, validations
 from headgate.storage.layout import Layout
 from headgate.tables.history import lineage
-from headgate.tables.state import State
+from headgate.tables.state import State, time_of
 from headgate.tables.table import Table
 
 BATCHES = 500
@@ -26,9 +26,11 @@ _SCANNED = 10_000  # rejected rows among which samples are looked for
 
 @dataclass(frozen=True)
 class DecidedBatch:
-    """One commit of a silver table: of ``rows`` that passed its ``where``, ``broken`` says how many
-    broke each rule."""
+    """The commit of a silver table at batch id ``n``: of ``rows`` that passed its ``where``,
+    ``broken`` says how many broke each rule."""
 
+    n: int
+    at: datetime
     rows: int
     rejected: int
     broken: Mapping[str, int]
@@ -113,7 +115,9 @@ def _decided(state: State) -> DecidedBatch:
         for key, count in counts.items()
         if key.startswith(RULE_COUNT)
     }
-    return DecidedBatch(counts.get("silver", 0) + rejected, rejected, broken)
+    return DecidedBatch(
+        state.n, time_of(state.at), counts.get("silver", 0) + rejected, rejected, broken
+    )
 
 
 def _samples(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 
 from headgate.declaration.suites.model import Rule
 from headgate.declaration.suites.tables import OBSERVE_VALUES
@@ -14,12 +14,11 @@ def masked(text: str) -> str:
     return "".join("x" if c.isalpha() else "9" if c.isdigit() else c for c in text)
 
 
-def seen(result: RuleResult, rules: Mapping[str, Rule], *, show_values: bool) -> str:
-    """What a rule looked at. An observed value may be one of a row, and an error may quote one."""
-    if show_values:
-        return result.seen
+def without_values(result: RuleResult, rule: Rule | None) -> RuleResult:
+    """The result without what may be a value of a row: some rules observe one, and an error may
+    quote one. ``rule`` is None if it is not known any more."""
     if result.error is not None:
-        return "could not be validated"
-    rule = rules.get(result.rule)
-    may_show = rule is not None and rule.expectation not in OBSERVE_VALUES
-    return result.seen if may_show else masked(result.seen)
+        result = replace(result, error="it could not be validated")
+    if result.observed is not None and (rule is None or rule.expectation in OBSERVE_VALUES):
+        result = replace(result, observed=masked(result.observed))
+    return result

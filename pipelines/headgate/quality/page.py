@@ -17,7 +17,7 @@ from headgate.quality.findings import (
     RejectedRow,
     SilverFindings,
 )
-from headgate.quality.masking import masked, seen
+from headgate.quality.masking import masked, without_values
 
 _WIDTH, _HEIGHT = 240, 36  # of a plot, in pixels
 _MOST = 500  # bytes of a value that are shown
@@ -134,8 +134,10 @@ def _gold(found: GoldFindings, show_values: bool) -> Iterator[str]:
 def _said(
     rules: Mapping[str, Rule], show_values: bool, result: RuleResult, *, named: bool = True
 ) -> str:
+    if not show_values:
+        result = without_values(result, rules.get(result.rule))
     name = f"{result.rule} ({result.severity}): " if named else ""
-    return escape(f"{name}{seen(result, rules, show_values=show_values)}")
+    return escape(f"{name}{result.seen}")
 
 
 def _stopped(found: Sequence[Validation], say: Callable[[RuleResult], str]) -> Iterator[str]:

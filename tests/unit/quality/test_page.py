@@ -36,7 +36,7 @@ VERSIONS = Suite(
 
 
 def found(value: bytes = b"Anna 42", id_: str = "e-7") -> Findings:
-    batches = tuple(DecidedBatch(100, n, {"low": n}) for n in range(1, 5))
+    batches = tuple(DecidedBatch(n, NOON, 100, n, {"low": n}) for n in range(1, 5))
     row = RejectedRow(id_, NOON, ("low",), value)
     silver = SilverFindings("silver/clean", SUITE, batches, {"low": (row,)})
     given = Release(2, f"anna{HOSTILE}", HOSTILE, NOON)
@@ -73,7 +73,7 @@ def test_values_are_masked_unless_they_are_asked_for() -> None:
     assert "e-7" not in hidden
     assert "Anna 42" in shown
     assert "Otto" not in hidden
-    assert hidden.count("xx xx Xxxx".lower()) == 4
+    assert "it is xxxx" in hidden
     assert "it is Otto" in shown
     assert masked("Ab-9, ü") == "xx-9, x"
 

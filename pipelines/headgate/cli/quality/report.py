@@ -22,6 +22,14 @@ def report(
         Path | None,
         typer.Option("--output", metavar="FILE", help="Default: PIPELINE_quality.html."),
     ] = None,
+    data_docs: Annotated[
+        Path | None,
+        typer.Option(
+            "--data-docs",
+            metavar="FOLDER",
+            help="Build a site of Great Expectations' Data Docs instead.",
+        ),
+    ] = None,
     show_values: Annotated[
         bool,
         typer.Option("--show-values", help="Show ids and values of rejected rows, unmasked."),
@@ -31,13 +39,24 @@ def report(
 ) -> None:
     """Write a page with the rules, how often they were met, rejected rows, and held versions.
 
-    It is one file, which opens without a network. A file of its name is replaced.
+    It is one file, which opens without a network. A file of its name is replaced. Data Docs have a
+    page for each of the newest batches and versions.
     """
     from headgate.quality.findings import findings
     from headgate.quality.page import page
 
     declared, layout = declaration.opened(pipeline, root)
-    file = output or Path(f"{declared.name}_quality.html")
     found = findings(layout, declared, datetime.now(UTC))
+    file = output or Path(f"{declared.name}_quality.html")
+    if data_docs is not None:
+        from headgate.expectations.data_docs import build
+        from headgate.quality.data_docs import runs
+
+        named = [*(t.suite for t in found.silver), *(t.suite for t in found.gold)]
+        suites = {suite.name: suite for suite in named}
+        shown = tuple(runs(found, show_values=show_values))
+        file = build(data_docs, shown, tuple(suites.values()))
+        respond(json, {"pipeline": declared.name, "file": str(file)}, str(file))
+        return
     file.write_text(page(found, show_values=show_values), encoding="utf-8")
     respond(json, {"pipeline": declared.name, "file": str(file)}, str(file))

@@ -1,0 +1,35 @@
+"""`headgate quality report`: the page, and Data Docs of Great Expectations."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from headgate.declaration.load import load
+from headgate.declaration.sections.source import project_folder
+from headgate.expectations.result import RuleResult
+from headgate.gates.validations import Validation, ValidationLog
+from tests.unit.cli.conftest import Ask
+from tests.unit.ledger.conftest import Lake
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def test_a_page_or_a_site(ask: Ask, lake: Lake, of_lake: tuple[str, str, str]) -> None:
+    file = lake.pipeline.file
+    text = file.read_text()
+    file.write_text(text.replace("    allowed_", "    expectations: sane\n    allowed_"))
+    folder = project_folder(file) / "expectations"
+    folder.mkdir()
+    (folder / "sane.yml").write_text("expectations: [{id: sane, expect: events > 0}]")
+    suite = load(file).gold["per_minute"].suite
+    assert suite is not None
+    result = RuleResult("sane", "critical", "hold", met=False, unexpected=3)
+    found = Validation("per_minute", 7, 9, NOON, suite, (result,))
+    ValidationLog(lake.layout, "per_minute").record(found)
+    code, out, _ = ask("quality", "report", *of_lake, "--output", "page.html")
+    assert (code, out) == (0, "page.html\n")
+    assert "3 rows break it" in Path("page.html").read_text()
+    code, out, _ = ask("quality", "report", *of_lake, "--data-docs", "site")
+    assert (code, out) == (0, "site/index.html\n")
+    assert "batch 7 version 9" in Path("site/index.html").read_text()
