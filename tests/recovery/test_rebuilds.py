@@ -19,12 +19,11 @@ from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.failing import failing
 from tests.support.landing import Landing, split
-from tests.support.polling import polled, with_deltalake, with_duckdb
+from tests.support.polling import looked_again, polled, with_deltalake, with_duckdb
 from tests.support.readings import declare, rules
 from tests.support.rounds import IN_FULL
 from tests.support.spark_reader import polled_by_spark
 from tests.support.tables import differences, state
-from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.recovery, pytest.mark.spark]
 
@@ -40,16 +39,6 @@ EVERYWHERE = (
     "reset.table_done:2",
 )
 PLACES = EVERYWHERE if IN_FULL else ("rebuild.ready", "reset.table_done:2")
-
-
-def looked_again(seen: dict[str, list[int]]) -> None:
-    """Until each reader has begun and ended a look."""
-    before = {name: len(found) for name, found in seen.items()}
-
-    def again() -> bool:
-        return all(len(seen[name]) >= looks + 2 for name, looks in before.items())
-
-    wait_until(again, f"a reader looks no more: {before}", PATIENCE)
 
 
 BEGUN = 3 if IN_FULL else 2  # files that are in the tables before
@@ -69,22 +58,23 @@ def test_readers_see_the_old_rows_until_the_new_ones_are_complete(
         engine.absorb(end)
         engine.catch_up()
     gold, path = root / "readings/gold/sliding", "gold/sliding"
-    with polled_by_spark(gold, "events", tmp_path) as by_spark, polled(gold, LOOKS) as sums:
-        seen = {**sums, "spark": by_spark}
+    with polled_by_spark(gold, "events", tmp_path) as by_spark, polled(gold, LOOKS) as others:
+        seen = {**others, "spark": by_spark}
         anew = RebuildRequest(("silver/clean", "silver/strong"))
         for number, place in enumerate(PLACES, BEGUN + 1):
             landing.write_all(FILES[number - 1 : number], first=number)
             with failing(place):
                 Engine(spark, pipeline, root, anew=anew).run_all()
             anew = RebuildRequest()  # what was begun is gone on with
-            looked_again(seen)
+            looked_again(seen, PATIENCE)
         assert state(root, path)["generation"] == 0
         landing.write_all(FILES[-1:], first=len(FILES))
         Engine(spark, pipeline, root).run_all()
-        looked_again(seen)
+        looked_again(seen, PATIENCE)
     assert state(root, path)["generation"] == 1
     for name, found in seen.items():
-        assert all(0 < before <= after for before, after in pairwise(found)), (name, found)
+        sums = [sum(values) for values in found]
+        assert all(0 < before <= after for before, after in pairwise(sums)), (name, sums)
     assert differences(root, judge(landing.records(), rules(gold=GOLD))) == {}
     assert history_faults(engine.layout, pipeline) == []
     assert balance(engine.layout, pipeline).balanced

@@ -8,30 +8,45 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
+import polars
 import pyarrow as pa
 from deltalake import DeltaTable
 
 from tests.support.rounds import IN_FULL
+from tests.support.waiting import wait_until
 
-Look = Callable[[Path], int]
-"""The sum of a column over all rows of a table, as one reader sees it now."""
+Values = tuple[int, ...]
+"""The values of a column in all rows of a table, sorted."""
+Look = Callable[[Path], Values]
+"""What one reader sees now."""
 
 
 def with_deltalake(column: str) -> Look:
-    def look(table: Path) -> int:
+    def look(table: Path) -> Values:
         rows = pa.table(DeltaTable(str(table)).to_pyarrow_table(columns=[column]))
-        return sum(rows.column(column).to_pylist())
+        return tuple(sorted(rows.column(column).to_pylist()))
 
     return look
 
 
 def with_duckdb(column: str) -> Look:
-    def look(table: Path) -> int:
-        gold = DeltaTable(str(table)).to_pyarrow_dataset()
+    """DuckDB over the list of files, as ``headgate query`` reads: its own extension for Delta is
+    not installed everywhere."""
+
+    def look(table: Path) -> Values:
+        files = DeltaTable(str(table)).file_uris()
+        if not files:
+            return ()
         with duckdb.connect() as connection:
-            connection.register("gold", gold)
-            rows = connection.sql(f"select {column} from gold").to_arrow_table()
-        return sum(rows.column(column).to_pylist())
+            sql = f"select {column} from read_parquet(?) order by all"
+            return tuple(row[0] for row in connection.execute(sql, [files]).fetchall())
+
+    return look
+
+
+def with_polars(column: str) -> Look:
+    def look(table: Path) -> Values:
+        return tuple(sorted(polars.read_delta(str(table), columns=[column])[column].to_list()))
 
     return look
 
@@ -40,15 +55,17 @@ PAUSE = 0.1 if IN_FULL else 0.5  # seconds between looks: readers share a machin
 
 
 @contextmanager
-def polled(table: Path, looks: dict[str, Look]) -> Iterator[dict[str, list[int]]]:
+def polled(
+    table: Path, looks: dict[str, Look], pause: float = PAUSE
+) -> Iterator[dict[str, list[Values]]]:
     """What each reader saw, in order; an error of one is raised at the end."""
-    seen: dict[str, list[int]] = {name: [] for name in looks}
+    seen: dict[str, list[Values]] = {name: [] for name in looks}
     failed: list[BaseException] = []
     end = threading.Event()
 
     def poll(name: str) -> None:
         try:
-            while not end.wait(PAUSE):
+            while not end.wait(pause):
                 seen[name].append(looks[name](table))
         except BaseException as error:
             failed.append(error)
@@ -64,3 +81,13 @@ def polled(table: Path, looks: dict[str, Look]) -> Iterator[dict[str, list[int]]
             thread.join()
     for error in failed:
         raise error
+
+
+def looked_again(seen: dict[str, list[Values]], patience: float) -> None:
+    """Until each reader has begun and ended a look."""
+    before = {name: len(found) for name, found in seen.items()}
+
+    def again() -> bool:
+        return all(len(seen[name]) >= looks + 2 for name, looks in before.items())
+
+    wait_until(again, f"a reader looks no more: {before}", patience)

@@ -6,6 +6,7 @@ A process of its own: the tests' session has no Delta jars, as the engine needs 
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import subprocess
@@ -21,7 +22,7 @@ from pyspark.sql import SparkSession
 
 from headgate.jars import cached_jars, class_archive
 from tests.support.drivers import REPOSITORY
-from tests.support.polling import PAUSE
+from tests.support.polling import PAUSE, Values
 
 
 def with_spark(table: Path, folder: Path) -> list[dict[str, Any]]:
@@ -41,10 +42,10 @@ def with_spark(table: Path, folder: Path) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def polled_by_spark(table: Path, column: str, folder: Path) -> Iterator[list[int]]:
-    """The sums of a column that Spark sees while it looks at a table all the time."""
+def polled_by_spark(table: Path, column: str, folder: Path) -> Iterator[list[Values]]:
+    """The values of a column that Spark sees while it looks at a table all the time."""
     paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "pipelines")])
-    seen: list[int] = []
+    seen: list[Values] = []
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.support.spark_reader", str(table), str(folder), column],
         env=os.environ | {"PYTHONPATH": paths},
@@ -68,9 +69,9 @@ def polled_by_spark(table: Path, column: str, folder: Path) -> Iterator[list[int
     assert process.returncode == 0
 
 
-def _each(lines: Iterable[str], seen: list[int]) -> None:
+def _each(lines: Iterable[str], seen: list[Values]) -> None:
     for line in lines:
-        seen.append(int(line))
+        seen.append(tuple(json.loads(line)))
 
 
 def session(scratch: Path) -> SparkSession:
@@ -101,11 +102,11 @@ def main(table: str, target: str) -> None:
 
 
 def poll(table: str, folder: str, column: str) -> None:
-    """Print the sum of a column again and again until standard input ends."""
+    """Print the values of a column again and again until standard input ends."""
     spark = session(Path(folder))
     while not select.select([sys.stdin], [], [], PAUSE)[0]:
-        row = spark.read.format("delta").load(table).agg({column: "sum"}).first()
-        print(row[0] or 0 if row else 0, flush=True)
+        rows = spark.read.format("delta").load(table).select(column).collect()
+        print(json.dumps(sorted(row[0] for row in rows)), flush=True)
 
 
 if __name__ == "__main__":

@@ -35,10 +35,10 @@ class SuiteProject:
     def __init__(self, folder: Path, spark: SparkSession, tables: str, suite: str) -> None:
         self.root, self._spark = folder / "root", spark
         self._landing = Landing(folder / "landing")
-        self._declaration = folder / "readings.yml"
+        self.declaration = folder / "readings.yml"
         self._suite = folder / "expectations" / f"{suite}.yml"
         self._suite.parent.mkdir()
-        self._declaration.write_text(SOURCE.format(landing=self._landing.folder) + tables)
+        self.declaration.write_text(SOURCE.format(landing=self._landing.folder) + tables)
         self._files = 0
 
     def write_rules(self, text: str) -> None:
@@ -46,7 +46,7 @@ class SuiteProject:
 
     def engine(self, anew: RebuildRequest = NOTHING) -> Engine:
         """A new driver, by the declaration and the rules as they are now."""
-        return Engine(self._spark, load(self._declaration), self.root, anew=anew)
+        return Engine(self._spark, load(self.declaration), self.root, anew=anew)
 
     def land(self, events: Iterable[Mapping[str, Any]]) -> None:
         """One file more."""
