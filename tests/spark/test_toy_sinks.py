@@ -119,6 +119,26 @@ def test_a_transaction_of_rows_and_position_sends_each_row_once(
     assert len(booked(file)) > len(before)
 
 
+def test_rows_wait_while_the_circuit_breaker_is_open(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "finals.jsonl"
+    engine = engine_of(spark, tmp_path, f"jsonl: {{path: {file}}}")
+    why: list[str | None] = ["too much is refused"]
+    publications = Publications(engine.runtime.publications, lambda: 0.0, lambda: why[0])
+    publications.catch_up(engine.clock())
+    absorb(engine, 2)
+    publications.catch_up(engine.clock())
+    said = publications.trouble
+    assert said == "publications pause: too much is refused"
+    assert finals(engine)
+    assert not file.exists()
+    with pytest.raises(NotPublishedError, match="publications pause: too much is refused"):
+        publications.require_done(engine.clock())
+    why[0] = None
+    publications.require_done(engine.clock())
+    assert publications.trouble is None
+    assert len(file.read_text().splitlines()) == len(finals(engine))
+
+
 def test_tables_go_on_while_a_sink_is_away(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "not there"
     engine = engine_of(spark, tmp_path, f"jsonl: {{path: {folder}/finals.jsonl}}")

@@ -15,6 +15,7 @@ from headgate.declaration.errors import DeclarationError, Invalid
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.keys.pipeline import pipeline_key
 from headgate.declaration.model import (
+    CircuitBreaker,
     GoldTable,
     Pipeline,
     Publication,
@@ -123,6 +124,7 @@ def _build(root: Section, report: Report, reading: SuiteReading, text: str) -> P
         definitions=table_digests(meant),
         publish=publish,
         savepoints=_build_schedule(root.section("savepoints")),
+        circuit_breaker=_build_circuit_breaker(root.section("circuit_breaker"), report),
         text=text,
     )
 
@@ -134,6 +136,19 @@ def _build_schedule(section: Section | None) -> SavepointSchedule | None:
         every=section.duration("every", timedelta(hours=1)),
         keep=section.integer("keep", 5),
         keep_for=section.duration("keep_for", timedelta(days=7)),
+    )
+
+
+def _build_circuit_breaker(section: Section | None, report: Report) -> CircuitBreaker | None:
+    if section is None:
+        return None
+    above, below = section.get("refused_above"), section.get("records_below")
+    if above is None and below is None:
+        report.add(section.line, section.path, "says neither refused_above nor records_below")
+    return CircuitBreaker(
+        refused_above=above.value if above else None,
+        records_below=below.value if below else None,
+        batches=section.integer("batches", 10),
     )
 
 

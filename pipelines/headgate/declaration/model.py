@@ -186,6 +186,17 @@ class SavepointSchedule:
 
 
 @dataclass(frozen=True)
+class CircuitBreaker:
+    """Publications pause while more than the share ``refused_above`` of the records of the newest
+    ``batches`` is quarantined or rejected, or while these batches have fewer than ``records_below``
+    records. None asks nothing."""
+
+    refused_above: float | None
+    records_below: int | None
+    batches: int
+
+
+@dataclass(frozen=True)
 class Pipeline:
     """A whole declaration. ``digest`` is the SHA-256 of its meaning: sources' locations and
     resolved secrets are left out, so moving a landing folder is not another pipeline.
@@ -202,6 +213,7 @@ class Pipeline:
     definitions: Mapping[str, str]
     publish: Mapping[str, Publication] = field(default_factory=dict)
     savepoints: SavepointSchedule | None = None
+    circuit_breaker: CircuitBreaker | None = None
     text: str = field(default="", repr=False, compare=False)
 
     @property

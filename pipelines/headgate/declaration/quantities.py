@@ -22,6 +22,7 @@ _QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 DURATION_EXAMPLES = '"10 minutes", "1 hour", "2 s", "500 ms"'
 # What the JSON Schema accepts is what parse_duration accepts.
 DURATION_PATTERN = rf"^[0-9]+\s*({'|'.join(sorted(_DURATIONS))})$"
+SHARE_PATTERN = r"^[0-9]{1,2}(\.[0-9]+)?\s*%$"
 SIZE_PATTERN = rf"^[0-9]+\s*({'|'.join(_SIZES)})$"
 
 
@@ -44,6 +45,13 @@ def parse_duration(text: str) -> timedelta:
         return int(number) * _DURATIONS[unit]
     except OverflowError:
         raise Invalid(f"{text!r} is too long a time") from None
+
+
+def parse_share(text: str) -> float:
+    """A share of less than 100 %, as a fraction. Raises Invalid."""
+    if re.fullmatch(SHARE_PATTERN, text.strip()) is None:
+        raise Invalid(f"{text!r} is not a share below 100 %; write for example 5 %")
+    return float(text.strip().rstrip("%")) / 100
 
 
 def parse_size(text: str) -> int:

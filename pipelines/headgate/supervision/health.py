@@ -13,6 +13,7 @@ from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.gates.documents import holds
 from headgate.ledger import balance
+from headgate.publish.circuit_breaker import is_open
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import stop_asked
@@ -166,6 +167,11 @@ def _gate(context: HealthContext, limits: Limits) -> Iterator[str]:
         )
 
 
+def _breaker(context: HealthContext, limits: Limits) -> Iterator[str]:
+    if context.declared.publish and (why := is_open(context.layout, context.declared)):
+        yield f"publications pause: {why}; {pipeline_command('quarantine list')}"
+
+
 def _share(
     table: str, counted: Counts, what: str, of: Sequence[str], limit: float
 ) -> Iterator[str]:
@@ -187,6 +193,7 @@ _CHECKS: Mapping[Check, Callable[[HealthContext, Limits], Iterator[str]]] = {
     "late": _late,
     "quarantine": _quarantine,
     "gate": _gate,
+    "breaker": _breaker,
     "ledger": _ledger,
 }
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Literal, get_args
 
 Check = Literal[
-    "freshness", "backlog", "input", "event_time", "late", "quarantine", "gate", "ledger"
+    "freshness", "backlog", "input", "event_time", "late", "quarantine", "gate", "breaker", "ledger"
 ]
 CHECKS: tuple[Check, ...] = get_args(Check)
 

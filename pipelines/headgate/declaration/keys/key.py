@@ -20,6 +20,7 @@ Kind = Literal[
     "integer",
     "size",
     "duration",
+    "share",  # a part of all, such as 5 %
     "type",
     "expression",
     "servers",  # a list of host:port

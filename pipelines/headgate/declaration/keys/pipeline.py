@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from headgate.declaration.keys.circuit_breaker import CIRCUIT_BREAKER
 from headgate.declaration.keys.key import Key, comes_next
 from headgate.declaration.keys.publish import publication_key
 from headgate.declaration.keys.savepoints import SAVEPOINTS
@@ -42,6 +43,7 @@ def pipeline_key() -> Key:
                 choices=("fused", "per_layer"),
             ),
             SAVEPOINTS,
+            CIRCUIT_BREAKER,
             comes_next("functions", "write the expressions out in columns"),
             comes_next("partition_by"),
             comes_next("retain"),

@@ -15,7 +15,13 @@ from headgate.declaration.keys.key import Key
 from headgate.declaration.names import check_column, check_name
 from headgate.declaration.nearest import nearest
 from headgate.declaration.placeholders import has_placeholder, resolve
-from headgate.declaration.quantities import format_duration, format_size, parse_duration, parse_size
+from headgate.declaration.quantities import (
+    format_duration,
+    format_size,
+    parse_duration,
+    parse_share,
+    parse_size,
+)
 from headgate.declaration.reading.checked import Field, Report
 from headgate.declaration.reading.document import Broken, Entry, Mapping, Node, Scalar, Sequence
 from headgate.declaration.types import DataType, declared_type
@@ -235,6 +241,10 @@ def _duration(text: str, value: object, key: Key) -> timedelta:
     return _bounded(parse_duration(text), key, format_duration)
 
 
+def _share(text: str, value: object, key: Key) -> float:
+    return parse_share(text)
+
+
 def _type(text: str, value: object, key: Key) -> DataType:
     return declared_type(text)
 
@@ -274,6 +284,7 @@ _KINDS: dict[str, Callable[[str, object, Key], object]] = {
     "integer": _integer,
     "size": _size,
     "duration": _duration,
+    "share": _share,
     "type": _type,
     "expression": _text,
     "servers": _servers,

@@ -39,6 +39,7 @@ _VALUES = {
     "integer": "a whole number",
     "size": "a size",
     "duration": "a duration",
+    "share": "a share, such as `5 %`",
     "type": "a type",
     "expression": "an expression",
     "servers": "`host:port, …`",

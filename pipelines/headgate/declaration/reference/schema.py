@@ -20,7 +20,7 @@ from headgate.declaration.kafka.values import (
 from headgate.declaration.keys.key import Key
 from headgate.declaration.keys.pipeline import pipeline_key
 from headgate.declaration.names import COLUMN_PATTERN, NAME_PATTERN
-from headgate.declaration.quantities import DURATION_PATTERN, SIZE_PATTERN
+from headgate.declaration.quantities import DURATION_PATTERN, SHARE_PATTERN, SIZE_PATTERN
 from headgate.declaration.types import DECLARED
 
 _PLACEHOLDER = {"type": "string", "pattern": r"\$\{(env|file):[^{}]+\}"}
@@ -42,6 +42,7 @@ _SCALARS: dict[str, dict[str, Any]] = {
     "boolean": {"type": "boolean"},
     "size": {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": SIZE_PATTERN}]},
     "duration": {"type": "string", "pattern": DURATION_PATTERN},
+    "share": {"type": "string", "pattern": SHARE_PATTERN},
     "type": {"type": "string", "pattern": _TYPE},
     "expression": _EXPRESSION,
     "names": {**_NAMES, "uniqueItems": True},

@@ -11,6 +11,7 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_condition, parse_expression
 from headgate.declaration.expressions.inference import Scope, Unresolved
 from headgate.declaration.nearest import nearest
+from headgate.declaration.quantities import parse_share
 from headgate.declaration.reading.checked import Report
 from headgate.declaration.reading.document import Broken, Entry, Scalar
 from headgate.declaration.reading.document import Mapping as Section
@@ -32,7 +33,6 @@ _KEYS = ("id", "expect", "severity", "action")
 ROW_KEYS = (*_KEYS, "above", "row_condition")
 _ID = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _NAME = re.compile(r"expect_[a-z0-9_A-Z]+")
-_SHARE = re.compile(r"(\d{1,2}(?:\.\d+)?)\s*%")
 
 
 class RuleReader:
@@ -141,11 +141,11 @@ class RuleReader:
             self._say(entry, "is for the action stop alone")
         if text is None:
             return None
-        found = _SHARE.fullmatch(text)
-        if found is None:
+        try:
+            return parse_share(text)
+        except Invalid:
             self._say(entry, f"must be a share of a batch's rows below 100 %, not {text!r}", "20 %")
             return None
-        return float(found[1]) / 100
 
     def _choice(self, name: str, choices: tuple[str, ...]) -> str:
         text = self._text(name)

@@ -1,0 +1,83 @@
+"""Publications pause while the newest batches say that the input is broken."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from headgate.declaration.errors import DeclarationError
+from headgate.declaration.load import load
+from headgate.declaration.model import CircuitBreaker, Pipeline
+from headgate.publish.circuit_breaker import is_open, why_open
+from headgate.supervision.health import HealthContext, violations
+from headgate.supervision.limits import Limits
+from tests.unit.ledger.conftest import NOON, Lake, empty_lake
+
+__all__ = ["empty_lake"]
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "open_"),
+    [
+        (0.1, None, "clean: 11 of 100 records are refused (11.0%, limit 10.0%)"),
+        (0.11, None, None),
+        (None, 101, "the last 5 batches have 100 records, fewer than 101"),
+        (None, 100, None),
+        (0.99, 1, None),
+    ],
+)
+def test_shares_and_numbers(above: float | None, below: int | None, open_: str | None) -> None:
+    counts = {"quarantined": 5, "rejected": 6, "silver": 80, "duplicate": 4, "filtered": 5}
+    assert why_open(CircuitBreaker(above, below, 5), 100, {"clean": counts}) == open_
+
+
+def broken(lake: Lake, keys: str) -> Pipeline:
+    file = lake.pipeline.file
+    publish = 'publish:\n  finals: {from: gold.per_minute, kafka: {servers: "h:1", topic: t}}\n'
+    file.write_text(f"{file.read_text()}{publish}circuit_breaker: {{{keys}}}\n")
+    return load(file)
+
+
+def deliver(lake: Lake, n: int, good: int, bad: int) -> None:
+    read = {"read": good + bad, "duplicate": 0, "differing": 0, "corrected": 0}
+    lake.commit("bronze/events", n, [], read)
+    lake.commit("silver/good", n, [], {"silver": good, "quarantined": bad})
+
+
+def test_it_opens_and_closes_by_the_newest_batches(empty_lake: Lake) -> None:
+    lake = empty_lake
+    pipeline = broken(lake, "refused_above: 20 %, batches: 2")
+    assert is_open(lake.layout, pipeline) is None
+    deliver(lake, 1, 0, 10)
+    assert is_open(lake.layout, pipeline) is None  # there are no two batches yet
+    deliver(lake, 2, 10, 0)
+    assert (
+        is_open(lake.layout, pipeline) == "good: 10 of 20 records are refused (50.0%, limit 20.0%)"
+    )
+    (said,) = violations("breaker", at(lake, pipeline), Limits())
+    assert said.startswith("publications pause: good: 10 of 20")
+    deliver(lake, 3, 10, 1)
+    assert is_open(lake.layout, pipeline) is None
+    assert violations("breaker", at(lake, pipeline), Limits()) == ()
+
+
+def test_too_little_input(empty_lake: Lake) -> None:
+    lake = empty_lake
+    pipeline = broken(lake, "records_below: 15, batches: 2")
+    deliver(lake, 1, 10, 0)
+    deliver(lake, 2, 4, 0)
+    assert is_open(lake.layout, pipeline) == "the last 2 batches have 14 records, fewer than 15"
+    deliver(lake, 3, 11, 0)
+    assert is_open(lake.layout, pipeline) is None
+
+
+def at(lake: Lake, pipeline: Pipeline, now: datetime = NOON) -> HealthContext:
+    jobs: tuple[Any, ...] = ()
+    return HealthContext(pipeline, lake.layout, jobs, now)
+
+
+def test_a_breaker_that_asks_nothing_is_refused(empty_lake: Lake) -> None:
+    with pytest.raises(DeclarationError, match="neither refused_above nor records_below"):
+        broken(empty_lake, "batches: 2")
