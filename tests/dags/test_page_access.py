@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+from base64 import b64encode
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -236,6 +239,8 @@ def test_a_stream_that_never_ran_and_one_whose_declaration_is_gone(site: Site) -
 def test_what_its_tables_say(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(Lake(site.folder / "lake", load(site.folder / "pipelines/shop.yml")))
     monkeypatch.setattr(reports, "FRESH", 0.0)
+    # The first read also imported what it needed, and would put the next one off for long.
+    monkeypatch.setattr(reports, "SPARING", 0)
     account = site.streams("viewer")["shop__stream", -1]["tables"]["account"]
     assert (account["read"], account["late"], account["differences"]) == (7, 1, [])
 
@@ -247,6 +252,25 @@ def test_the_last_lines_of_a_log(site: Site) -> None:
     path = f"{SHOWN}/shop__stream/supervise/log"
     assert site.get(path, "viewer").json()["lines"] == [f"line {n}" for n in range(30, 80)]
     assert site.get(path.replace("supervise", "preflight"), "viewer").status_code == 404
+
+
+def test_the_report_about_quality(site: Site) -> None:
+    path = f"{SHOWN}/shop__stream/supervise/quality"
+    answer = site.get(path, "viewer")
+    assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
+    assert "Quality of shop" in answer.text
+    assert "Rejected values are masked" in answer.text
+    # Its style is the only one that a browser applies.
+    (style,) = re.findall("<style>(.*?)</style>", answer.text, re.S)
+    allowed = b64encode(sha256(style.encode()).digest()).decode()
+    policy = answer.headers["content-security-policy"]
+    assert f"default-src 'none'; style-src 'sha256-{allowed}'" in policy
+    hidden = path.replace("shop", "hidden")
+    assert site.get(hidden, "viewer").status_code == 200
+    assert site.get(hidden, "guest").status_code == 403
+    assert site.get(path.replace("supervise", "preflight"), "viewer").status_code == 404
+    gone = site.get(f"{SHOWN}/mine/each/quality?map_index=1", "viewer")
+    assert (gone.status_code, "b.yml" in gone.text) == (503, True)
 
 
 def test_the_end_of_sparks_log(site: Site) -> None:

@@ -220,6 +220,15 @@ def test_a_held_table_is_told_with_its_rules_and_a_way_to_release_it(cards: Card
     assert cards.text(".card[data-tone=bad] h2") == ["shop"]
 
 
+def test_a_stream_with_rules_has_a_report(cards: Cards) -> None:
+    cards.show(NOW, stream("shop", RUNNING, TablesReport(ACCOUNT)))
+    assert cards.text(".card .links a") == ["DAG", "Task"]
+    cards.show(NOW, stream("shop", RUNNING, TablesReport(ACCOUNT, has_rules=True)))
+    assert cards.text(".card .links a") == ["DAG", "Task", "Quality"]
+    address = cards.page.run("document.querySelector('.card .links a:last-child').href")
+    assert address.endswith("/headgate/api/streams/shop__stream/supervise/quality?map_index=-1")
+
+
 def test_a_stream_that_finished_needs_nobody(cards: Cards) -> None:
     cards.show(NOW, stream("shop", replace(DOWN, ended="finished"), is_paused=True))
     assert cards.text(".state.good") == ["finished"]

@@ -21,7 +21,7 @@ from headgate.quality.masking import masked, without_values
 
 _WIDTH, _HEIGHT = 240, 36  # of a plot, in pixels
 _MOST = 500  # bytes of a value that are shown
-_STYLE = """
+STYLE = """
 :root { color-scheme: light dark; --good: #2e7d32; --bad: #b3261e; --line: #8884; }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem; }
@@ -51,7 +51,7 @@ def page(found: Findings, *, show_values: bool) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Quality of {escape(found.pipeline)}</title><style>{_STYLE}</style></head>"
+        f"<title>Quality of {escape(found.pipeline)}</title><style>{STYLE}</style></head>"
         f"<body>{''.join(body)}</body></html>\n"
     )
 

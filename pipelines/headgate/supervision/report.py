@@ -116,7 +116,7 @@ class HoldReport:
 class TablesReport:
     """The status of the tables. A part that could not be read is None, and ``problems`` has the
     reason under its name. ``history`` has the oldest batch first, ``held`` the gold tables that
-    their rules hold back."""
+    their rules hold back. ``has_rules``: there is something for a report about quality."""
 
     account: Account | None = None
     savepoints: SavepointsReport | None = None
@@ -124,6 +124,7 @@ class TablesReport:
     freshness: Freshness | None = None
     held: tuple[HoldReport, ...] | None = ()
     problems: Mapping[str, str] = field(default_factory=dict)
+    has_rules: bool = False
 
 
 def status_document(status: StreamStatus) -> dict[str, Any]:

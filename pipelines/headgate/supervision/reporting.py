@@ -117,6 +117,7 @@ def tables_of_stream(
         freshness=read_part("freshness", lambda: freshness(layout, declared)),
         held=read_part("held", lambda: _held(layout, declared)),
         problems=problems,
+        has_rules=bool(declared.suites),
     )
 
 

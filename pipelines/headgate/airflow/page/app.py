@@ -3,8 +3,10 @@ session of the user."""
 
 from __future__ import annotations
 
+from base64 import b64encode
 from datetime import UTC, datetime
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,13 +14,17 @@ from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessE
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep, get_user, requires_access_dag
 from fastapi import Depends, FastAPI, HTTPException, Response
-from fastapi.responses import FileResponse, PlainTextResponse
+from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse
 
 from headgate.airflow.page.access import access, readable_dags
 from headgate.airflow.page.answer import answer
 from headgate.airflow.page.declared_streams import declared_streams
-from headgate.airflow.page.reports import Reports
+from headgate.airflow.page.reports import Reports, Subject
+from headgate.declaration.load import load
 from headgate.errors import HeadgateError
+from headgate.quality.findings import findings
+from headgate.quality.page import STYLE
+from headgate.quality.page import page as quality_page
 from headgate.supervision.launcher import LogOf, launcher_of
 
 _STATIC = Path(__file__).parent / "static"
@@ -33,6 +39,13 @@ _HEADERS = {
     "Cache-Control": "no-cache",
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
+}
+
+_QUALITY_STYLE = b64encode(sha256(STYLE.encode()).digest()).decode()
+_QUALITY_HEADERS = _HEADERS | {
+    "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{_QUALITY_STYLE}'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
+    "Cache-Control": "no-store",
 }
 
 
@@ -52,6 +65,8 @@ def page_app(reports: Reports | None = None) -> FastAPI:
     app.get("/api/streams")(partial(_streams, kept))
     of_one = "/api/streams/{dag_id}/{task_id}"
     may_read = [Depends(requires_access_dag("GET", DagAccessEntity.TASK_LOGS))]
+    may_see = [Depends(requires_access_dag("GET"))]
+    app.get(f"{of_one}/quality", dependencies=may_see, response_class=HTMLResponse)(_quality)
     app.get(f"{of_one}/log", dependencies=may_read)(_log)
     app.get(f"{of_one}/spark-log", dependencies=may_read, response_class=PlainTextResponse)(
         _spark_log
@@ -113,10 +128,29 @@ def _spark_log(
 
 def _lines(task: tuple[str, str, int], session: SessionDep, of: LogOf, lines: int) -> list[str]:
     """Raises HTTPException where there is no such stream, or its log cannot be read."""
+    subject = _subject(task, session)
+    try:
+        return launcher_of(subject.launcher).logs(subject.stream, lines, of)
+    except (HeadgateError, OSError) as error:
+        raise HTTPException(503, f"its log cannot be read: {error}") from error
+
+
+def _quality(
+    dag_id: str, task_id: str, session: SessionDep, map_index: MapIndex = -1
+) -> HTMLResponse:
+    """The report about the rules of a stream, without values of rows."""
+    subject = _subject((dag_id, task_id, map_index), session)
+    try:
+        declared = load(subject.stream.file)
+        found = findings(subject.stream.layout, declared, datetime.now(UTC))
+    except (HeadgateError, OSError) as error:
+        raise HTTPException(503, f"its tables cannot be read: {error}") from error
+    return HTMLResponse(quality_page(found, show_values=False), headers=_QUALITY_HEADERS)
+
+
+def _subject(task: tuple[str, str, int], session: SessionDep) -> Subject:
+    """Raises HTTPException where there is no such stream."""
     for each in declared_streams(session, {task[0]}):
         if (each.dag_id, each.task_id, each.map_index) == task:
-            try:
-                return launcher_of(each.subject.launcher).logs(each.subject.stream, lines, of)
-            except (HeadgateError, OSError) as error:
-                raise HTTPException(503, f"its log cannot be read: {error}") from error
+            return each.subject
     raise HTTPException(404, "there is no such stream")

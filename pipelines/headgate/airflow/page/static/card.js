@@ -50,7 +50,7 @@ export function card(identity) {
       parts.state.className = `state ${tone} ${nameOf(stream)}`;
       parts.state.replaceChildren(make("i", { ariaHidden: "true" }), word);
       parts.meta.replaceChildren(...meta(stream, means));
-      replace(links, linksOf(stream), `${stream.task_id} ${stream.dag_id}`);
+      replace(links, linksOf(stream), `${stream.task_id} ${stream.dag_id} ${stream.tables?.has_rules}`);
       parts.figures.replaceChildren(figures(stream, now));
       replace(parts.charts, charts(stream), JSON.stringify(stream.tables?.history));
       act.update(stream);
@@ -83,7 +83,13 @@ function linksOf(stream) {
   return [
     place(make("a", { title: stream.dag_id }, "DAG"), dag),
     place(make("a", { title: stream.task_id }, "Task"), `${dag}/tasks/${encodeURIComponent(stream.task_id)}`),
+    ...(stream.tables?.has_rules ? [place(make("a", { title: "Rules, and what they have decided" }, "Quality"), quality(stream))] : []),
   ];
+}
+
+function quality({ dag_id, task_id, map_index }) {
+  const where = [dag_id, task_id].map(encodeURIComponent).join("/");
+  return `headgate/api/streams/${where}/quality?map_index=${map_index}`;
 }
 
 function notes(stream, act) {
