@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from types import ModuleType
 def great_expectations() -> ModuleType:
     """The package, imported when it is first needed: it takes seconds. Raises ImportError where it
     is not installed."""
+    # Its releases before 1.10 sent usage statistics. A later one that does it again sends none.
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"
     with _named_main(), warnings.catch_warnings():
         # It imports modules of Python that Python calls deprecated.
         warnings.simplefilter("ignore", DeprecationWarning)
