@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger import balance
 from headgate.ledger.by_id import by_id
 from headgate.maintenance import retention
-from headgate.maintenance.compaction import CompactionLimits
-from headgate.maintenance.report import Compacted, Vacuumed
-from headgate.maintenance.work import compact, vacuum_tables
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import savepoints
 from headgate.tables.log_folder import log_folder
@@ -25,6 +20,7 @@ from tests.oracle import Closing, Tables, compare, judge
 from tests.support.engine import Engine
 from tests.support.events import reading, readings
 from tests.support.landing import Landing, split
+from tests.support.maintained import compacted, trimmed, vacuumed
 from tests.support.prepared import Prepared
 from tests.support.readings import APPROXIMATE, GOLD_KEYS, NOON, declare, rules
 from tests.support.spark_reader import with_spark
@@ -92,35 +88,6 @@ def absorb(engine: Engine, *ends: int) -> None:
     for end in ends:
         engine.absorb(end)
         engine.catch_up()
-
-
-def compacted(engine: Engine) -> dict[str, Compacted]:
-    tables, limits = engine.runtime.owned(), CompactionLimits(least=2)
-    steps = compact(engine.layout, engine.pipeline, tables, nullcontext, engine.clock, limits)
-    return {step.table: step for step in steps if step is not None}
-
-
-def vacuumed(engine: Engine) -> dict[str, Vacuumed]:
-    engine.now += timedelta(hours=1)  # ahead of the files' times
-    done = vacuum_tables(
-        engine.layout,
-        engine.pipeline,
-        engine.runtime.owned(),
-        timedelta(),
-        nullcontext,
-        engine.clock,
-    )
-    return {each.table: each for each in done if each is not None}
-
-
-def trimmed(engine: Engine) -> None:
-    """Whatever can go goes: there is a checkpoint behind the one that logs begin with."""
-    compacted(engine)
-    vacuumed(engine)
-    for table in engine.runtime.owned():
-        table.fence(engine.epoch)
-        DeltaTable(table.storage.uri()).create_checkpoint()
-    vacuumed(engine)
 
 
 def test_batches_go_on_over_merged_and_vacuumed_tables(

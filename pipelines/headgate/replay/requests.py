@@ -64,14 +64,19 @@ def waiting(layout: Layout) -> Request | None:
     return Request(**{**content, "at": datetime.fromisoformat(content["at"])})
 
 
-def ask(layout: Layout, request: Request, copies: pa.Table) -> None:
-    """Raises ReplayWaitsError."""
+def require_none(layout: Layout) -> None:
+    """Raises ReplayWaitsError if a request waits."""
     if (other := waiting(layout)) is not None:
         raise ReplayWaitsError(
             f"a replay of {other.rows:,} records waits for a driver since {other.at:%F %T}Z",
             remedy=f"{pipeline_command('start')}, or take it back: "
             + pipeline_command("quarantine cancel"),
         )
+
+
+def ask(layout: Layout, request: Request, copies: pa.Table) -> None:
+    """Raises ReplayWaitsError."""
+    require_none(layout)
     sink = pa.BufferOutputStream()
     pq.write_table(copies, sink, write_page_checksum=True)
     layout.storage.write(request.path, sink.getvalue().to_pybytes())

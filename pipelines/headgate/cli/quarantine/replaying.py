@@ -84,10 +84,12 @@ def replay_records(
     from headgate.cli.log_file import divert, hide
     from headgate.declaration.secrets import secrets_of
     from headgate.process_tree.rotation import rotate
-    from headgate.replay import mending
+    from headgate.replay import mending, requests
     from headgate.supervision.logs import spark_log
 
     require_machine(declared)
+    if not dry_run:
+        requests.require_none(layout)
     hide(secrets_of(declared))
     records = records_of(layout, declared)
     mended = documents(declared, layout, records, wanted)

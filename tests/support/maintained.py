@@ -1,0 +1,42 @@
+"""Compaction and vacuum of an engine's tables, as far as they can go."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from datetime import timedelta
+
+from deltalake import DeltaTable
+
+from headgate.maintenance.compaction import CompactionLimits
+from headgate.maintenance.report import Compacted, Vacuumed
+from headgate.maintenance.work import compact, vacuum_tables
+from tests.support.engine import Engine
+
+
+def compacted(engine: Engine) -> dict[str, Compacted]:
+    tables, limits = engine.runtime.owned(), CompactionLimits(least=2)
+    steps = compact(engine.layout, engine.pipeline, tables, nullcontext, engine.clock, limits)
+    return {step.table: step for step in steps if step is not None}
+
+
+def vacuumed(engine: Engine) -> dict[str, Vacuumed]:
+    engine.now += timedelta(hours=1)  # ahead of the files' times
+    done = vacuum_tables(
+        engine.layout,
+        engine.pipeline,
+        engine.runtime.owned(),
+        timedelta(),
+        nullcontext,
+        engine.clock,
+    )
+    return {each.table: each for each in done if each is not None}
+
+
+def trimmed(engine: Engine) -> None:
+    """Whatever can go goes: there is a checkpoint behind the one that logs begin with."""
+    compacted(engine)
+    vacuumed(engine)
+    for table in engine.runtime.owned():
+        table.fence(engine.epoch)
+        DeltaTable(table.storage.uri()).create_checkpoint()
+    vacuumed(engine)
