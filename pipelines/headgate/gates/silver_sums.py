@@ -57,10 +57,10 @@ class SilverSums:
         if not rules:
             return ()
         assert self._pairs is not None  # declarations of such rules are refused
-        silver = self._silver_rows.of(_files(self._silver, n))
+        silver = self._silver_rows.of(files_at(self._silver, n))
         if self._declared.where is not None:
             silver = silver.where(self._declared.where)
-        late = self._late_rows.of(_files(self._late, n))
+        late = self._late_rows.of(files_at(self._late, n))
         sums = _sums(version, silver, late, rules)
         return tuple(compared(rule, sums[rule.id], self._pairs) for rule in rules)
 
@@ -88,10 +88,14 @@ def _shown(number: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _files(table: Table, n: int) -> tuple[DataFile, ...]:
+def files_at(table: Table, n: int) -> tuple[DataFile, ...]:
     """The data files of a table as it was when it had absorbed batch ``n``."""
-    if table.refresh().n <= n:
-        return live_files(table.handle)
+    state, live = table.refresh(), live_files(table.handle)
+    if state.n <= n:
+        return live
+    # The log of a table that this one has to catch up with may not reach back so far.
+    if all(file.is_ours and not file.is_across(n) for file in live):
+        return tuple(file for file in live if file.n <= n)
     return live_files(DeltaTable(table.log.uri(), version=version_at(table, n)))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from headgate.declaration.kinds import BRONZE, GOLD, SILVER, Kind, kind_of
+from headgate.declaration.kinds import BRONZE, GOLD, SILVER, Kind, kind_of, name_of
 from headgate.storage.backlog import Backlog
 
 GAP = "  "
@@ -44,14 +44,15 @@ def line(job: Reported, now: datetime) -> str:
 
 
 def words(job: Reported, now: datetime) -> tuple[str, ...]:
-    """Batch, speed, backlog, watermark, late, quarantined, when gold last changed, a pause, and the
-    trouble that stops progress."""
+    """Batch, speed, backlog, watermark, late, quarantined, rejected (if there are some), when gold
+    last changed, a pause, and the trouble that stops progress."""
     speed = (job.rows or 0) / job.seconds if job.seconds else 0.0
     clock = f"{job.watermark:%F %T}" if job.watermark else "-"
     changed = f"changed {span(now - job.changed)} ago" if job.changed else "-"
     remarks = (job.trouble,) if job.trouble else ()
     if job.paused:
         remarks = (f"paused since {job.paused:%T}", *remarks)
+    rejected = sum(rejected_rows(job).values())
     return (
         f"{now:%T}",
         f"batch {job.n}" if job.job == "fused" else f"{job.job} {job.n}",
@@ -61,9 +62,16 @@ def words(job: Reported, now: datetime) -> tuple[str, ...]:
         f"watermark {clock}",
         f"late {_total(job, GOLD, 'late'):,}",
         f"quarantined {_total(job, SILVER, 'quarantined'):,}",
+        *([f"rejected {rejected:,}"] if rejected else []),
         f"gold {changed}",
         *remarks,
     )
+
+
+def rejected_rows(job: Reported) -> dict[str, int]:
+    """How many rows the rules of each silver table have rejected, where there are some."""
+    silver = {n: t for n, t in (job.totals or {}).items() if kind_of(n) == SILVER}
+    return {name_of(n): t["rejected"] for n, t in silver.items() if t.get("rejected")}
 
 
 def span(time: timedelta) -> str:

@@ -1,4 +1,4 @@
-"""`headgate quality report`: the page, and Data Docs of Great Expectations."""
+"""`headgate quality report`: the page, and Data Docs; rejected rows in `headgate status`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from headgate.declaration.load import load
 from headgate.declaration.sections.source import project_folder
 from headgate.expectations.result import RuleResult
 from headgate.gates.validations import Validation, ValidationLog
+from headgate.storage.ownership import Owner
 from tests.unit.cli.conftest import Ask
 from tests.unit.ledger.conftest import Lake
+from tests.unit.supervision.conftest import lease, report
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -33,3 +35,14 @@ def test_a_page_or_a_site(ask: Ask, lake: Lake, of_lake: tuple[str, str, str]) -
     code, out, _ = ask("quality", "report", *of_lake, "--data-docs", "site")
     assert (code, out) == (0, "site/index.html\n")
     assert "batch 7 version 9" in Path("site/index.html").read_text()
+
+
+def test_status_names_tables_with_rejected_rows(
+    ask: Ask, lake: Lake, of_lake: tuple[str, str, str]
+) -> None:
+    lease(lake.layout, Owner.here(), epoch=3, renewed=datetime.now(UTC))
+    report(lake.layout, "fused", epoch=3, n=2, totals={"silver/good": {"silver": 9, "rejected": 0}})
+    assert "rules rejected" not in ask("status", *of_lake)[1]
+    totals = {"silver/good": {"silver": 9, "rejected": 1200}}
+    report(lake.layout, "fused", epoch=3, n=2, totals=totals)
+    assert "rows that rules rejected: good 1,200\n" in ask("status", *of_lake)[1]

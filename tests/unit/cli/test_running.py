@@ -169,7 +169,7 @@ def test_a_line_of_progress() -> None:
     progress.changed = NOW - timedelta(seconds=4)
     progress.totals = {
         "bronze/orders": {"read": 9000},
-        "silver/a": {"quarantined": 7},
+        "silver/a": {"quarantined": 7, "rejected": 0},
         "silver/b": {"quarantined": 7},
         "gold/x": {"late": 2},
         "gold/y": {"late": 3},
@@ -178,6 +178,9 @@ def test_a_line_of_progress() -> None:
         "12:00:00  batch 3  read 9,000  2,500 rows/s  backlog 2 files 1.5 MB  "
         "watermark 2026-05-04 12:00:00  late 5  quarantined 7  gold changed 4 s ago"
     )
+    progress.totals["silver/a"]["rejected"] = 1200
+    progress.totals["silver/b"]["rejected"] = 34
+    assert "quarantined 7  rejected 1,234  gold changed" in line(progress, NOW)
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 120])

@@ -92,6 +92,7 @@ def status(
             _show(declared.name, jobs, now, ended)
             console().print(words, markup=False, soft_wrap=True)
             _remark(declared, jobs, paused)
+            _show_rejected(jobs)
             for step in rebuild_progress(layout, declared):
                 console().print(in_words(step), markup=False, soft_wrap=True)
             _show_holds(held)
@@ -109,6 +110,17 @@ def status(
         raise typer.Exit(failure.code)
     if state in ("dead", "stale") or failure is not None:
         raise typer.Exit(exit_codes.NOT_ALIVE)
+
+
+def _show_rejected(jobs: tuple[JobState, ...]) -> None:
+    from headgate.supervision.words import rejected_rows
+
+    found: dict[str, int] = {}
+    for job in jobs:  # that of silver's own job is the newest
+        found |= {n: max(rows, found.get(n, 0)) for n, rows in rejected_rows(job).items()}
+    if found:
+        said = ", ".join(f"{name} {rows:,}" for name, rows in found.items())
+        console().print(f"rows that rules rejected: {said}", markup=False, soft_wrap=True)
 
 
 def _show_holds(found: Sequence[Hold]) -> None:

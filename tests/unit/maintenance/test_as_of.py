@@ -1,0 +1,43 @@
+"""Gold that lags behind is compared with silver as it was at gold's batch, also after
+maintenance."""
+
+from __future__ import annotations
+
+from headgate.gates.silver_sums import files_at
+from headgate.tables.history import lineage
+from headgate.tables.live_files import live_files
+from headgate.tables.table import Table
+from tests.support.arrow_tables import rows_of
+from tests.unit.ledger.conftest import Lake
+from tests.unit.maintenance.conftest import Fill, compacted
+from tests.unit.savepoints.conftest import add_batch
+
+BATCHES = 6
+
+
+def offsets(table: Table, n: int) -> list[int]:
+    return sorted(row["_offset"] for row in rows_of(table, files_at(table, n)))
+
+
+def silver(lake: Lake) -> Table:
+    return Table(lake.layout.storage, "silver/good", pipeline=lake.pipeline.name)
+
+
+def test_what_silver_had_at_each_batch(fill: Fill) -> None:
+    lake = fill(BATCHES)
+    table = silver(lake)
+    table.refresh()
+    added = {c.state.n: c.files for c in lineage(table) if c.state.kind == "data"}
+    expected = {
+        n: sorted(r["_offset"] for m in range(1, n + 1) for r in rows_of(table, added[m]))
+        for n in range(1, BATCHES + 1)
+    }
+    assert len(expected[BATCHES]) > len(expected[1]) > 0
+    assert {n: offsets(table, n) for n in expected} == expected
+    # One file has the rows of all batches: each is found in the version that had it last.
+    compacted(lake)
+    after = silver(lake)
+    after.refresh()
+    assert any(file.is_across(1) for file in live_files(after.handle))
+    add_batch(lake, BATCHES + 1)
+    assert {n: offsets(silver(lake), n) for n in expected} == expected
