@@ -35,7 +35,7 @@ th, td { padding: .3rem .6rem; border-bottom: 1px solid #8884; vertical-align: t
 .fa-times::before { content: "\\2717"; color: #b3261e; }
 .fa-exclamation-triangle::before { content: "!"; color: #b3261e; font-weight: 600; }
 .ge-index-page-site-name-title ~ *, .ge-index-page-tabs-container, .btn-group, button,
-a[data-toggle=collapse], .validation-filter { display: none; }
+a[data-toggle=collapse], .sticky .card { display: none; }
 </style></head>"""
 
 
