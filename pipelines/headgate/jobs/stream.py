@@ -128,7 +128,7 @@ class StreamSupervisor:
         if not run.writes_bronze:
             with lock.between_batches():
                 run.catch_up.run(one_step=True)
-        self._replay()
+        self._replay(source)
         with lock.if_free() as free:
             # The other jobs have already caught up above.
             if free and run.writes_bronze:
@@ -142,13 +142,15 @@ class StreamSupervisor:
         if news:
             run.report(run.progress)
 
-    def _replay(self) -> None:
+    def _replay(self, source: MicroBatchSource) -> None:
         """Take a replay that was asked for into bronze, and bring all tables up to it."""
         run = self._run
         if replaying.is_asked(run.layout, run.runtime):
             with run.control.batch_lock.between_batches():
                 if replaying.replay(run.layout, run.runtime, run.clock, run.say):
                     run.catch_up.run(one_step=True)
+                    run.progress.batch_done(run.runtime, source.backlog())
+                    run.report(run.progress)
 
     def _trouble(self, source: MicroBatchSource) -> str | None:
         troubles = source.trouble, self._run.catch_up.trouble, self._schedule.trouble

@@ -114,10 +114,12 @@ def replay_records(
         return
     request = _ask(layout, records, good, note)
     done = _carried_out(declared, layout, root, request)
+    left = len(found) - len(good)
     respond(
         json,
         {**document, "replayed": done.rows, "n": done.n},
-        f"replayed {done.rows:,} records as batch {done.n:,}; the others are still refused",
+        f"replayed {done.rows:,} as batch {done.n:,}"
+        + (f"; {left:,} stay refused" if left else ""),
         command("ledger", "--by-id"),
     )
 
