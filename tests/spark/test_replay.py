@@ -155,6 +155,9 @@ def test_what_passes_goes_through_once_and_the_rest_stays(project: Project) -> N
     assert [o.verdict for o in project.judge(engine, Selection(), None)] == [
         *("rejected", "rejected", "invalid", "invalid")
     ]
+    lates = {o.mended.of[0].event_id: o.late for o in project.judge(engine, Selection(), MEND)}
+    late = ("per_minute",)
+    assert lates == {"low": late, "older": late, "text": late, None: ()}
     assert project.ask(engine, MEND) == 3
     with pytest.raises(requests.ReplayWaitsError):
         project.ask(engine, MEND)

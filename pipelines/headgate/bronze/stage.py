@@ -135,8 +135,9 @@ class BronzeStage:
         they mend. Nothing is written, and no duplicate is looked for."""
         with held_in_memory(self._parser.parse(copies.records(self._spark))) as rows:
             ordered = self._ordered(rows)
+            watermark = BronzePayload.of(self.table.refresh()).watermark
             unknown = np.zeros(len(ordered), np.bool_)
-            yield self._stamped(rows, sequence_copies(ordered, unknown, None, None))
+            yield self._stamped(rows, sequence_copies(ordered, unknown, watermark, None))
 
     def skip(self, now: datetime) -> State:
         """Commit the next batch without a record; the source stays where it is. Raises

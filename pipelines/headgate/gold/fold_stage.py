@@ -80,6 +80,10 @@ class FoldStage:
             for prepared in reversed(ready):
                 prepared.commit()
 
+    def late_pairs(self, rows: DataFrame) -> DataFrame:
+        closed_through = GoldPayload.of(self.gold.refresh()).closed_through
+        return self._pairs.of(rows, closed_through).where(F.col("_late").isNotNull())
+
     def _prepare_gold(self, held: State, group: Sequence[Commit], now: datetime) -> Prepared:
         last = group[-1].state
         watermark = SilverPayload.of(last).watermark

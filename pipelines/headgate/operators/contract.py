@@ -17,7 +17,7 @@ from headgate.declaration.operators import OperatorKind
 from headgate.registry import Registry
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
     from headgate.gold.assignment import Assignment
@@ -51,6 +51,10 @@ class GoldStage(Protocol):
 
         Raises CommitRefusedError, FencedError or LogGapError.
         """
+
+    def late_pairs(self, rows: DataFrame) -> DataFrame:
+        """Those of some rows of silver, once for each result that they would be late for, if they
+        came now."""
 
 
 class RunnableOperator(OperatorKind[Operator]):

@@ -17,6 +17,7 @@ from headgate.bronze.stage import BronzeStage
 from headgate.declaration.kinds import BRONZE, REJECTED
 from headgate.declaration.model import Pipeline, SilverTable
 from headgate.declaration.names import WARNINGS
+from headgate.operators.contract import GoldStage, stage_of
 from headgate.replay.mending import Mended
 from headgate.replay.refused import RefusedRecords
 from headgate.silver.transform import REJECTED as IS_REJECTED
@@ -31,12 +32,13 @@ Verdict = Literal["silver", "invalid", "rejected", "filtered", "known", "other i
 
 @dataclass(frozen=True)
 class Outcome:
-    """What would become of a mended record. ``tables`` are the silver tables that would take it;
-    ``why`` says what is against it."""
+    """What would become of a mended record. ``tables`` are the silver tables that would take it,
+    ``late`` the gold tables with a result that it is late for. ``why`` says what is against it."""
 
     mended: Mended
     verdict: Verdict
     tables: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
     why: str = ""
 
     @property
@@ -57,11 +59,17 @@ def outcomes(
     bronze = Table(layout.storage, BRONZE.path(source.name), pipeline=pipeline.name)
     bronze.refresh()
     judge = _Judge(records, mended)
+
+    def table(path: str) -> Table:
+        return Table(layout.storage, path, pipeline=pipeline.name)
+
+    gold = {name: stage_of(spark, table, each) for name, each in pipeline.gold.items()}
     tables = [t for t in pipeline.silver.values() if t.source == source.name]
     with BronzeStage(spark, bronze, source).judged(copies) as rows:
         judge.read(rows)
-        for table in tables:
-            judge.decide(table, rows, SilverTransform(table, source.record))
+        for silver in tables:
+            readers = {n: gold[n] for n, g in pipeline.gold.items() if g.silver == silver.name}
+            judge.decide(silver, rows, SilverTransform(silver, source.record), readers)
     return list(judge.outcomes())
 
 
@@ -72,6 +80,7 @@ class _Judge:
         self._invalid: dict[Position, str] = {}
         self._ids: dict[Position, str | None] = {}
         self._times: dict[str, int] = {}
+        self._late: dict[tuple[str, str], frozenset[Position]] = {}
         self._by_table: dict[str, Mapping[Position, tuple[Verdict, str]]] = {}
 
     def read(self, rows: DataFrame) -> None:
@@ -86,7 +95,14 @@ class _Judge:
                 said = (row["reason"], row["reason_column"], row["reason_detail"])
                 self._invalid[position] = ": ".join(each for each in said if each)
 
-    def decide(self, table: SilverTable, rows: DataFrame, transform: SilverTransform) -> None:
+    def decide(
+        self,
+        table: SilverTable,
+        rows: DataFrame,
+        transform: SilverTransform,
+        gold: Mapping[str, GoldStage],
+    ) -> None:
+        """``gold`` are the stages of the gold tables over a silver table."""
         conformed = transform.conformed(rows, Observation())
         columns = ["_partition", "_offset"]
         if table.suite is not None:
@@ -97,6 +113,10 @@ class _Judge:
             rejected = row.get(IS_REJECTED, False)
             rules = ", ".join(row.get(WARNINGS) or ())
             decided[position] = ("rejected", rules) if rejected else ("silver", "")
+        for name, stage in gold.items():
+            late = stage.late_pairs(conformed).select("_partition", "_offset").distinct()
+            found = (Position(*row.values()) for row in late.toArrow().to_pylist())
+            self._late[table.name, name] = frozenset(found)
         known = self._records.has_copy(table.name, self._times)
         self._by_table[table.name] = {
             position: self._against(table, position, known)
@@ -125,7 +145,8 @@ class _Judge:
             return Outcome(each, "other id", why=f"{before} became {now}")
         found = {name: decided[position] for name, decided in self._by_table.items()}
         if taking := tuple(name for name, (verdict, _) in found.items() if verdict == "silver"):
-            return Outcome(each, "silver", taking)
+            late = [g for (s, g), rows in self._late.items() if s in taking and position in rows]
+            return Outcome(each, "silver", taking, tuple(late))
         for verdict in ("rejected", "filtered", "known"):
             for name, (told, rules) in found.items():
                 if told == verdict:

@@ -209,10 +209,11 @@ def _state(declared: Pipeline, layout: Layout, request: Request) -> tuple[Replay
 
 
 def _show(found: Sequence[Outcome]) -> None:
-    counts = Counter((o.verdict, o.why, o.tables) for o in found)
+    counts = Counter((o.verdict, o.why, o.tables, o.late) for o in found)
     summary = grid("", "outcome", "why", "records:")
-    for (verdict, why, tables), count in counts.most_common(SHOWN):
+    for (verdict, why, tables, late), count in counts.most_common(SHOWN):
         told = f"goes to silver: {', '.join(tables)}" if tables else f"stays: {verdict}"
+        told += f"; late for {', '.join(late)}" if late else ""
         summary.add_row(*cells(told, why, count))
     respond(False, {}, summary)
 
@@ -227,6 +228,7 @@ def _document(declared: Pipeline, found: Sequence[Outcome]) -> dict[str, Any]:
                 "event_id": outcome.mended.of[0].event_id,
                 "outcome": outcome.verdict,
                 "tables": list(outcome.tables),
+                "late": list(outcome.late),
                 "why": outcome.why,
             }
             for outcome in found
