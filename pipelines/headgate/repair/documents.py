@@ -23,6 +23,8 @@ _MEANS = {
     "rebuild": "the rebuild of some tables is forgotten: ask again",
     "pause": "the pause is forgotten: the pipeline takes in what is new, until: "
     + pipeline_command("pause"),
+    "replay": "a replay that waits is forgotten, and its records stay refused: ask again, "
+    + pipeline_command("quarantine replay"),
     "gates": "why a gold table is held, or its release: the next validation says it again",
     "savepoints": "this savepoint is lost, and its name with it; others and the tables stay",
     "declarations": "the text of a declaration that tables or savepoints were made from; that of "
