@@ -25,8 +25,13 @@ demo: jars ## Watch events flow into gold; ARGS="--events 200000 --json"
 	@.venv/bin/headgate demo $(ARGS)
 
 .PHONY: test
-test: lint classes ## Everything: set-up, lint and all tests; ARGS="-k late"
+test: checked ## Everything: set-up, lint and all tests; ARGS="-k late"
 	@$(PYTEST) -m "not bench" tests $(ARGS)
+
+# Types take a minute on one core; the classes are recorded beside them.
+.PHONY: checked
+checked: sync jars
+	@$(MAKE) -j2 lint classes
 
 .PHONY: check
 check: lint ## The quick part: lint, types, imports, tests without Spark
@@ -34,10 +39,19 @@ check: lint ## The quick part: lint, types, imports, tests without Spark
 		tests/unit tests/property $(ARGS)
 
 .PHONY: lint
-lint: sync ## Style, types and import contracts
+lint: types style contracts ## Style, types and import contracts
+
+.PHONY: types
+types: sync
+	@.venv/bin/mypy --strict pipelines/headgate tests
+
+.PHONY: style
+style: sync
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
-	@.venv/bin/mypy --strict pipelines/headgate tests
+
+.PHONY: contracts
+contracts: sync
 	@.venv/bin/lint-imports
 
 .PHONY: format
@@ -50,7 +64,7 @@ chaos: classes ## Kill, pause and take over drivers, and every long proof in ful
 	@HEADGATE_CHAOS_ROUNDS=$(ROUNDS) $(PY) -m pytest -m "recovery or long" $(ARGS)
 
 .PHONY: nightly
-nightly: lint classes ## All tests, and every long proof in full (hours); ROUNDS=20
+nightly: checked ## All tests, and every long proof in full (hours); ROUNDS=20
 	@HEADGATE_CHAOS_ROUNDS=$(if $(filter file,$(origin ROUNDS)),20,$(ROUNDS)) \
 		$(PY) -m pytest -m "not bench" $(ARGS)
 
