@@ -1,9 +1,14 @@
-"""Headgate over the slices, one a batch: python -m tests.benchmarks.headgate_job FOLDER."""
+"""Headgate over the slices, one a batch: python -m tests.benchmarks.headgate_job FOLDER [OPTION…].
+
+Options: ``--rules`` (silver has a suite of ten rules), ``--gate`` (gold has a suite), and
+``--in-turns``: before each batch but the first, it waits for a line on standard input.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -46,16 +51,58 @@ gold:
     allowed_lateness: 10 seconds
 """
 
+# Some 0.3 % of the rows break the second one, and are rejected.
+RULES = r"""
+expectations:
+  - {id: bidder, expect: expect_column_values_to_not_be_null, column: bidder}
+  - {id: price, expect: expect_column_values_to_be_between, column: price, min_value: 0,
+     strict_min: true, max_value: 9900}
+  - {id: channel, expect: expect_column_values_to_be_in_set, column: channel,
+     value_set: [apple, baidu, facebook, google, channel-5, channel-6], action: warn}
+  - {id: url, expect: expect_column_values_to_match_regex, column: url,
+     regex: "^https://bids[.]example/[a-z]+/[0-9]+$"}
+  - {id: url_plain, expect: expect_column_values_to_not_match_regex, column: url, regex: "\\s"}
+  - {id: id_length, expect: expect_column_value_lengths_to_be_between, column: event_id,
+     min_value: 5, max_value: 40}
+  - {id: auction, expect: expect_column_values_to_be_between, column: auction, min_value: 1}
+  - {id: nobody, expect: expect_column_values_to_not_be_in_set, column: bidder,
+     value_set: [0, 13], action: warn}
+  - {id: price_of_channel, expect: "price < 10000 or channel <> 'google'"}
+  - {id: apple, expect: price >= 1, row_condition: channel = 'apple'}
+"""
+GATE = """
+expectations:
+  - {id: keys, expect: expect_compound_columns_to_be_unique, column_list: [window_start, auction]}
+  - {id: rows, expect: expect_table_row_count_to_be_between, min_value: 1}
+  - {id: top, expect: expect_column_max_to_be_between, column: top, max_value: 20000}
+  - {id: sums, expect: volume >= top}
+"""
+SUITES = {"--rules": ("clean_bids", RULES), "--gate": ("bids_per_minute", GATE)}
 
-def main(folder: Path) -> None:
+
+def declare(folder: Path, options: Collection[str]) -> Path:
+    text = DECLARATION
+    (folder / "expectations").mkdir()
+    for option in SUITES.keys() & options:
+        table, suite = SUITES[option]
+        (folder / "expectations" / f"{table}.yml").write_text(suite)
+        text = text.replace(f"  {table}:\n", f"  {table}:\n    expectations: {table}\n")
     declaration = folder / "bench.yml"
-    declaration.write_text(DECLARATION)
+    declaration.write_text(text)
+    return declaration
+
+
+def main(folder: Path, *options: str) -> None:
+    declaration = declare(folder, options)
     meter = Meter()
     meter.start()
 
     def report(progress: Progress) -> None:
         if progress.state == "running":
             meter.lap(compilations=_compilations(), persisted=_persisted())
+            if "--in-turns" in options:
+                sys.stdin.readline()
+                meter.start()
 
     task = Task(load(declaration), str(folder / "lake"), once=True, cores=2)
     Driver(task, report).run()
@@ -78,6 +125,6 @@ def _session() -> SparkSession:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])
     sys.stdout.flush()
     os._exit(0)
