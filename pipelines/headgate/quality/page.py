@@ -65,7 +65,8 @@ def _silver(found: SilverFindings, show_values: bool) -> Iterator[str]:
         sum(getattr(batch, name) for batch in found.batches) for name in ("rows", "rejected")
     )
     yield f"<h2>{escape(found.table)}</h2>{_suite(found.suite)}"
-    yield f"<p>{len(found.batches):,} batches, {rows:,} rows, {rejected:,} rejected.</p>"
+    count = f"{len(found.batches):,} batch{'es' * (len(found.batches) != 1)}"
+    yield f"<p>{count}, {rows:,} rows, {rejected:,} rejected.</p>"
     yield _table_head("Rule", "Asks", "Action", "Broke it:", "Met by:", "Over time")
     for rule in found.suite.rules:
         broken = sum(batch.broken.get(rule.id, 0) for batch in found.batches)

@@ -55,8 +55,8 @@ def unchanged(refused: Sequence[Refused], document: Document) -> list[Mended]:
 
 
 def patched(mended: Sequence[Mended], patch: str) -> list[Mended]:
-    """``patch`` is an SQL expression of DuckDB over ``PATCHED``; records for which it is null stay
-    as they are. Raises PatchError."""
+    """``patch`` is an SQL expression of DuckDB over ``PATCHED``; records for which it is null, or
+    cannot be computed, stay as they are. Raises PatchError."""
     import duckdb
 
     rows = {name: [_readable(each, name) for each in mended] for name in PATCHED}
@@ -65,7 +65,9 @@ def patched(mended: Sequence[Mended], patch: str) -> list[Mended]:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("records", _table(rows))
         connection.execute("SET enable_external_access = false; SET lock_configuration = true")
-        found = connection.execute(f"SELECT CAST(({patch}) AS VARCHAR) FROM records").fetchall()
+        found = connection.execute(
+            f"SELECT TRY(CAST(({patch}) AS VARCHAR)) FROM records"
+        ).fetchall()
     except duckdb.Error as error:
         raise PatchError(
             f"--patch {patch!r}: {error}",
