@@ -65,6 +65,8 @@ def patched(mended: Sequence[Mended], patch: str) -> list[Mended]:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("records", _table(rows))
         connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+        if not patch.strip():
+            raise duckdb.ParserException("it is empty")
         found = connection.execute(
             f"SELECT TRY(CAST(({patch}) AS VARCHAR)) FROM records"
         ).fetchall()
