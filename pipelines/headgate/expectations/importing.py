@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +18,7 @@ from headgate.declaration.suites.arguments import named_columns
 from headgate.declaration.suites.model import complete
 from headgate.declaration.suites.reading import read_suite
 from headgate.declaration.suites.rows import ROW_EXPECTATIONS
-from headgate.declaration.suites.subject import RowSubject
+from headgate.declaration.suites.subject import RowSubject, Subject, VersionSubject
 from headgate.declaration.suites.tables import TABLE_EXPECTATIONS
 from headgate.declaration.types import DataType
 from headgate.errors import HeadgateError
@@ -28,7 +28,8 @@ from headgate.expectations.written import WrittenRule, id_for, new_id, suite_tex
 
 # They say how a run reports, and nothing about rows.
 _OF_RUNS = ("batch_id", "catch_exceptions", "include_config", "result_format", "condition_parser")
-_ASKS = (*_OF_RUNS, "mostly", "row_condition")
+_ASKS = (*_OF_RUNS, "row_condition")
+_BEFORE_NOW = re.compile(r"now\(\) - timedelta\(seconds=(\d+)\)")
 _QUERY = re.compile(re.escape(SELECT).replace(r"\ ", r"\s+") + r"(.+)", re.DOTALL | re.IGNORECASE)
 _OWN_PATH = re.compile(r"^expectations(\[0\]\.?)?")
 _ADVICE = "to stop the stream if many rows break it, write action: stop and above: 20 %"
@@ -59,9 +60,9 @@ class Imported:
     unsupported: tuple[Unsupported, ...]
 
 
-def imported(text: str, file: str) -> Imported:
-    """Read the JSON of a suite. What only a table's columns can tell is left to ``plan``. Raises
-    NotASuiteError."""
+def imported(text: str, file: str, *, of_gold: bool = False) -> Imported:
+    """Read the JSON of a suite, for a silver table or for one ``of_gold``. What only a table's
+    columns can tell is left to ``plan``. Raises NotASuiteError."""
     name, items = _items(text, file)
     rules: list[WrittenRule] = []
     unsupported: list[Unsupported] = []
@@ -69,7 +70,7 @@ def imported(text: str, file: str) -> Imported:
     for number, item in enumerate(items, 1):
         called = str(item.get("type") or item.get("expectation_type"))
         try:
-            rule = _rule(called, item, taken)
+            rule = _rule(called, item, taken, _OF_GOLD if of_gold else _OF_SILVER)
         except UnsupportedError as error:
             unsupported.append(Unsupported(number, called, str(error)))
             continue
@@ -97,24 +98,36 @@ def _number(text: str) -> int | Number:
     return int(value) if is_whole else Number(text)
 
 
-def _rule(called: str, item: Mapping[str, Any], taken: set[str]) -> WrittenRule:
-    meta, given = _map(item, "meta"), _map(item, "kwargs")
+@dataclass(frozen=True)
+class _Side:
+    """What suites of one kind of table may have. ``usual`` is the action without a word of it.
+    Expectations ``elsewhere`` are those of the other kind."""
+
+    name: str
+    subject: Subject
+    arguments: Mapping[str, Collection[str]]
+    usual: str
+    elsewhere: Collection[str]
+
+
+def _rule(called: str, item: Mapping[str, Any], taken: set[str], side: _Side) -> WrittenRule:
+    meta, given = _map(item, "meta"), dict(_map(item, "kwargs"))
     ours = _map(meta, META)
-    _require_all_rows(given.get("mostly"))
+    _take_mostly(called, given, side)
     if called == SQL:
         asked = _sql(given, ours)
     else:
-        asked = {"expect": called, **_arguments(called, given), **_rows(given, ours)}
+        asked = {"expect": called, **_arguments(called, given, side), **_rows(given, ours)}
     wanted = str(ours.get("id") or id_for(called, *named_columns(given)))
     keys = {"id": new_id(wanted, taken), **asked}
-    for key, usual in (("severity", "critical"), ("action", "quarantine")):
+    for key, usual in (("severity", "critical"), ("action", side.usual)):
         value = (item if key == "severity" else ours).get(key)
         if value is not None and value != usual:
             keys[key] = value
     if "above" in ours:
         keys["above"] = _share(ours["above"])
     rule = WrittenRule(keys, str(item.get("description") or ""))
-    _check(rule)
+    _check(rule, side.subject)
     return rule
 
 
@@ -123,13 +136,12 @@ def _map(item: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _arguments(called: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    expectation = ROW_EXPECTATIONS.get(called)
-    if expectation is None:
-        for_gold = "; it is for the suites of gold tables" * (called in TABLE_EXPECTATIONS)
-        raise UnsupportedError(f"is not supported for rows{for_gold}")
-    known = [argument.name for argument in expectation.arguments]
-    arguments = {k: v for k, v in given.items() if k not in _ASKS and v is not None}
+def _arguments(called: str, given: Mapping[str, Any], side: _Side) -> dict[str, Any]:
+    known = side.arguments.get(called)
+    if known is None:
+        hint = "; it is for the suites of gold tables: --gold" * (called in side.elsewhere)
+        raise UnsupportedError(f"is not supported for {side.name}{hint}")
+    arguments = {k: _moment(v) for k, v in given.items() if k not in _ASKS and v is not None}
     for name, value in arguments.items():
         if name not in known:
             raise UnsupportedError(f"its argument {name} is not supported")
@@ -142,11 +154,22 @@ def _is_plain(value: Any) -> bool:
     return all(map(_is_plain, value)) if isinstance(value, list) else isinstance(value, str | int)
 
 
-def _require_all_rows(mostly: Any) -> None:
-    if mostly not in (None, 1):
+def _take_mostly(called: str, given: dict[str, Any], side: _Side) -> None:
+    """Great Expectations writes a share of 1, too, and for a query has none."""
+    mostly = given.get("mostly")
+    if mostly in (None, 1):
+        given.pop("mostly", None)
+    elif "mostly" not in side.arguments.get(called, ("mostly",)):
         raise UnsupportedError(
             f"mostly is not for rows, each of which meets a rule or not; {_ADVICE}"
         )
+
+
+def _moment(value: Any) -> Any:
+    """A time before the validation, as we have exported it."""
+    text = value.get("$PARAMETER") if isinstance(value, dict) else None
+    found = _BEFORE_NOW.fullmatch(text) if isinstance(text, str) else None
+    return f"now - {found[1]} s" if found else value
 
 
 def _rows(given: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, str]:
@@ -211,10 +234,27 @@ class _AnyColumn(Mapping[str, DataType | None]):
         return 0
 
 
-def _check(rule: WrittenRule) -> None:
+_ANY = _AnyColumn()
+_OF_SILVER = _Side(
+    "rows",
+    RowSubject(_ANY),
+    {name: [a.name for a in row.arguments] for name, row in ROW_EXPECTATIONS.items()},
+    "quarantine",
+    TABLE_EXPECTATIONS.keys(),
+)
+_OF_GOLD = _Side(
+    "versions",
+    VersionSubject(_ANY, _ANY, _ANY, 1),
+    {name: [a.name for a in arguments] for name, arguments in TABLE_EXPECTATIONS.items()},
+    "hold",
+    (),
+)
+
+
+def _check(rule: WrittenRule, subject: Subject) -> None:
     """Raises UnsupportedError unless our suites may have the rule, whatever the columns are."""
     report = Report(Path())
-    read_suite("", suite_text([rule]), RowSubject(_AnyColumn()), report)
+    read_suite("", suite_text([rule]), subject, report)
     said = [f"{_OWN_PATH.sub('', p.key)} {p.message}".strip() for p in report.problems]
     if said:
         raise UnsupportedError("; ".join(said))

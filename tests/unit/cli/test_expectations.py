@@ -127,6 +127,22 @@ def test_a_suite_of_gold_is_one_of_great_expectations(ask: Ask, project: Path) -
     assert abs((datetime.now() - floor).total_seconds() - 600) < 60  # noqa: DTZ005
     metas = [each["meta"]["headgate"] for each in json.loads(out)["expectations"]]
     assert metas[1] == {"id": "sane", "action": "warn", "expect": "events > 0"}
+    # And back.
+    before = load(Path("pipelines/tiny.yml")).gold["per_minute"].suite
+    (project / "versions.json").write_text(out)
+    to = ("--output", "expectations/again.yml")
+    code, out, err = ask("expectations", "import", "versions.json", "--gold", *to)
+    assert (code, err) == (0, "")
+    assert "under gold.TABLE: expectations: again\n" in out
+    file = Path("pipelines/tiny.yml")
+    file.write_text(file.read_text().replace("expectations: versions", "expectations: again"))
+    again = load(file).gold["per_minute"].suite
+    assert before
+    assert again
+    kept = [rule for rule in before.rules if rule.id != "all"]
+    assert [rule.id for rule in again.rules] == [rule.id for rule in kept]
+    assert again.rules[2].arguments["min_value"] == "now - 600 s"
+    assert [again.rules[place] for place in (0, 1, 3)] == [kept[place] for place in (0, 1, 3)]
 
 
 def test_profile_of_gold(ask: Ask, project: Path) -> None:

@@ -34,7 +34,7 @@ app.command("list")(list_suites)
 
 
 class UnsupportedSuiteError(HeadgateError, code=exit_codes.USAGE):
-    """A suite of Great Expectations asks for more than rules of rows can."""
+    """A suite of Great Expectations asks for more than our rules can."""
 
 
 class NothingSeenError(HeadgateError):
@@ -120,19 +120,24 @@ def import_suite(
     output: Output = None,
     skip_unsupported: Annotated[
         bool,
-        typer.Option("--skip-unsupported", help="Leave out what rules of rows cannot ask."),
+        typer.Option("--skip-unsupported", help="Leave out what has no equal here."),
+    ] = False,
+    gold: Annotated[
+        bool, typer.Option("--gold", help="For a gold table: rules look at its versions.")
     ] = False,
 ) -> None:
     """Print a suite of Great Expectations as one of Headgate."""
     from headgate.expectations.importing import imported
     from headgate.expectations.written import suite_text
 
-    found = imported(_text(file), str(file))
+    found = imported(_text(file), str(file), of_gold=gold)
+    table, side = ("gold.TABLE", "versions") if gold else ("silver.TABLE", "rows")
     listed = "\n".join(map(str, found.unsupported))
     total = len(found.rules) + len(found.unsupported)
-    said = f"{file}: {len(found.unsupported)} of {total} expectations are not supported for rows:"
+    said = f"{file}: {len(found.unsupported)} of {total} expectations are not supported for {side}:"
     if found.unsupported and not skip_unsupported:
-        without = shell_command("expectations import", str(file), "--skip-unsupported")
+        again = ["--gold"] * gold + ["--skip-unsupported"]
+        without = shell_command("expectations import", str(file), *again)
         raise UnsupportedSuiteError(
             f"{said}\n{listed}", remedy=f"change them, or leave them out: {without}"
         )
@@ -140,12 +145,12 @@ def import_suite(
         print(f"left out of {said}\n{listed}", file=sys.stderr)
     if not found.rules:
         raise UnsupportedSuiteError(
-            f"{file} has no expectation that rules of rows can ask",
+            f"{file} has no expectation that rules of {side} can ask",
             remedy="propose a suite from a table's rows: "
-            + pipeline_command("expectations profile", "silver.TABLE"),
+            + pipeline_command("expectations profile", table),
         )
     text = suite_text(found.rules, f"The suite {found.name} of Great Expectations.")
-    _give(text, output, len(found.rules), "silver.TABLE")
+    _give(text, output, len(found.rules), table)
 
 
 def _text(file: Path) -> str:
