@@ -18,9 +18,8 @@ CLONE = Path(__file__).parents[2]
 README = (CLONE / "README.md").read_text(encoding="utf-8")
 PAGES = [CLONE / "README.md", CLONE / "CONTRIBUTING.md", *sorted((CLONE / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
-COMMAND = re.compile(
-    r"\bheadgate ((?:(?:expectations|files|gate|kafka|savepoint) )?[a-z]+)\b([^`\n]*)"
-)
+GROUPS = "expectations|files|gate|kafka|quality|quarantine|savepoint"
+COMMAND = re.compile(rf"\bheadgate ((?:(?:{GROUPS}) )?[a-z]+)\b([^`\n]*)")
 
 
 def blocks(language: str) -> list[str]:

@@ -18,7 +18,8 @@ _GRAIN = 500
 
 class Feeder(threading.Thread):
     """Stays one slice ahead of the pipeline, which reports its progress to :meth:`absorbed`. If a
-    slice cannot be delivered, ``failure`` has the reason, and ``on_failure`` is called."""
+    slice cannot be delivered, ``failure`` has the reason, and ``on_failure`` is called.
+    ``delivered`` has the number of bids and the time of each slice."""
 
     def __init__(
         self,
@@ -30,6 +31,7 @@ class Feeder(threading.Thread):
         super().__init__(name="feeder", daemon=True)
         self.events = events
         self.failure: Exception | None = None
+        self.delivered: list[tuple[int, datetime]] = []
         self._deliver = deliver
         self._on_failure = on_failure
         self._slices = slices(events, seed, datetime.now(UTC) - SPAN)
@@ -44,14 +46,13 @@ class Feeder(threading.Thread):
             self._on_failure()
 
     def _feed(self) -> None:
-        sizes: list[int] = []
         for number, part in enumerate(self._slices):
             # The first slice is small and alone, so that gold gets its first row early.
-            needed = sum(sizes[: max(1, number - 1)])
+            needed = sum(size for size, _ in self.delivered[: max(1, number - 1)])
             with self._moved:
                 self._moved.wait_for(lambda read=needed: self._read >= read)  # type: ignore[misc]
             self._deliver(number, part)
-            sizes.append(len(part.lines))
+            self.delivered.append((len(part.lines), part.now))
 
     def absorbed(self, read: int) -> bool:
         """Report how many events the pipeline has read in all; True if these are all events."""

@@ -7,12 +7,25 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from types import ModuleType
+
+from headgate import exit_codes
+from headgate.errors import HeadgateError
+
+
+class NoGreatExpectationsError(HeadgateError, code=exit_codes.MACHINE):
+    """The environment has no Great Expectations."""
 
 
 def great_expectations() -> ModuleType:
-    """The package, imported when it is first needed: it takes seconds. Raises ImportError where it
-    is not installed."""
+    """The package, imported when it is first needed: it takes seconds. Raises
+    NoGreatExpectationsError."""
+    if find_spec("great_expectations") is None:
+        raise NoGreatExpectationsError(
+            "Great Expectations, which validates gold tables, is not installed in this environment",
+            remedy='install it: pip install "headgate[quality]"',
+        )
     # Its releases before 1.10 sent usage statistics. A later one that does it again sends none.
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     with _named_main(), warnings.catch_warnings():

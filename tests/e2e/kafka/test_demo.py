@@ -23,6 +23,10 @@ def test_the_demo_with_a_broker_accounts_for_all_and_leaves_nothing(tmp_path: Pa
     assert (document["read"], document["balanced"]) == (4000, True)
     assert document["pipeline"] == "auctions_kafka"
     assert document["gold"]["bids_per_minute"]["rows"] > 0
+    assert [r["rule"] for r in document["held"]["results"] if not r["met"]] == [
+        "average_is_plausible"
+    ]
+    assert document["released"]["upto"] == document["held"]["upto"]
     wait_until(lambda: not knowing(root), f"left: {knowing(root)}", PATIENCE)
 
 

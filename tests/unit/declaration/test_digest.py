@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -89,7 +90,7 @@ def test_what_declarations_of_before_mean_keeps_its_digest(base: str, read: Read
     other = base.replace("format: json", "format: csv, order: modified, csv: {delimiter: ';'}")
     other = other.replace("      schema:", "      unknown_fields: rescue\n      schema:")
     other = other.replace("{tumbling: 1 minute}", "{hopping: {size: 5 minutes, every: 1 minute}}")
-    example = (ROOT / EXAMPLE).read_text().replace("    expectations: clean_bids\n", "")
+    example = re.sub("    expectations: .*\n", "", (ROOT / EXAMPLE).read_text())
     assert [read(base).digest, read(other).digest, read(example).digest] == [
         "3579577db3550897718b901e6c71235e086eb312e35ee654eacd056a2ccb2519",
         "45c75ca002391386a754dc22cf49e92dde3fefaac441717bb89e9638c97029d6",

@@ -97,7 +97,9 @@ def mutated(draw: st.DrawFn) -> str:
 
 def loads_or_is_refused(file: Path, text: str, suite: str = SUITE) -> None:
     (file.parent / "expectations").mkdir(exist_ok=True)
-    (file.parent / "expectations/clean_bids.yml").write_text(suite, "utf-8", "surrogatepass")
+    for name in ("clean_bids", "channels_sliding"):
+        suite_file = file.parent / "expectations" / f"{name}.yml"
+        suite_file.write_text(suite, "utf-8", "surrogatepass")
     file.write_text(text, encoding="utf-8", errors="surrogatepass")
     result: Pipeline | DeclarationError
     try:

@@ -14,6 +14,7 @@ from headgate.declaration.load import load
 from headgate.demo import project
 from headgate.demo.feeding import FIRST, SPAN, Feeder, slices
 from headgate.demo.landing import into_folder
+from headgate.demo.outlier import TABLE
 from headgate.demo.topic import TOPIC, key_of
 from headgate.errors import HeadgateError
 from tests.support.declared import files_of, kafka_of, source_of
@@ -116,7 +117,7 @@ def test_why_a_bid_was_late() -> None:
 
 def test_what_to_type_next_is_about_this_demo(tmp_path: Path) -> None:
     commands = next_commands(tmp_path, tmp_path / "pipelines" / "auctions.yml")
-    assert sum(f"--root {tmp_path}" in command for command in commands) == 5
+    assert sum(f"--root {tmp_path}" in command for command in commands) == 6
     spaced = next_commands(Path("/a b"), Path("/a b/c.yml"))
     assert all("'/a b/c.yml'" in command for command in spaced[:-1])
 
@@ -157,3 +158,13 @@ def test_the_screen_shows_a_bar_then_a_line_then_gold(tmp_path: Path) -> None:
     narrow.print(shown.render())
     lines = [line.rstrip() for line in narrow.export_text().splitlines() if line.strip()]
     assert lines[2].startswith("backlog -  watermark -")
+
+
+def test_a_demo_without_great_expectations_has_no_gate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = project.make(tmp_path / "with", example("auctions"))
+    assert load(made).gold[TABLE].suite is not None
+    monkeypatch.setattr(project, "has_gates", lambda: False)
+    made = project.make(tmp_path / "without", example("auctions"))
+    assert load(made).gold[TABLE].suite is None

@@ -14,6 +14,7 @@ from headgate.commands import ROOT, Place, pipeline_command, program, rendered, 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from headgate.cli.demo.held import Held
     from headgate.declaration.model import Pipeline
     from headgate.ledger.account import Ledger
     from headgate.storage.layout import Layout
@@ -38,10 +39,11 @@ def show_results(
     folder: Path,
     account: Ledger,
     first_gold: float | None,
+    held: Held | None,
     servers: str | None = None,
 ) -> None:
-    """Print the ledger, the last gold rows, a late, a quarantined and a rejected row, and the
-    next steps. ``servers`` are those of a demo with a broker."""
+    """Print the ledger, the last gold rows, a late, a quarantined and a rejected row, a version of
+    gold that was held, and the next steps. ``servers`` are those of a demo with a broker."""
 
     def rows(sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         return select(declared, layout, sql)
@@ -65,9 +67,23 @@ def show_results(
         out.print("\n[bold]a rejected bid[/]")
         out.print(f"it breaks the rule {names} of silver.clean_bids:", markup=False)
         out.print(shown(value), markup=False, soft_wrap=True)
+    if held is not None:
+        out.print("\n[bold]a held and released version of gold[/]")
+        out.print(why_held(held, folder, declared.file), markup=False, soft_wrap=True)
     out.print("\n[bold]what to type next[/]")
     for command in next_commands(folder, declared.file, servers):
         out.print(command, markup=False, soft_wrap=True)
+
+
+def why_held(held: Held, folder: Path, file: Path) -> str:
+    """A held version in words."""
+    hold = held.hold
+    release = pipeline_command("gate release", f"gold.{hold.table}", "--reason", held.given.reason)
+    return (
+        f"{hold.title} stayed at batch {hold.n}: batch {hold.upto} breaks a rule.\n  {hold.why}\n"
+        f"It was released, as by this command, and caught up within {held.seconds:.1f} s:\n"
+        f"{rendered(release, Place(program(), str(file), str(folder)))}"
+    )
 
 
 def why_late(row: tuple[Any, ...], allowed: timedelta) -> str:
@@ -101,6 +117,7 @@ def next_commands(folder: Path, file: Path, servers: str | None = None) -> tuple
         pipeline_command("ledger", "--by-id"),
         pipeline_command("query", sql),
         pipeline_command("expectations list"),
+        pipeline_command("gate status"),
         pipeline_command("plan"),
         *more,
         f"{shell_command('init', 'shop')}    # a project of your own",

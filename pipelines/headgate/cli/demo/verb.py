@@ -22,6 +22,7 @@ from headgate.storage.layout import Layout
 from headgate.storage.places import absolute
 
 if TYPE_CHECKING:
+    from headgate.cli.demo.held import Held
     from headgate.declaration.model import Pipeline
     from headgate.demo.landing import Deliver
     from headgate.jobs.progress import Progress
@@ -55,18 +56,27 @@ def demo(
             from headgate.demo.topic import into_topic
 
             declared, layout = _declare(folder, "auctions_kafka", servers)
-            first_gold = _run(declared, layout, folder, into_topic(servers), events, seed, json)
+            first_gold, held = _run(
+                declared, layout, folder, into_topic(servers), events, seed, json
+            )
     else:
         declared, layout = _declare(folder, "auctions", None)
         deliver = into_folder(landing(folder))
-        first_gold = _run(declared, layout, folder, deliver, events, seed, json)
+        first_gold, held = _run(declared, layout, folder, deliver, events, seed, json)
     seconds = time.time() - psutil.Process().create_time()
     account = balance(layout, declared)
-    measured = {"root": str(folder), "first_gold_seconds": first_gold}
+    measured = {
+        "root": str(folder),
+        "first_gold_seconds": first_gold,
+        "held": held and held.hold.as_dict(),
+        "released": held and held.given.as_dict(),
+    }
     respond(
         json,
         measured | summary(account, account.n, seconds),
-        lambda: show_results(console(), declared, layout, folder, account, first_gold, servers),
+        lambda: show_results(
+            console(), declared, layout, folder, account, first_gold, held, servers
+        ),
     )
     if not account.balanced:
         raise typer.Exit(exit_codes.FAILED)
@@ -107,12 +117,15 @@ def _run(
     events: int,
     seed: int,
     json: bool,
-) -> float | None:
-    """Feed and drive the pipeline until all is absorbed; seconds until gold had its first row."""
+) -> tuple[float | None, Held | None]:
+    """Feed and drive the pipeline until all is absorbed. Returns the seconds until gold had its
+    first row, and the version of gold that was held."""
+    from headgate.cli.demo.held import HeldVersion
     from headgate.cli.demo.screen import demo_screen
     from headgate.cli.driving import drive, jars_for, require_java
     from headgate.cli.log_file import divert
     from headgate.demo.feeding import Feeder
+    from headgate.demo.outlier import TABLE
     from headgate.supervision.logs import spark_log
 
     require_java()
@@ -124,7 +137,12 @@ def _run(
     def stop_driver() -> None:
         driver.stop()
 
-    feeder = Feeder(deliver, events, seed, stop_driver)
+    def finish() -> None:
+        driver.finish()
+
+    is_gated = declared.gold[TABLE].suite is not None and events > 1
+    feeder = Feeder(deliver, events - is_gated, seed, stop_driver)
+    held = HeldVersion(layout, deliver, feeder, finish) if is_gated else None
     began = psutil.Process().create_time()
     first_gold: list[float] = []
     cores = os.cpu_count() or 2
@@ -136,12 +154,13 @@ def _run(
             if not first_gold and any(total.get("folded") for total in gold):
                 first_gold.append(round(time.time() - began, 1))
             if feeder.absorbed(progress.read):
-                driver.finish()
+                (held.begin if held else finish)()
             show(progress)
 
         driver = Driver(task, watch, say)
         feeder.start()
         drive(driver)
-    if feeder.failure is not None:
-        raise feeder.failure
-    return first_gold[0] if first_gold else None
+    for each in (feeder, held):
+        if each is not None and each.failure is not None:
+            raise each.failure
+    return (first_gold[0] if first_gold else None), (held.found if held else None)
