@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.oracle.gold import GoldTable
 from tests.oracle.rules import Closing, Floor, Row, Rules, SilverRules, SourceRecord
-from tests.oracle.silver import Offered, offer
+from tests.oracle.silver import Offered, offer, replacements
 from tests.oracle.stamps import Stamped, closing_clock, stamp
 
 
@@ -54,8 +54,11 @@ def judge(
         name: [each for one in conformed if (each := offer(one, table)) is not None]
         for name, table in rules.silver.items()
     }
+    replaced = {
+        name: list(replacements(stamped, table, rules)) for name, table in rules.silver.items()
+    }
     silver = {
-        name: [each.row for each in found if not each.is_rejected]
+        name: [each.row for each in (*found, *replaced[name]) if not each.is_rejected]
         for name, found in offered.items()
     }
     suites = {name: table for name, table in rules.silver.items() if table.suite}
@@ -77,7 +80,7 @@ def judge(
         | {
             "silver": {name: len(rows) for name, rows in silver.items()},
             "filtered": {name: len(conformed) - len(found) for name, found in offered.items()},
-            "suites": {name: suite_counts(offered[name]) for name in suites},
+            "suites": {name: suite_counts(offered[name], replaced[name]) for name in suites},
             "gold": {
                 name: {"rows": len(rows[name]), "folded": table.folded, "late": len(table.late)}
                 for name, table in gold.items()
@@ -99,10 +102,12 @@ def record_counts(stamped: list[Stamped]) -> dict[str, Any]:
     }
 
 
-def suite_counts(offered: list[Offered]) -> dict[str, int]:
-    """How many rows a suite rejects, and how many break each of its rules."""
-    broken = Counter(f"rule:{rule}" for each in offered for rule in each.broken)
-    return {"rejected": sum(each.is_rejected for each in offered), **broken}
+def suite_counts(offered: list[Offered], replaced: list[Offered]) -> dict[str, int]:
+    """How many rows a suite rejects, how many copies took the place of one, and how many rows break
+    each of its rules."""
+    broken = Counter(f"rule:{rule}" for each in (*offered, *replaced) for rule in each.broken)
+    rejected = sum(each.is_rejected for each in offered)
+    return {"rejected": rejected, "replaced": len(replaced), **broken}
 
 
 def bronze_row(record: Stamped) -> Row:

@@ -1,11 +1,12 @@
-"""Silver: a pure function of one conformed record."""
+"""Silver: a pure function of one conformed record and, with rules, of its earlier copies."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tests.oracle.rules import Row, SilverRules
-from tests.oracle.stamps import Stamped
+from tests.oracle.rules import Row, Rules, SilverRules
+from tests.oracle.stamps import Stamped, are_near
 
 
 @dataclass(frozen=True)
@@ -38,3 +39,35 @@ def offer(record: Stamped, rules: SilverRules) -> Offered | None:
         row["_warnings"] = list(broken) or None
     is_rejected = any(rules.suite[name].rejects for name in broken)
     return Offered(record, row, broken, is_rejected)
+
+
+def replacements(stamped: Iterable[Stamped], table: SilverRules, rules: Rules) -> Iterator[Offered]:
+    """The duplicates that take the place of rejected rows: the first copy that meets the rules."""
+    if rules.within is None or rules.differing == "keep" or not table.suite:
+        return
+    silver: list[Stamped] = []
+    rejected: list[Stamped] = []
+    for record in stamped:
+        if record.reason:
+            continue
+        copies = (
+            [one for one in found if is_copy(one, record, rules)] for found in (silver, rejected)
+        )
+        in_silver, in_rejected = copies
+        if record.duplicate and (in_silver or not in_rejected):
+            continue
+        offered = offer(record, table)
+        if offered is None:
+            continue
+        if not offered.is_rejected:
+            silver.append(record)
+            if record.duplicate:
+                yield offered
+        elif not record.duplicate:
+            rejected.append(record)
+
+
+def is_copy(one: Stamped, other: Stamped, rules: Rules) -> bool:
+    ids = ((each.source.partition, each.event_id) for each in (one, other))
+    first, second = ids
+    return first == second and are_near(one, other, rules)

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headgate.bronze.dedup_index import DEDUP_ROWS, DedupIndex, Span
-from headgate.bronze.sequencing import SEQUENCER_INPUT, sequence
+from headgate.bronze.sequencing import SEQUENCER_INPUT, sequence, sequence_copies
 from headgate.declaration.model import OnDiffering
 from tests.oracle import Rules, SourceRecord
 from tests.oracle.stamps import Stamped, closing_clock, stamp
@@ -188,3 +189,33 @@ def test_one_partition_does_not_know_the_ids_of_another() -> None:
     log = Log("warn", 100)
     log.absorb(stamp(records, _rules("warn")))
     assert log.stamps == {}
+
+
+def rows(*times: int | None) -> pa.Table:
+    """Valid records of partition 2 without ids."""
+    columns = {name: pa.nulls(len(times)) for name in SEQUENCER_INPUT.names}
+    columns |= {"partition": pa.array([2] * len(times)), "offset": pa.array(range(len(times)))}
+    columns["time"] = pa.array(times)
+    return pa.table(columns).cast(SEQUENCER_INPUT)
+
+
+def test_a_partition_that_joins_arrives_at_the_sources_watermark() -> None:
+    """Its own is lower, and the source's never falls."""
+    found = sequence(rows(5, 15, 12), {"0": 40, "1": 20}, 20, (0, 1, 2), None)
+    behind = zip(*(found.stamps.column(c).to_pylist() for c in ("offset", "clock")), strict=True)
+    assert {offset: _micros(clock) for offset, clock in behind} == {0: 20, 1: 20, 2: 20}
+    assert found.clocks == {"0": 40, "1": 20, "2": 15}
+    assert found.watermark == 20
+
+
+def test_mended_copies_arrive_at_the_sources_watermark_and_move_none() -> None:
+    was_valid = np.array([False, True, False, False])
+    found = sequence_copies(rows(5, 30, 12, None), was_valid, 20, None)
+    names = ("offset", "clock", "duplicate")
+    stamped = zip(*(found.stamps.column(c).to_pylist() for c in names), strict=True)
+    assert {offset: (_micros(clock), copy) for offset, clock, copy in stamped} == {
+        0: (20, False),
+        1: (None, True),
+        2: (20, False),
+    }
+    assert (found.clocks, found.watermark, found.duplicates) == ({}, 20, 1)

@@ -49,6 +49,7 @@ def require_all_kinds(expected: Tables) -> None:
         outcomes = (expected.silver[table], expected.rejected[table])
         assert min(map(len, outcomes)) >= COUNT / 100, table
         broken, offered = expected.counts["suites"][table], sum(map(len, outcomes))
+        assert broken["replaced"] >= COUNT / 400, table
         assert all(0 < broken.get(f"rule:{rule}", 0) < offered for rule in rules), (table, broken)
     reasons = {row["reason"] for row in expected.quarantine}
     assert {"unparsable", "wrong_type", "missing_id", "missing_time", "unparsable_time"} <= reasons

@@ -256,6 +256,8 @@ MUTATORS = (*OF_FIELDS, *OF_BYTES)
 ALONE = 10
 """How many records each mutator spoils alone: most of its texts come up."""
 
+SENT_AGAIN = 0.2
+
 
 def mutated(fields: Fields, names: Sequence[str], chance: random.Random) -> bytes:
     """A record spoiled by some mutators, those of fields first."""
@@ -270,11 +272,13 @@ def mutated(fields: Fields, names: Sequence[str], chance: random.Random) -> byte
 
 
 def hostile_records(count: int, seed: int) -> Iterator[bytes]:
-    """A fifth of them are good; each mutator spoils some alone, then up to four spoil one."""
+    """A fifth of them are good; each mutator spoils some alone, then up to four spoil one. Of some
+    that are spoiled, a good copy follows."""
     chance = random.Random(seed)
     alone = [*MUTATORS] * ALONE
     for number in range(count):
         fields = good(number, chance)
+        as_good = rendered(fields)
         if number % 5 == 0:
             yield rendered(fields)
         elif alone:
@@ -282,3 +286,5 @@ def hostile_records(count: int, seed: int) -> Iterator[bytes]:
         else:
             kinds = (*chance.sample(list(OF_FIELDS), chance.randint(1, 3)), chance.choice(MUTATORS))
             yield mutated(fields, kinds[: chance.randint(1, 4)], chance)
+        if number % 5 and chance.random() < SENT_AGAIN:
+            yield as_good

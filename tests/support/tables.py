@@ -108,7 +108,9 @@ def _miscounted(root: Path, counts: Mapping[str, Any]) -> list[str]:
         records = {k: counts[k] for k in ("quarantined", "duplicate")}
         wanted[f"silver/{name}"] = outcomes | records
     for name, numbers in counts["suites"].items():
-        wanted[f"silver/{name}"] |= numbers
+        # A copy that takes the place of a rejected row is a duplicate to bronze.
+        duplicates = counts["duplicate"] - numbers["replaced"]
+        wanted[f"silver/{name}"] |= {**numbers, "duplicate": duplicates}
     for name, gold in counts["gold"].items():
         wanted[f"gold/{name}"] = {k: gold[k] for k in ("folded", "late")}
     wanted[f"quarantine/{SOURCE}"] = {"quarantined": counts["quarantined"]}

@@ -83,7 +83,8 @@ def test_a_row_that_a_rule_rejects_is_kept_with_all_that_it_breaks() -> None:
     assert column(tables.rejected["orders"], "event_id", "rules", "value") == [
         ("a", rules, values[0])
     ]
-    assert tables.counts["suites"] == {"orders": {"rejected": 1, "rule:named": 2, "rule:small": 1}}
+    counts = {"rejected": 1, "replaced": 0, "rule:named": 2, "rule:small": 1}
+    assert tables.counts["suites"] == {"orders": counts}
     assert tables.counts["filtered"] == {"orders": 1}
     assert sum(row["orders"] for row in tables.gold["per_minute"]) == 2
 
