@@ -6,14 +6,15 @@ same, and a restart changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import takewhile
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice, takewhile
 
 from headgate.declaration.kinds import BRONZE, SILVER
 from headgate.declaration.model import CircuitBreaker, Pipeline
 from headgate.storage.layout import Layout
 from headgate.tables.history import lineage
 from headgate.tables.log import Commit
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import Counts, add_counts
 from headgate.tables.table import Table
 
@@ -49,21 +50,25 @@ def is_open(layout: Layout, pipeline: Pipeline) -> str | None:
     bronze = [table(BRONZE.path(name)) for name in pipeline.sources]
     if not all(each.exists for each in bronze):
         return None
-    newest = min(each.refresh().n for each in bronze)
-    after = newest - breaker.batches
-    if after < 0:
+    states = [each.refresh() for each in bronze]
+    # A person has made the batch of a replay. It says nothing about the input.
+    replays = {replay.n for state in states for replay in BronzePayload.of(state).replays}
+    newest = range(min(state.n for state in states), 0, -1)
+    first = next(islice((n for n in newest if n not in replays), breaker.batches - 1, None), None)
+    if first is None:
         return None
-    read = sum(_counts(each, after).get("read", 0) for each in bronze)
-    silver = {name: _counts(table(SILVER.path(name)), after) for name in pipeline.silver}
+    read = sum(_counts(each, first, replays).get("read", 0) for each in bronze)
+    silver = {name: _counts(table(SILVER.path(name)), first, replays) for name in pipeline.silver}
     return why_open(breaker, read, silver)
 
 
-def _counts(table: Table, after: int) -> Counts:
-    """The sum of a table's counts since batch id ``after``. A commit that took several batches
-    together counts as a whole."""
+def _counts(table: Table, first: int, replays: Collection[int]) -> Counts:
+    """The sum of a table's counts since batch id ``first``, without replays. A commit that took
+    several batches together counts as a whole."""
     total: Counts = {}
-    for commit in takewhile(lambda commit: commit.state.n > after, _lineage(table)):
-        total = add_counts(total, commit.state.batch)
+    for commit in takewhile(lambda commit: commit.state.n >= first, _lineage(table)):
+        if commit.state.n not in replays:
+            total = add_counts(total, commit.state.batch)
     return total
 
 

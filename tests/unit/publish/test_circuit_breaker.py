@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +14,9 @@ from headgate.declaration.model import CircuitBreaker, Pipeline
 from headgate.publish.circuit_breaker import is_open, why_open
 from headgate.supervision.health import HealthContext, violations
 from headgate.supervision.limits import Limits
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.replay import Replay
+from headgate.tables.table import Table
 from tests.unit.ledger.conftest import NOON, Lake, empty_lake
 
 __all__ = ["empty_lake"]
@@ -71,6 +75,21 @@ def test_too_little_input(empty_lake: Lake) -> None:
     assert is_open(lake.layout, pipeline) == "the last 2 batches have 14 records, fewer than 15"
     deliver(lake, 3, 11, 0)
     assert is_open(lake.layout, pipeline) is None
+
+
+def test_a_replay_says_nothing_about_the_input(empty_lake: Lake) -> None:
+    lake = empty_lake
+    pipeline = broken(lake, "records_below: 15, refused_above: 50 %, batches: 2")
+    deliver(lake, 1, 10, 0)
+    deliver(lake, 2, 10, 0)
+    bronze = Table(lake.layout.storage, "bronze/events", pipeline=pipeline.name)
+    held = bronze.refresh()
+    payload = replace(BronzePayload.of(held), replays=(Replay("r", 3, 1, ""),))
+    bronze.commit(held.absorbing(3, NOON, payload).counting({"read": 100, "replayed": 100}))
+    lake.commit("silver/good", 3, [], {"quarantined": 100})
+    assert is_open(lake.layout, pipeline) is None
+    deliver(lake, 4, 4, 0)
+    assert is_open(lake.layout, pipeline) == "the last 2 batches have 14 records, fewer than 15"
 
 
 def at(lake: Lake, pipeline: Pipeline, now: datetime = NOON) -> HealthContext:
