@@ -42,6 +42,17 @@ class Mended:
     def position(self) -> Position:
         return self.of[0].position
 
+    @property
+    def text(self) -> str:
+        """The document as text; bytes that are none are shown as U+FFFD."""
+        return self.document.decode("utf-8", "replace")
+
+    def changed(self, text: str | None) -> Mended:
+        """The record with another text. A text that nobody has changed keeps its bytes."""
+        if text is None or text == self.text:
+            return self
+        return Mended(self.of, text.encode())
+
 
 Document = Callable[[Refused], bytes]
 """A refused record as a document that can be read again."""
@@ -67,9 +78,7 @@ def patched(mended: Sequence[Mended], patch: str) -> list[Mended]:
         connection.execute("SET enable_external_access = false; SET lock_configuration = true")
         if not patch.strip():
             raise duckdb.ParserException("it is empty")
-        found = connection.execute(
-            f"SELECT TRY(CAST(({patch}) AS VARCHAR)) FROM records"
-        ).fetchall()
+        found = connection.execute(f"SELECT TRY(CAST({patch} AS VARCHAR)) FROM records").fetchall()
     except duckdb.Error as error:
         raise PatchError(
             f"--patch {patch!r}: {error}",
@@ -81,15 +90,12 @@ def patched(mended: Sequence[Mended], patch: str) -> list[Mended]:
             f"--patch {patch!r} gives {len(found)} values for {len(mended)} records",
             remedy="use an expression over the columns of one record, without aggregates",
         )
-    return [
-        each if text is None else Mended(each.of, text.encode())
-        for each, (text,) in zip(mended, found, strict=True)
-    ]
+    return [each.changed(text) for each, (text,) in zip(mended, found, strict=True)]
 
 
 def _readable(each: Mended, name: str) -> Any:
     if name == "value":
-        return each.document.decode("utf-8", "replace")
+        return each.text
     return getattr(each.of[0], {"place": "where"}.get(name, name))
 
 
@@ -114,7 +120,7 @@ def edited(mended: Sequence[Mended], file: Path) -> list[Mended]:
                 remedy="remove one of the lines",
             )
         if position in known:
-            found[position] = Mended(known[position].of, value)
+            found[position] = known[position].changed(value)
         else:
             raise EditedError(
                 f"{file}, line {number}: {position} is none of the refused records that are meant",
@@ -125,18 +131,20 @@ def edited(mended: Sequence[Mended], file: Path) -> list[Mended]:
 
 def _lines(file: Path) -> list[str]:
     try:
-        return file.read_text(encoding="utf-8").splitlines()
+        # Not splitlines: texts may have other line ends. Some editors put a mark before all.
+        return file.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         remedy = "give a file that `quarantine export` has written"
         raise EditedError(f"{file}: {error}", remedy) from error
 
 
-def _edited_line(file: Path, number: int, line: str) -> tuple[str, bytes]:
+def _edited_line(file: Path, number: int, line: str) -> tuple[str, str]:
     try:
         content = json.loads(line)
         value = content["value"]
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        return str(content["record"]), text.encode()
+        text.encode()  # half of a surrogate pair is no text
+        return str(content["record"]), text
     except (ValueError, KeyError, TypeError) as error:
         raise EditedError(
             f"{file}, line {number}: not a JSON object with record and value ({error!r})",
@@ -156,7 +164,7 @@ def exported(mended: Iterable[Mended]) -> Iterable[dict[str, Any]]:
             "detail": first.detail,
             "where": first.where,
             "ingested_at": first.ingested_at.isoformat(),
-            "value": each.document.decode("utf-8", "replace"),
+            "value": each.text,
         }
 
 

@@ -21,7 +21,7 @@ def refused(*values: bytes) -> list[Mended]:
         )
         for number, value in enumerate(values)
     )
-    return unchanged(list(found), lambda each: each.value)
+    return unchanged(list(found), lambda each: each.value or b"")
 
 
 def documents(mended: list[Mended]) -> list[bytes]:
@@ -42,6 +42,7 @@ def test_null_leaves_a_record() -> None:
 @pytest.mark.parametrize(
     "patch",
     [
+        *("'a', 'b'", "(SELECT 'a' WHERE value = 'a')", "value || row_number() OVER ()"),
         *("nothing(value)", "no_column", "count(*)", "unnest([1, 2])", "", ";"),
         *("(SELECT content FROM read_text('/etc/hostname'))", "value) , (value"),
         "value AS VARCHAR))) FROM records LIMIT 1 --",

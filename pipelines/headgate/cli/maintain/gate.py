@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import socket
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +11,7 @@ from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import grid, respond
+from headgate.cli.person import person
 from headgate.cli.rows import cells
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import GOLD
@@ -117,8 +116,7 @@ def release(
 
     declared, layout = declaration.opened(pipeline, root)
     held = _held(declared, layout, table, rebuild)
-    by = f"{getpass.getuser()}@{socket.gethostname()}"
-    given = documents.Release(held.upto, by, reason, datetime.now(UTC), held.log)
+    given = documents.Release(held.upto, person(), reason, datetime.now(UTC), held.log)
     documents.release(layout, held.gate, given)
     said = f"{held.title}: batches {held.n + 1:,} to {held.upto:,} may become visible"
     if held.log:

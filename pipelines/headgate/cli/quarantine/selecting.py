@@ -75,15 +75,14 @@ def _time(text: str | None, option: str, now: datetime) -> datetime | None:
 
     if text is None:
         return None
-    with suppress(Invalid):
-        return now - parse_duration(text)
     try:
+        with suppress(Invalid):
+            return now - parse_duration(text)
         given = datetime.fromisoformat(text)
-    except ValueError as error:
+        return (given if given.tzinfo else given.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
         said = f'{text!r} is neither a time ("2026-01-31 12:00") nor a duration ("2 hours")'
         raise typer.BadParameter(said, param_hint=option) from error
-    given = given if given.tzinfo else given.replace(tzinfo=UTC)
-    return given.astimezone(UTC)
 
 
 def records_of(layout: Layout, declared: Pipeline) -> RefusedRecords:

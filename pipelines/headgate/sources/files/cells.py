@@ -25,15 +25,22 @@ def csv_header(landing: Storage, source: FilesSource, path: str) -> tuple[str, .
 def as_document(source: FilesSource, where: str | None, value: bytes) -> bytes:
     """A record of a file as JSON. A CSV line whose file is gone, or that does not fit its header,
     stays as it is. An empty cell is no field."""
-    if source.format != "csv" or source.csv_multiline or where is None or value[:1] == b"{":
+    if source.format != "csv" or source.csv_multiline or where is None or _is_object(value):
         return value
-    with suppress(OSError, UnicodeDecodeError, csv.Error):
+    with suppress(OSError, EOFError, UnicodeDecodeError, csv.Error):
         header = _header(source, where)
         (cells,) = csv.reader([value.decode().rstrip("\r")], delimiter=source.csv_delimiter)
         if len(cells) <= len(header):
             fields = {name: cell for name, cell in zip(header, cells, strict=False) if cell}
             return json.dumps(fields, ensure_ascii=False).encode()
     return value
+
+
+def _is_object(value: bytes) -> bool:
+    """Whether a record is the document of an earlier replay, and no line of cells."""
+    with suppress(ValueError, RecursionError):
+        return isinstance(json.loads(value), dict)
+    return False
 
 
 @lru_cache(maxsize=64)

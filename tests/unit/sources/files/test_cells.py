@@ -25,6 +25,11 @@ def test_cells_have_the_names_of_their_files_header(tmp_path: Path, name: str) -
     assert json.loads(document) == {"id": "a", "note": 'x "y";z'}
 
 
+def test_a_first_cell_may_begin_with_a_brace(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"id,note\n")
+    assert json.loads(as_document(source(tmp_path), "a.csv", b"{x,y")) == {"id": "{x", "note": "y"}
+
+
 @pytest.mark.parametrize(
     ("where", "value"),
     [
