@@ -62,9 +62,9 @@ def stepwise(log: Sequence[Sent], ends: Sequence[int]) -> set[int]:
         apart = [row for row, is_duplicate, passes in step if not passes and not is_duplicate]
         duplicates = [row for row, is_duplicate, _ in step if is_duplicate]
         good = {row.position for row, _, passes in step if passes}
-        earlier = Earlier(WITHIN, [*rejected, *apart]), Earlier(WITHIN, [*silver, *kept])
-        found = candidates(duplicates, *earlier)
-        taken = first_copies((row for row in found if row.position in good), WITHIN)
+        found = candidates(duplicates, Earlier(WITHIN, [*rejected, *apart]))
+        passed = (row for row in found if row.position in good)
+        taken = first_copies(passed, Earlier(WITHIN, [*silver, *kept]))
         silver += [*kept, *taken]
         rejected += apart
     return {row.position.offset for row in silver}

@@ -4,99 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
 from headgate.replay import requests
-from headgate.replay.mending import Mended, copies, patched, unchanged
-from headgate.replay.outcomes import outcomes
 from headgate.replay.refused import RefusedRecords, Selection
-from headgate.replay.requests import Request
-from headgate.tables.payloads.bronze import BronzePayload
 from tests.support.engine import Engine
 from tests.support.failing import dying
 from tests.support.maintained import compacted, trimmed
-from tests.support.readings import NOON
+from tests.support.replay_project import MEND, ReplayProject, event
 from tests.support.rounds import IN_FULL
-from tests.support.suite_project import SuiteProject
 
 pytestmark = pytest.mark.spark
 
-Row = dict[str, Any]
-TABLES = """
-silver:
-  clean: {from: raw, expectations: clean}
-  all: {from: raw}
-gold:
-  per_minute:
-    from: clean
-    window: {tumbling: 1 minute}
-    measures: {events: count(*), total: sum(level)}
-    allowed_lateness: 0 s
-"""
-RULES = "expectations:\n  - {id: low, expect: level >= 10}\n"
-MEND = "json_merge_patch(value, '{\"level\": 50}')"
-
-
-def event(name: str, level: object, seconds: int = 0) -> Row:
-    at = NOON + timedelta(seconds=seconds)
-    return {"id": name, "site": "a", "level": level, "at": at.isoformat()}
-
-
-class Project(SuiteProject):
-    def __init__(self, folder: Path, spark: SparkSession) -> None:
-        super().__init__(folder, spark, TABLES, "clean")
-        self.spark = spark
-        self.write_rules(RULES)
-
-    def ids(self, table: str) -> list[str]:
-        name = "_event_id" if table.startswith("silver/") else "event_id"
-        return sorted(row[name] for row in self.read(table))
-
-    def judge(self, engine: Engine, selection: Selection, patch: str | None) -> list[Any]:
-        records = RefusedRecords(engine.layout, engine.pipeline)
-        mended = unchanged(records.rows(selection), lambda each: each.value)
-        if patch:
-            mended = patched(mended, patch)
-        wanted = copies(records, mended, datetime.now(UTC))
-        return outcomes(self.spark, engine.layout, engine.pipeline, records, mended, wanted)
-
-    def ask(self, engine: Engine, patch: str | None, selection: Selection | None = None) -> int:
-        found = self.judge(engine, selection or Selection(), patch)
-        good = [outcome.mended for outcome in found if outcome.passes]
-        return ask(engine, good)
-
-    def check(self, engine: Engine) -> None:
-        account = balance(engine.layout, engine.pipeline)
-        assert account.differences == ()
-        assert by_id(engine.layout, engine.pipeline).findings == ()
-        silver = self.ids("silver/clean")
-        assert len(set(silver)) == len(silver)
-        gold = sum(row["events"] for row in self.read("gold/per_minute"))
-        assert gold + len(self.read("late/per_minute")) == len(silver)
-
-
-def ask(engine: Engine, good: list[Mended]) -> int:
-    records = RefusedRecords(engine.layout, engine.pipeline)
-    held = records.bronze.state
-    replays = len(BronzePayload.of(held).replays)
-    request = Request(
-        f"r{replays}", "raw", held.generation, replays, len(good), "a test", datetime.now(UTC)
-    )
-    requests.ask(engine.layout, request, copies(records, good, datetime.now(UTC)).rows)
-    return len(good)
-
 
 @pytest.fixture
-def project(tmp_path: Path, spark: SparkSession) -> Project:
-    return Project(tmp_path, spark)
+def project(tmp_path: Path, spark: SparkSession) -> ReplayProject:
+    return ReplayProject(tmp_path, spark)
 
 
 EVENTS = [
@@ -113,7 +41,7 @@ EVENTS = [
 
 @pytest.mark.parametrize("sizes", [(8,), (2, 2, 4)])
 def test_a_copy_that_a_producer_sends_takes_the_place_of_a_rejected_row(
-    project: Project, sizes: Iterable[int]
+    project: ReplayProject, sizes: Iterable[int]
 ) -> None:
     """In whatever batches: the first copy that meets the rules is in silver."""
     events = iter(EVENTS)
@@ -130,14 +58,14 @@ def test_a_copy_that_a_producer_sends_takes_the_place_of_a_rejected_row(
     assert (clean.replaced, clean.duplicate, clean.rejected) == (1, 3, 2)
 
 
-def land_refused(project: Project) -> Engine:
+def land_refused(project: ReplayProject) -> Engine:
     """Two rows that a rule rejects, one record of the wrong type, one without an id."""
     project.land([event("good", 20), event("low", 1, 1), event("older", 2, 2)])
     project.land([event("text", "x", 3), {"site": "a", "level": 5}, event("last", 70, 200)])
     return project.engine().run_all()
 
 
-def check_replayed(project: Project, engine: Engine) -> None:
+def check_replayed(project: ReplayProject, engine: Engine) -> None:
     project.check(engine)
     assert project.ids("silver/clean") == ["good", "last", "low", "older", "text"]
     assert project.ids("silver/all") == ["good", "last", "low", "older", "text"]
@@ -150,7 +78,7 @@ def check_replayed(project: Project, engine: Engine) -> None:
     assert (account.read, account.replayed, account.replaced, account.corrected) == (9, 3, 2, 1)
 
 
-def test_what_passes_goes_through_once_and_the_rest_stays(project: Project) -> None:
+def test_what_passes_goes_through_once_and_the_rest_stays(project: ReplayProject) -> None:
     engine = land_refused(project)
     assert [o.verdict for o in project.judge(engine, Selection(), None)] == [
         *("rejected", "rejected", "invalid", "invalid")
@@ -180,7 +108,7 @@ def test_what_passes_goes_through_once_and_the_rest_stays(project: Project) -> N
     project.check(engine)
 
 
-def test_a_rebuild_repeats_a_replay_at_its_place(project: Project) -> None:
+def test_a_rebuild_repeats_a_replay_at_its_place(project: ReplayProject) -> None:
     engine = land_refused(project)
     project.ask(engine, MEND)
     engine.replay()
@@ -202,7 +130,7 @@ STEPS = [
 ]
 
 
-def test_a_rebuild_over_merged_and_vacuumed_tables_repeats_it_too(project: Project) -> None:
+def test_a_rebuild_over_merged_and_vacuumed_tables_repeats_it_too(project: ReplayProject) -> None:
     """Nothing is merged across a replay: it looks up what was there before it."""
     engine = land_refused(project)
     project.ask(engine, MEND)
@@ -222,7 +150,7 @@ def test_a_rebuild_over_merged_and_vacuumed_tables_repeats_it_too(project: Proje
 
 @pytest.mark.parametrize(("place", "nth"), STEPS if IN_FULL else STEPS[:3])
 def test_a_replay_that_dies_is_finished_by_the_next_driver(
-    project: Project, place: str, nth: int
+    project: ReplayProject, place: str, nth: int
 ) -> None:
     engine = land_refused(project)
     project.ask(engine, MEND)
@@ -234,7 +162,7 @@ def test_a_replay_that_dies_is_finished_by_the_next_driver(
     check_replayed(project, engine)
 
 
-def test_a_replay_that_comes_after_a_reset_is_void(project: Project) -> None:
+def test_a_replay_that_comes_after_a_reset_is_void(project: ReplayProject) -> None:
     engine = land_refused(project)
     taken = engine.savepoint()
     project.ask(engine, MEND)
@@ -247,7 +175,7 @@ def test_a_replay_that_comes_after_a_reset_is_void(project: Project) -> None:
     project.check(engine)
 
 
-def test_a_copy_that_fails_again_can_be_replayed_again(project: Project) -> None:
+def test_a_copy_that_fails_again_can_be_replayed_again(project: ReplayProject) -> None:
     """The rules changed between the judgement and the replay."""
     engine = land_refused(project)
     project.ask(engine, MEND)
@@ -263,14 +191,14 @@ def test_a_copy_that_fails_again_can_be_replayed_again(project: Project) -> None
     assert project.ids("silver/clean") == ["good", "last", "low", "older", "text"]
 
 
-def test_a_mended_record_keeps_its_id(project: Project) -> None:
+def test_a_mended_record_keeps_its_id(project: ReplayProject) -> None:
     engine = land_refused(project)
     other = 'json_merge_patch(value, \'{"level": 50, "id": "other"}\')'
     found = project.judge(engine, Selection(rule="low"), other)
     assert {o.verdict for o in found} == {"other id"}
 
 
-def test_values_are_kept_as_they_came(project: Project) -> None:
+def test_values_are_kept_as_they_came(project: ReplayProject) -> None:
     engine = land_refused(project)
     project.ask(engine, MEND, Selection(reason="wrong_type"))
     engine.replay()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -28,7 +27,7 @@ from headgate.declaration.sources import kind_of_source
 from headgate.sources.micro_batches import BatchEnd
 from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros, row_type
 from headgate.tables.history import Footers
-from headgate.tables.live_files import overlapping_files
+from headgate.tables.live_files import latest_time, overlapping_files
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.projection import Projection
 from headgate.tables.record_shape import record_shape
@@ -86,7 +85,7 @@ class BronzeStage:
                 payload.clocks,
                 payload.watermark,
                 reached.partitions,
-                self._open_dedup_index(payload.clocks),
+                self._open_dedup_index(payload),
             )
             payload = replace(
                 payload,
@@ -106,24 +105,29 @@ class BronzeStage:
             self._dedup_index.add(ordered)
         return committed
 
-    def replay(self, copies: MendedCopies, id_: str, reason: str, now: datetime) -> State:
-        """Commit mended copies of records as the next batch; the source stays where it is. Raises
-        CommitRefusedError or FencedError."""
+    def replay(
+        self,
+        copies: MendedCopies,
+        id_: str,
+        reason: str,
+        now: datetime,
+        verify: Callable[[], None] = lambda: None,
+    ) -> State:
+        """Commit mended copies of records as the next batch; the source stays where it is.
+        ``verify`` is called before the commit. Raises CommitRefusedError or FencedError."""
         held = self.table.refresh()
         payload = BronzePayload.of(held)
         with held_in_memory(self._parser.parse(copies.records(self._spark))) as rows:
             ordered = self._ordered(rows)
-            index = self._open_dedup_index(payload.clocks)
-            unique = self._source.record.one_copy_within is not None
-            sequenced = sequence_copies(
-                ordered, copies.was_valid, payload.watermark, index if unique else None
-            )
+            sequenced = self._sequenced_copies(ordered, copies, payload)
             replay = Replay(id_, held.n + 1, len(ordered), reason)
             payload = replace(payload, replays=(*payload.replays, replay))
             counts = {**_counts(ordered, sequenced), "replayed": len(ordered)}
-            state = held.absorbing(replay.n, now, payload).counting(counts, changed=True)
+            # ``changed_at`` stays: it says when the source last had a record.
+            state = held.absorbing(replay.n, now, payload).counting(counts)
             moved = copies.moved(self._stamped(rows, sequenced), held.total.get("replayed", 0))
             files = stage(self.table, state, moved, time_column="event_time")
+        verify()
         committed = self.table.commit(state, add=files)
         if self._dedup_index is not None:
             self._dedup_index.add(ordered)
@@ -132,12 +136,18 @@ class BronzeStage:
     @contextmanager
     def judged(self, copies: MendedCopies) -> Iterator[DataFrame]:
         """The rows that bronze would get of mended copies, at the positions of the records that
-        they mend. Nothing is written, and no duplicate is looked for."""
+        they mend. Nothing is written."""
+        payload = BronzePayload.of(self.table.refresh())
         with held_in_memory(self._parser.parse(copies.records(self._spark))) as rows:
-            ordered = self._ordered(rows)
-            watermark = BronzePayload.of(self.table.refresh()).watermark
-            unknown = np.zeros(len(ordered), np.bool_)
-            yield self._stamped(rows, sequence_copies(ordered, unknown, watermark, None))
+            sequenced = self._sequenced_copies(self._ordered(rows), copies, payload)
+            yield self._stamped(rows, sequenced)
+
+    def _sequenced_copies(
+        self, ordered: pa.Table, copies: MendedCopies, payload: BronzePayload
+    ) -> Sequenced:
+        unique = self._source.record.one_copy_within is not None
+        index = self._open_dedup_index(payload) if unique else None
+        return sequence_copies(ordered, copies.was_valid, payload.watermark, index)
 
     def skip(self, now: datetime) -> State:
         """Commit the next batch without a record; the source stays where it is. Raises
@@ -207,12 +217,14 @@ class BronzeStage:
         names = self.type.fieldNames()
         return [computed.get(name, F.col(name)).alias(name) for name in names]
 
-    def _open_dedup_index(self, clocks: Mapping[str, int]) -> DedupIndex | None:
+    def _open_dedup_index(self, payload: BronzePayload) -> DedupIndex | None:
         rule = self._source.record.duplicates
         if rule is None or not self._source.record.event_id:
             return None
         if self._dedup_index is None:
-            newest = max(clocks.values(), default=None)
+            newest = max(payload.clocks.values(), default=None)
+            if payload.replays:  # copies move no clock, and may be after all of them
+                newest = latest_time(self.table.handle, "event_time")
             self._dedup_index = DedupIndex(
                 micros(rule.within), rule.differing, self._load_dedup_rows, newest
             )

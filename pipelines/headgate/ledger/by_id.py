@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.declaration.operators import begin_of
-from headgate.ledger.position import Positions, as_of, newest
+from headgate.ledger.position import Positions, as_of, mended, newest
 from headgate.storage.layout import Layout
 from headgate.tables.snapshot import TablePosition
 
@@ -77,6 +77,7 @@ class _Prover:
     def __init__(self, connection: duckdb.DuckDBPyConnection, at: Positions) -> None:
         self._sql = connection
         self._at = at
+        self._mends = mended(at.bronze)
 
     def silver(self, table: SilverTable) -> Iterator[Discrepancy]:
         """Every bronze row is in exactly one place, and every row elsewhere is in bronze."""
@@ -114,6 +115,9 @@ class _Prover:
         if replaced != silver.total("replaced"):
             problem = f"copies of rejected rows, where {silver.total('replaced'):,} are counted"
             yield Discrepancy(silver.table.name, problem, replaced)
+        if rejected is not None:
+            self._register_mends()
+            yield from self._wrong(silver.table.name, "copies of one record", _MENDED_TWICE)
         quarantine = self._at.quarantine.table.name
         yield from self._wrong(quarantine, "failed records not in it", _NOT_QUARANTINED)
         yield from self._wrong(quarantine, "rows that did not fail in bronze", _WRONGLY_QUARANTINED)
@@ -121,6 +125,15 @@ class _Prover:
             problem = "rows that silver has, or that bronze does not offer"
             yield from self._wrong(rejected.table.name, problem, _WRONGLY_REJECTED)
         yield from self._missing(table, silver)
+
+    def _register_mends(self) -> None:
+        import pyarrow as pa
+
+        names = ["partition", "offset", "of_partition", "of_offset"]
+        rows = [(*vars(copy).values(), *vars(of).values()) for copy, of in self._mends.items()]
+        columns = zip(*rows, strict=True) if rows else [[]] * len(names)
+        typed = [pa.array(column, pa.int64()) for column in columns]
+        self._sql.register("mends", pa.table(typed, names))
 
     def _missing(self, table: SilverTable, silver: TablePosition) -> Iterator[Discrepancy]:
         """Valid rows neither in silver nor rejected: as many as were filtered."""
@@ -206,6 +219,12 @@ _FOREIGN = f"""
 """
 _REPLACED = f"""
     SELECT count(*) FROM silver s JOIN bronze b USING (partition, "offset") WHERE {_IS_REPLACED}
+"""
+_MENDED_TWICE = """
+    SELECT r.partition, r."offset", r.event_id, count(*) AS times FROM rejected r
+    JOIN mends m ON (m.of_partition, m.of_offset) = (r.partition, r."offset")
+    JOIN silver s ON (s.partition, s."offset") = (m.partition, m."offset")
+    GROUP BY ALL HAVING count(*) > 1
 """
 _NOT_QUARANTINED = """
     SELECT b.partition, b."offset", b.event_id FROM bronze b

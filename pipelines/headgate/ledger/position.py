@@ -13,6 +13,8 @@ from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import lineage
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.replay import Position, mended_by
 from headgate.tables.snapshot import TablePosition, snapshot
 
 
@@ -46,6 +48,20 @@ def newest(layout: Layout, pipeline: Pipeline) -> Positions:
         {name: found.tables[GOLD.path(name)] for name in pipeline.gold},
         {name: found.tables[LATE.path(name)] for name in pipeline.gold},
     )
+
+
+def mended(bronze: TablePosition) -> dict[Position, Position]:
+    """The copies in bronze that replays have brought, and the record that each of them mends."""
+    import pyarrow.dataset as ds
+    from deltalake import DeltaTable
+
+    if not BronzePayload.of(bronze.state).replays:
+        return {}
+    table = DeltaTable(bronze.table.storage.uri(), version=bronze.version).to_pyarrow_dataset()
+    columns = ["partition", "offset", "headers"]
+    rows = table.to_table(columns=columns, filter=ds.field("partition") < 0).to_pylist()
+    found = {Position(row["partition"], row["offset"]): mended_by(row["headers"]) for row in rows}
+    return {copy: of for copy, of in found.items() if of is not None}
 
 
 def as_of(position: TablePosition, n: int) -> TablePosition:

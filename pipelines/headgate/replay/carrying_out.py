@@ -11,7 +11,7 @@ from headgate.bronze.copies import MendedCopies
 from headgate.bronze.stage import BronzeStage
 from headgate.declaration.model import Source
 from headgate.failpoints import failpoint
-from headgate.replay.requests import copies_of, remove, waiting
+from headgate.replay.requests import Request, copies_of, remove, waiting
 from headgate.storage.layout import Layout
 
 
@@ -36,8 +36,25 @@ def carry_out(
             except (OSError, pa.ArrowInvalid) as error:
                 said = f"the replay {request.id} is void: {error}"
             else:
-                state = stage.replay(copies, request.id, request.reason, clock())
-                failpoint("replay.committed")
-                said = f"replayed {request.rows:,} records as batch {state.n:,}"
+                said = _replay(layout, stage, request, copies, clock())
     remove(layout, request)
     return said
+
+
+class _TakenBack(Exception):
+    """Somebody has taken the request back while its copies were read."""
+
+
+def _replay(
+    layout: Layout, stage: BronzeStage, request: Request, copies: MendedCopies, now: datetime
+) -> str:
+    def require_waiting() -> None:
+        if waiting(layout) != request:
+            raise _TakenBack
+
+    try:
+        state = stage.replay(copies, request.id, request.reason, now, require_waiting)
+    except _TakenBack:
+        return f"the replay {request.id} was taken back"
+    failpoint("replay.committed")
+    return f"replayed {request.rows:,} records as batch {state.n:,}"

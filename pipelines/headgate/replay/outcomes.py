@@ -5,29 +5,33 @@ Needs a Spark session.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.bronze.copies import MendedCopies
+from headgate.bronze.copies import POSITION, MendedCopies
 from headgate.bronze.stage import BronzeStage
-from headgate.declaration.kinds import BRONZE, REJECTED
+from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline, SilverTable
 from headgate.declaration.names import WARNINGS
 from headgate.operators.contract import GoldStage, stage_of
 from headgate.replay.mending import Mended
 from headgate.replay.refused import RefusedRecords
+from headgate.silver.copies import Copy, candidates, first_copies
 from headgate.silver.transform import REJECTED as IS_REJECTED
 from headgate.silver.transform import SilverTransform
 from headgate.storage.layout import Layout
 from headgate.tables.replay import Position
 from headgate.tables.table import Table
 
+AFTER_ALL = 1 << 62
+"""An offset after those of all copies that are there."""
 Verdict = Literal["silver", "invalid", "rejected", "filtered", "known", "other id"]
-"""``known``: the table has this record already. ``other id``: the mended record has another id."""
+"""``known``: the tables have decided on this record already. ``other id``: the mended record has
+another id."""
 
 
 @dataclass(frozen=True)
@@ -79,21 +83,25 @@ class _Judge:
         self._mended = {records.origin(each.position): each for each in mended}
         self._invalid: dict[Position, str] = {}
         self._ids: dict[Position, str | None] = {}
-        self._times: dict[str, int] = {}
+        self._duplicates: dict[Position, Copy] = {}
         self._late: dict[tuple[str, str], frozenset[Position]] = {}
         self._by_table: dict[str, Mapping[Position, tuple[Verdict, str]]] = {}
 
     def read(self, rows: DataFrame) -> None:
-        columns = ["partition", "offset", "event_id", "reason", "reason_column", "reason_detail"]
+        reasons = ["reason", "reason_column", "reason_detail"]
         time = F.unix_micros("event_time").alias("time")
-        for row in rows.select(*columns, time).toArrow().to_pylist():
+        columns = ["partition", "offset", "event_id", "duplicate", *reasons]
+        found = rows.select(*columns, time).toArrow().sort_by([(c, "ascending") for c in POSITION])
+        for number, row in enumerate(found.to_pylist()):
             position = Position(row["partition"], row["offset"])
             self._ids[position] = row["event_id"]
-            if row["reason"] is None:
-                self._times[row["event_id"]] = row["time"]
-            else:
-                said = (row["reason"], row["reason_column"], row["reason_detail"])
+            if row["reason"] is not None:
+                said = (row[name] for name in reasons)
                 self._invalid[position] = ": ".join(each for each in said if each)
+            elif row["duplicate"]:
+                own = Position(~position.partition, AFTER_ALL + number)
+                mends = self._mended[position].position
+                self._duplicates[position] = Copy(row["event_id"], own, row["time"], mends)
 
     def decide(
         self,
@@ -103,7 +111,7 @@ class _Judge:
         gold: Mapping[str, GoldStage],
     ) -> None:
         """``gold`` are the stages of the gold tables over a silver table."""
-        conformed = transform.conformed(rows, Observation())
+        conformed = transform.conformed(rows.withColumn("duplicate", F.lit(False)), Observation())
         columns = ["_partition", "_offset"]
         if table.suite is not None:
             columns += [IS_REJECTED, WARNINGS]
@@ -117,21 +125,23 @@ class _Judge:
             late = stage.late_pairs(conformed).select("_partition", "_offset").distinct()
             found = (Position(*row.values()) for row in late.toArrow().to_pylist())
             self._late[table.name, name] = frozenset(found)
-        known = self._records.has_copy(table.name, self._times)
+        passed = {at for at, (verdict, _) in decided.items() if verdict == "silver"}
+        decided |= dict.fromkeys(self._known(table, passed), ("known", ""))
         self._by_table[table.name] = {
-            position: self._against(table, position, known)
-            or decided.get(position, ("filtered", ""))
-            for position in self._mended
+            position: decided.get(position, ("filtered", "")) for position in self._mended
         }
 
-    def _against(
-        self, table: SilverTable, position: Position, known: frozenset[str]
-    ) -> tuple[Verdict, str] | None:
-        """Why a table would not even look at a record: it has it already."""
-        of = self._mended[position].of
-        is_refused = any(each.table == f"{REJECTED.name}.{table.name}" for each in of)
-        has_it = self._ids[position] in known or (of[0].is_valid and not is_refused)
-        return ("known", "") if has_it else None
+    def _known(self, table: SilverTable, passed: Collection[Position]) -> set[Position]:
+        """The records of which a table has, or would get, another copy, or that it has filtered.
+        ``passed`` meet its rules."""
+        known = self._duplicates
+        if known and table.suite is not None:
+            rejected, kept = self._records.copies_in(table.name, {c.id for c in known.values()})
+            found = set(candidates(known.values(), rejected))
+            good = {copy for at, copy in known.items() if at in passed and copy in found}
+            taken = set(first_copies(good, kept))
+            return {at for at, copy in known.items() if copy not in found or copy in good - taken}
+        return set(known)
 
     def outcomes(self) -> Iterator[Outcome]:
         for position, each in self._mended.items():

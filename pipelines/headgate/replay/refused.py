@@ -5,23 +5,20 @@ Reads tables with DuckDB; no JVM is started.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headgate.declaration.kinds import QUARANTINE, REJECTED
 from headgate.declaration.model import Pipeline, Source
 from headgate.declaration.sources import kind_of_source
 from headgate.graph.graph import graph_of
-from headgate.ledger.position import newest
+from headgate.ledger.position import mended, newest
+from headgate.silver.copies import Copy, Earlier
 from headgate.storage.layout import Layout
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.replay import Position, mended_by
+from headgate.tables.replay import Position
 from headgate.tables.snapshot import TablePosition
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,8 @@ class Selection:
 @dataclass(frozen=True)
 class Refused:
     """A refused record. ``reasons`` is the reason for quarantine, or the ids of all broken rules.
-    ``where`` is its file or topic. ``is_open`` says whether no good copy of it is in the tables."""
+    ``where`` is its file or topic. ``is_open`` says whether no good copy of it is in the tables.
+    ``value`` is None for a broker's record that has none."""
 
     table: str
     partition: int
@@ -70,7 +68,7 @@ class Refused:
     detail: str | None
     where: str | None
     ingested_at: datetime
-    value: bytes
+    value: bytes | None
     is_open: bool
 
     @property
@@ -130,9 +128,11 @@ class RefusedRecords:
 
     def headers(self, positions: Iterable[Position]) -> dict[Position, tuple[Any, Any]]:
         """The broker's key and headers of some records in bronze."""
-        wanted = [(each.partition, each.offset) for each in positions]
-        self._sql.execute('CREATE OR REPLACE TEMP TABLE wanted (partition INT, "offset" BIGINT)')
-        self._sql.executemany("INSERT INTO wanted VALUES (?, ?)", wanted)
+        import pyarrow as pa
+
+        wanted = [vars(each) for each in positions]
+        schema = pa.schema([("partition", pa.int32()), ("offset", pa.int64())])
+        self._sql.register("wanted", pa.Table.from_pylist(wanted, schema))
         self._register("bronze", self.bronze)
         found = self._sql.execute(
             'SELECT partition, "offset", key, headers FROM bronze SEMI JOIN wanted '
@@ -140,21 +140,29 @@ class RefusedRecords:
         )
         return {Position(*row[:2]): (row[2], row[3]) for row in found.fetchall()}
 
-    def has_copy(self, name: str, ids: Mapping[str, int]) -> frozenset[str]:
-        """Those of some ids, with event times in microseconds since 1970 UTC, that are in a silver
-        table within reach. Empty where several records may have one id."""
+    def copies_in(self, name: str, ids: Collection[str]) -> tuple[Earlier, Earlier]:
+        """The open rejected rows of a silver table that have one of some ids, and the rows of the
+        table that have one of them."""
         import pyarrow as pa
-        import pyarrow.dataset as ds
 
+        self._sql.register("ids", pa.table({"wanted_id": pa.array(sorted(ids), pa.string())}))
+        self._register(f"silver_{name}", self._at.silver[name])
+        columns = 'event_id, partition, "offset", epoch_us(event_time)'
+        refused = f"""
+            SELECT {columns} FROM refused SEMI JOIN ids ON event_id = wanted_id
+            WHERE "table" = '{REJECTED.name}.{name}' AND is_open
+        """
+        held = f"""
+            SELECT _event_id, _partition, _offset, epoch_us(_event_time)
+            FROM "silver_{name}" SEMI JOIN ids ON _event_id = wanted_id
+        """
+        open_, kept = (self._sql.execute(sql).fetchall() for sql in (refused, held))
+        return self._earlier(open_), self._earlier(kept)
+
+    def _earlier(self, rows: Iterable[tuple[Any, ...]]) -> Earlier:
         within = self.source.record.one_copy_within
-        if within is None or not ids:
-            return frozenset()
-        columns, wanted = ["_event_id", "_event_time"], ds.field("_event_id").isin(list(ids))
-        found = _dataset(self._at.silver[name]).to_table(columns=columns, filter=wanted)
-        times = found.column(1).cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_pylist()
-        reach = within // timedelta(microseconds=1)
-        pairs = zip(found.column(0).to_pylist(), times, strict=True)
-        return frozenset(id_ for id_, time in pairs if abs(time - ids[id_]) <= reach)
+        reach = None if within is None else within // timedelta(microseconds=1)
+        return Earlier(reach, (Copy(id_, Position(*at), time) for id_, *at, time in rows))
 
     def origin(self, position: Position) -> Position:
         """The source's record that a record goes back to: itself, unless it is a copy."""
@@ -165,16 +173,8 @@ class RefusedRecords:
     def _register_copies(self) -> None:
         """The copies in bronze, and what each of them mends."""
         import pyarrow as pa
-        import pyarrow.dataset as ds
 
-        self._mends: dict[Position, Position] = {}
-        if BronzePayload.of(self.bronze.state).replays:
-            columns = ["partition", "offset", "headers"]
-            found = _dataset(self.bronze).to_table(columns=columns, filter=ds.field(columns[0]) < 0)
-            for row in found.to_pylist():
-                mends = mended_by(row["headers"])
-                if mends is not None:
-                    self._mends[Position(row["partition"], row["offset"])] = mends
+        self._mends = mended(self.bronze)
         pairs = [(*vars(copy).values(), *vars(of).values()) for copy, of in self._mends.items()]
         names = ("partition", "offset", "of_partition", "of_offset")
         values = zip(*pairs, strict=True) if pairs else [[]] * len(names)

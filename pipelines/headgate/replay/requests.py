@@ -15,12 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.commands import pipeline_command
+from headgate.declaration.kinds import BRONZE
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.replay import Replay
 from headgate.tables.state import State
+from headgate.tables.table import Table
 
 _DOCUMENT = Layout.document("replay")
 _FOLDER = f"{CONTROL}/replay"
@@ -64,6 +67,12 @@ def waiting(layout: Layout) -> Request | None:
     return Request(**{**content, "at": datetime.fromisoformat(content["at"])})
 
 
+def carried_out(layout: Layout, pipeline: str, request: Request) -> Replay | None:
+    """The replay that bronze has made of a request; None if it has none."""
+    bronze = Table(layout.storage, BRONZE.path(request.source), pipeline=pipeline).refresh()
+    return next((r for r in BronzePayload.of(bronze).replays if r.id == request.id), None)
+
+
 def require_none(layout: Layout) -> None:
     """Raises ReplayWaitsError if a request waits."""
     if (other := waiting(layout)) is not None:
@@ -92,5 +101,6 @@ def copies_of(layout: Layout, request: Request) -> pa.Table:
 
 def remove(layout: Layout, request: Request) -> None:
     """The request does not wait any more."""
-    layout.storage.remove(_DOCUMENT)
+    if waiting(layout) == request:
+        layout.storage.remove(_DOCUMENT)
     layout.storage.remove(request.path)

@@ -44,11 +44,16 @@ class Earlier:
         self._rows[row.position.log, row.id].append(row)
         self.positions.add(row.position)
 
+    def copies_of(self, row: Copy) -> Iterator[Copy]:
+        if self._within is None:
+            return
+        for other in self._rows.get((row.position.log, row.id), ()):
+            is_near = abs(other.time - row.time) <= self._within
+            if is_near and _is_before(other.position, row.position):
+                yield other
+
     def has_copy_of(self, row: Copy) -> bool:
-        return self._within is not None and any(
-            _is_before(other.position, row.position) and abs(other.time - row.time) <= self._within
-            for other in self._rows.get((row.position.log, row.id), ())
-        )
+        return next(self.copies_of(row), None) is not None
 
 
 def _is_before(one: Position, other: Position) -> bool:
@@ -57,19 +62,18 @@ def _is_before(one: Position, other: Position) -> bool:
     return one.partition != other.partition or one.offset < other.offset
 
 
-def candidates(duplicates: Iterable[Copy], rejected: Earlier, kept: Earlier) -> Iterator[Copy]:
-    """The duplicates of rejected rows of which no copy is in the table yet. A replayed copy is one
-    of the very row that it mends, even if ids or times say nothing."""
+def candidates(duplicates: Iterable[Copy], rejected: Earlier) -> Iterator[Copy]:
+    """The duplicates of rejected rows. A replayed copy is one of the very row that it mends, even
+    if ids or times say nothing."""
     for row in duplicates:
-        is_copy = row.mends in rejected.positions or rejected.has_copy_of(row)
-        if is_copy and not kept.has_copy_of(row):
+        if row.mends in rejected.positions or rejected.has_copy_of(row):
             yield row
 
 
-def first_copies(passed: Iterable[Copy], within: int | None) -> Iterator[Copy]:
-    """The first of the copies of each id. The others are duplicates of it."""
-    taken = Earlier(within)
+def first_copies(passed: Iterable[Copy], kept: Earlier) -> Iterator[Copy]:
+    """The first copy of each id, if the table has ``kept`` none before it; ``kept`` then has it,
+    too. The others are duplicates."""
     for row in sorted(passed, key=lambda row: (row.position.partition, row.position.offset)):
-        if not taken.has_copy_of(row):
-            taken.add(row)
+        if not kept.has_copy_of(row):
+            kept.add(row)
             yield row

@@ -93,7 +93,7 @@ class RejectedRows:
         parts = [
             self._rows(part, [rules[row] for row in part.column("row").to_pylist()])
             for file in files
-            for part in _among(bronze, file, known, self._schema.names)
+            for part in rows_among(bronze, file, known, self._schema.names)
         ]
         return pa.concat_tables([self._schema.empty_table(), *parts])
 
@@ -112,11 +112,12 @@ def _positions(storage: Storage, file: DataFile) -> pa.Table:
     return rows.rename_columns([*_POSITION, WARNINGS])
 
 
-def _among(
-    bronze: Storage, file: DataFile, known: pa.Table, names: Sequence[str]
+def rows_among(
+    storage: Storage, file: DataFile, known: pa.Table, names: Sequence[str]
 ) -> Iterator[pa.Table]:
-    """The rows of a file of bronze at known positions, with the column ``row`` of ``known``."""
-    with bronze.open(file.path) as source:
+    """The rows of a file of bronze, or of rejected rows, at known positions, with the column
+    ``row`` of ``known``."""
+    with storage.open(file.path) as source:
         parquet = pq.ParquetFile(source, page_checksum_verification=True)
         wanted = [name for name in names if name in parquet.schema_arrow.names]
         for group in range(parquet.num_row_groups):

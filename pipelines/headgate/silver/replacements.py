@@ -5,7 +5,8 @@ In most steps there is nothing to do, and the log alone or one column of bronze 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,11 +15,13 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from headgate.silver.copies import Copy, Earlier, candidates, first_copies
+from headgate.silver.rejected import rows_among
 from headgate.silver.transform import REJECTED, SilverTransform
 from headgate.storage.files import Storage
 from headgate.tables.damage import require_sound
 from headgate.tables.data_file import DataFile
 from headgate.tables.live_files import live_files, overlapping_files
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.replay import Position, mended_by
 from headgate.tables.table import Table
 
@@ -30,12 +33,20 @@ BronzeRows = Callable[[Sequence[DataFile]], DataFrame]
 
 class Replacements:
     """Of one silver table and its ``rejected`` rows. ``within`` is how far apart copies of an id
-    may be, in microseconds; None if the declaration has no rule for duplicates."""
+    may be, in microseconds; None if the declaration has no rule for duplicates. ``by_value``: the
+    bytes of a record decide alone whether it meets the rules."""
 
     def __init__(
-        self, spark: SparkSession, bronze: Table, silver: Table, rejected: Table, within: int | None
+        self,
+        spark: SparkSession,
+        bronze: Table,
+        silver: Table,
+        rejected: Table,
+        within: int | None,
+        *,
+        by_value: bool,
     ) -> None:
-        self._spark, self._within = spark, within
+        self._spark, self._within, self._by_value = spark, within, by_value
         self._bronze, self._silver, self._rejected = bronze, silver, rejected
 
     def of(
@@ -53,14 +64,14 @@ class Replacements:
         if not apart and not self._rejected.state.total.get("rejected"):
             return nothing
         duplicates = self._duplicates(files)
-        found = self._candidates(duplicates, kept, apart) if len(duplicates) else []
+        found = self._candidates(duplicates, files, apart, transform.suite)
         if not found:
             return nothing
         rows = self._conforming(rows_of(files), found, transform)
-        passed = set(_positions(rows))
-        taken = first_copies((row for row in found if row.position in passed), self._within)
-        wanted = {row.position for row in taken}
-        return rows.filter(pa.array([each in wanted for each in _positions(rows)], pa.bool_()))
+        good = set(_positions(rows))
+        passed = [row for row in found if row.position in good]
+        taken = {row.position for row in first_copies(passed, self._kept(passed, kept))}
+        return rows.filter(pa.array([each in taken for each in _positions(rows)], pa.bool_()))
 
     def _duplicates(self, files: Sequence[DataFile]) -> pa.Table:
         """The duplicates among some files of bronze, with ``headers`` where one is a copy."""
@@ -75,28 +86,93 @@ class Replacements:
         return pa.concat_tables(found) if found else pa.table({})
 
     def _candidates(
-        self, duplicates: pa.Table, kept: Sequence[DataFile], apart: Sequence[DataFile]
+        self,
+        duplicates: pa.Table,
+        files: Sequence[DataFile],
+        apart: Sequence[DataFile],
+        suite: str,
     ) -> list[Copy]:
-        copies = pc.any(pc.less(duplicates.column("partition"), 0)).as_py()
-        ids = pc.unique(duplicates.column("event_id"))
-        spans = self._spans(duplicates)
-        handle, storage = self._rejected.handle, self._silver.storage
-        # A replay may have changed the time of a record, so it looks everywhere.
-        files = live_files(handle) if copies else overlapping_files(handle, _COPY[3], spans)
-        rejected = Earlier(self._within, _rows(self._rejected.storage, files, _COPY, ids))
-        for row in _rows(storage, apart, _OF_SILVER, ids):
-            rejected.add(row)
-        known = pa.array(sorted(rejected.ids), pa.string())
-        duplicates = duplicates.filter(pc.is_in(duplicates.column("event_id"), value_set=known))
+        """The duplicates of rejected rows of which no replay has brought a copy. Most producers
+        send the same bytes again: the same rules would reject these, too."""
         if not len(duplicates):
             return []
-        files = overlapping_files(self._silver.handle, _OF_SILVER[3], self._spans(duplicates))
-        in_silver = Earlier(self._within, _rows(storage, [*files, *kept], _OF_SILVER, known))
-        return list(candidates(_copies(duplicates), rejected, in_silver))
+        copies = pc.any(pc.less(duplicates.column("partition"), 0)).as_py()
+        ids = pc.unique(duplicates.column("event_id"))
+        spans = self._spans(duplicates.column("event_time"))
+        handle = self._rejected.handle
+        # A replay may have changed the time of a record, so it looks everywhere.
+        before = live_files(handle) if copies else overlapping_files(handle, _COPY[3], spans)
+        earlier = chain(
+            _rows(self._rejected.storage, before, _COPY, ids),
+            _rows(self._silver.storage, apart, _OF_SILVER, ids),
+        )
+        mended = self._mended_before()
+        rejected = Earlier(self._within, (row for row in earlier if row.position not in mended))
+        known = pa.array(sorted(rejected.ids), pa.string())
+        duplicates = duplicates.filter(pc.is_in(duplicates.column("event_id"), value_set=known))
+        found = list(candidates(_copies(duplicates), rejected))
+        if not found or copies or not self._by_value:
+            return found
+        values = self._values(rejected.positions, before, suite)
+        values |= self._values({*rejected.positions, *(row.position for row in found)}, files)
+        return [
+            row
+            for row in found
+            if all(
+                values.get(of.position) != values[row.position] for of in rejected.copies_of(row)
+            )
+        ]
 
-    def _spans(self, duplicates: pa.Table) -> list[tuple[int, int]]:
-        """The event times that copies of some rows may have."""
-        times = duplicates.column("event_time")
+    def _values(
+        self, positions: Collection[Position], files: Sequence[DataFile], suite: str | None = None
+    ) -> dict[Position, bytes]:
+        """The bytes of records in some files of bronze. With a digest ``suite``: in files of
+        rejected rows, of those that this suite has rejected."""
+        storage = self._bronze.storage if suite is None else self._rejected.storage
+        wanted = _places(positions)
+        wanted = wanted.append_column("row", pa.array(range(len(wanted))))
+        names = [*wanted.column_names[:2], "value", *(["suite"] if suite else [])]
+        return {
+            Position(row["partition"], row["offset"]): row["value"]
+            for file in files
+            for part in rows_among(storage, file, wanted, names)
+            for row in part.to_pylist()
+            if row.get("suite") == suite
+        }
+
+    def _mended_before(self) -> set[Position]:
+        """The rejected rows of which earlier replays have brought a copy into the table, under
+        whatever time."""
+        batches = {replay.n for replay in BronzePayload.of(self._bronze.state).replays}
+        if not batches:
+            return set()
+        taken = {
+            Position(*row.values())
+            for file in _of_batches(self._silver, batches)
+            for row in _read(self._silver.storage, file, _OF_SILVER[:2]).to_pylist()
+        }
+        columns = (*_COPY[:2], "headers")
+        return {
+            mends
+            for file in _of_batches(self._bronze, batches)
+            for row in _read(self._bronze.storage, file, columns).to_pylist()
+            if Position(row["partition"], row["offset"]) in taken
+            and (mends := mended_by(row["headers"])) is not None
+        }
+
+    def _kept(self, passed: Sequence[Copy], kept: Sequence[DataFile]) -> Earlier:
+        """The rows of the table that may be earlier copies of others. ``kept`` are the files of
+        this step."""
+        if self._within is None or not passed:
+            return Earlier(self._within)
+        spans = self._spans(pa.chunked_array([[row.time for row in passed]], pa.int64()))
+        files = overlapping_files(self._silver.handle, _OF_SILVER[3], spans)
+        ids = pa.array({row.id for row in passed}, pa.string())
+        rows = _rows(self._silver.storage, [*files, *kept], _OF_SILVER, ids)
+        return Earlier(self._within, rows)
+
+    def _spans(self, times: pa.ChunkedArray) -> list[tuple[int, int]]:
+        """The event times that copies of rows with some event times may have."""
         within = self._within or 0
         return [(pc.min(times).as_py() - within, pc.max(times).as_py() + within)]
 
@@ -105,12 +181,7 @@ class Replacements:
     ) -> pa.Table:
         """The rows of silver that some duplicates would be, if they were none. Those that break a
         rule, or that the table's ``where`` does not want, are left out."""
-        wanted = pa.table(
-            {
-                "partition": pa.array([copy.position.partition for copy in copies], pa.int32()),
-                "offset": pa.array([copy.position.offset for copy in copies], pa.int64()),
-            }
-        )
+        wanted = _places([copy.position for copy in copies])
         known = F.broadcast(self._spark.createDataFrame(wanted))
         rows = bronze.join(known, wanted.column_names).withColumn("duplicate", F.lit(False))
         conformed = transform.conformed(rows, Observation())
@@ -132,12 +203,30 @@ def _rows(
 ) -> Iterator[Copy]:
     """The rows of some ids in files whose columns have these names."""
     for file in files:
-        require_sound(storage, [file])
-        with storage.open(file.path) as source:
-            parquet = pq.ParquetFile(source, page_checksum_verification=True)
-            rows = parquet.read(columns=list(names))
-        rows = rows.select(list(names)).rename_columns(list(_COPY))
+        rows = _read(storage, file, names).rename_columns(list(_COPY))
         yield from _copies(_in_micros(rows.filter(pc.is_in(rows.column(2), value_set=ids))))
+
+
+def _read(storage: Storage, file: DataFile, names: Sequence[str]) -> pa.Table:
+    require_sound(storage, [file])
+    with storage.open(file.path) as source:
+        parquet = pq.ParquetFile(source, page_checksum_verification=True)
+        return parquet.read(columns=list(names)).select(list(names))
+
+
+def _of_batches(table: Table, batches: Collection[int]) -> Iterator[DataFile]:
+    """The files of a table that may have rows of some batches. Nothing is merged across these."""
+    return (f for f in live_files(table.handle) if not f.is_ours or f.n in batches)
+
+
+def _places(positions: Collection[Position]) -> pa.Table:
+    partitions = pa.array([each.partition for each in positions], pa.int32())
+    return pa.table(
+        {
+            "partition": partitions,
+            "offset": pa.array([each.offset for each in positions], pa.int64()),
+        }
+    )
 
 
 def _copies(rows: pa.Table) -> Iterator[Copy]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from headgate.declaration.model import Record, SilverTable
+from headgate.declaration.model import Record, SilverTable, Source
 from headgate.declaration.names import WARNINGS, silver_columns
+from headgate.declaration.sources import kind_of_source
 from headgate.silver.rules import MASK, RowRules
 from headgate.tables.frames import struct_type
 from headgate.tables.projection import Projection
@@ -35,6 +38,7 @@ class SilverTransform:
     batch costs more than transforming a small one."""
 
     def __init__(self, table: SilverTable, record: Record) -> None:
+        self.suite = table.suite.digest if table.suite else ""
         ours = _ours()
         self._flat = Projection(F.col("record.*"), *ours.values())
         derived = {c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in table.columns}
@@ -65,6 +69,19 @@ class SilverTransform:
         rows = self._masked.of(rows) if self._masked else rows
         rows = self._outcome.of(rows)
         return self._columns.of(rows.observe(counts, *self._counts).where(self._is_kept))
+
+
+def depends_on_values_alone(source: Source, table: SilverTable) -> bool:
+    """Whether the bytes of a record decide alone what the table's rules say. A CSV line is read by
+    its file's header; an expression may use a record's position or the clock."""
+    rules = table.suite.rules if table.suite else ()
+    texts = [*(column.expression for column in table.columns), table.where or ""]
+    texts += [rule.condition for rule in rules]
+    is_csv = kind_of_source(source).format(source.reads) == "csv"
+    return not is_csv and not any(_ELSEWHERE.search(text) for text in texts)
+
+
+_ELSEWHERE = re.compile("_(partition|offset|clock)", re.IGNORECASE)
 
 
 def _outcome(table: SilverTable, rules: RowRules | None) -> Column:

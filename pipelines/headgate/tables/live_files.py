@@ -50,6 +50,14 @@ def overlapping_files(
     return _described(actions.filter(pa.array(~bounded | (begins <= high + _ROUNDED))))
 
 
+def latest_time(handle: DeltaTable, column: str) -> int | None:
+    """No row has a later time of ``column``, in microseconds since 1970 UTC; None if none has a
+    time."""
+    highest = pc.max(_nested(_add_actions(handle), "max", column))
+    found = highest.cast(pa.timestamp("us", "UTC")).cast(pa.int64()).as_py()
+    return None if found is None else int(found) + _ROUNDED
+
+
 _ROUNDED = 1_000  # microseconds: other tools truncate times in a log to milliseconds
 
 

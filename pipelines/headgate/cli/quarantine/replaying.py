@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
 import os
-import socket
 import sys
 import tempfile
 import time
@@ -18,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from headgate.cli.driving import jars_for, require_machine
 from headgate.cli.options import command
 from headgate.cli.output import grid, respond
+from headgate.cli.person import person
 from headgate.cli.quarantine.selecting import records_of
 from headgate.cli.rows import cells
 from headgate.cli.screen import waiting
 from headgate.commands import pipeline_command
-from headgate.declaration.kinds import BRONZE
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
@@ -65,7 +63,7 @@ def documents(
         )
     place = DeployedSource(layout.storage, declared.name, records.source)
     connector = connector_of(records.source)
-    return unchanged(found, lambda each: connector.document(place, each.where, each.value))
+    return unchanged(found, lambda each: connector.document(place, each.where, each.value or b""))
 
 
 def replay_records(
@@ -98,7 +96,7 @@ def replay_records(
     if edited is not None:
         mended = mending.edited(mended, edited)
     if not mended:
-        respond(json, {"pipeline": declared.name, "outcomes": {}}, "no open record is refused")
+        respond(json, _document(declared, []), "no open record is refused")
         return
     log = spark_log(layout, "replay")
     rotate(log)
@@ -148,7 +146,7 @@ def _ask(layout: Layout, records: RefusedRecords, good: Sequence[Mended], note: 
 
     now = datetime.now(UTC)
     held = records.bronze.state
-    by = f"{getpass.getuser()}@{socket.gethostname()}"
+    by = person()
     request = requests.Request(
         id=f"{now:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}",
         source=records.source.name,
@@ -174,7 +172,8 @@ def _carried_out(declared: Pipeline, layout: Layout, root: str, request: Request
     try:
         drive(Driver(Task(declared, root, once=True, only_open=True, cores=cores, jars=jars)))
     except LeaseHeldError:
-        print("the running driver takes it in between two batches", file=sys.stderr)
+        said = "the running driver takes it in between two batches, by the rules it started with"
+        print(said, file=sys.stderr)
     ends = time.monotonic() + _PATIENCE
     while True:
         done, waits = _state(declared, layout, request)
@@ -197,14 +196,11 @@ def _carried_out(declared: Pipeline, layout: Layout, root: str, request: Request
 def _state(declared: Pipeline, layout: Layout, request: Request) -> tuple[Replay | None, bool]:
     """The replay, if bronze has it, and whether the request still waits. The request is looked at
     first: it is removed after bronze's commit."""
+    from headgate.replay.requests import carried_out
     from headgate.replay.requests import waiting as waits
-    from headgate.tables.payloads.bronze import BronzePayload
-    from headgate.tables.table import Table
 
     still = waits(layout)
-    bronze = Table(layout.storage, BRONZE.path(request.source), pipeline=declared.name)
-    replays = BronzePayload.of(bronze.refresh()).replays
-    done = next((each for each in replays if each.id == request.id), None)
+    done = carried_out(layout, declared.name, request)
     return done, still is not None and still.id == request.id
 
 

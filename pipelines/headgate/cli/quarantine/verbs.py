@@ -42,7 +42,7 @@ class NothingWaitsError(HeadgateError):
 
 
 class FileThereError(HeadgateError, code=exit_codes.USAGE):
-    """The file to write is there already."""
+    """The file to write is there already, or its folder is not."""
 
 
 @app.command("list")
@@ -137,9 +137,11 @@ def export_refused(
 
     declared, layout = declaration.opened(pipeline, root)
     wanted = selection(declared, table, rule, reason, event_id, since, until)
-    mended = documents(declared, layout, records_of(layout, declared), wanted)
     if output.exists():
         raise FileThereError(f"{output} is there already", remedy="give --output another name")
+    if not output.parent.is_dir():
+        raise FileThereError(f"{output.parent} is no folder", remedy="make it, or give another one")
+    mended = documents(declared, layout, records_of(layout, declared), wanted)
     lines = [json_.dumps(each, ensure_ascii=False) + "\n" for each in exported(mended)]
     output.write_text("".join(lines), encoding="utf-8")
     respond(
@@ -184,7 +186,7 @@ def replay(
 
 @app.command("cancel")
 def cancel(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
-    """Take a replay back that waits for a driver."""
+    """Take a replay back that waits for a driver. What a driver has carried out stays."""
     from headgate.replay import requests
 
     declared, layout = declaration.opened(pipeline, root)
@@ -194,6 +196,13 @@ def cancel(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
             f"{declared.name}: no replay waits for a driver", command("quarantine list")
         )
     requests.remove(layout, request)
+    # A driver that looks for the request later finds none. One may have been faster.
+    if (done := requests.carried_out(layout, declared.name, request)) is not None:
+        raise NothingWaitsError(
+            f"{declared.name}: the replay of {done.rows:,} records cannot be taken back: it was "
+            f"carried out as batch {done.n:,}",
+            command("ledger", "--by-id"),
+        )
     respond(
         json,
         {"pipeline": declared.name, "cancelled": request.id, "records": request.rows},

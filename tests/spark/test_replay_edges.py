@@ -1,0 +1,168 @@
+"""Replays where ids, times, several tables or a rule that stops the stream get in the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.ledger.balance import balance
+from headgate.ledger.by_id import by_id
+from headgate.replay.refused import RefusedRecords, Selection
+from headgate.silver.copies import Earlier
+from headgate.silver.replacements import Replacements
+from tests.support.replay_project import MEND, RULES, ReplayProject, ask, event
+from tests.support.rounds import IN_FULL
+
+pytestmark = pytest.mark.spark
+
+SEVERAL = """
+silver:
+  clean: {from: raw, expectations: clean}
+  strict: {from: raw, expectations: strict}
+  stopped: {from: raw, where: level >= 0, expectations: stopped}
+gold:
+  per_minute:
+    from: clean
+    window: {tumbling: 1 minute}
+    measures: {events: count(*)}
+    allowed_lateness: 0 s
+"""
+STRICT = "expectations: [{id: high, expect: level >= 40}]"
+STOPPED = "expectations: [{id: few, expect: level < 90, action: stop, above: 60 %}]"
+
+
+def several(folder: Path, spark: SparkSession) -> ReplayProject:
+    project = ReplayProject(folder, spark, SEVERAL)
+    for name, text in (("strict", STRICT), ("stopped", STOPPED)):
+        (folder / "expectations" / f"{name}.yml").write_text(text)
+    return project
+
+
+def level(number: int) -> str:
+    return f"json_merge_patch(value, '{{\"level\": {number}}}')"
+
+
+def levels(project: ReplayProject, table: str) -> dict[str, int]:
+    rows = project.read(f"silver/{table}")
+    found = {row["_event_id"]: row["level"] for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+@pytest.mark.parametrize("duplicates", [False, True] if IN_FULL else [False])
+def test_each_of_several_tables_takes_a_record_once(
+    tmp_path: Path, spark: SparkSession, duplicates: bool
+) -> None:
+    """With and without a rule for duplicates: then, only its header says what a copy mends."""
+    project = several(tmp_path, spark)
+    if not duplicates:
+        text = project.declaration.read_text()
+        project.declaration.write_text(text.replace("      duplicates: {within: 10 minutes}\n", ""))
+    project.land([event("low", 1), event("high", 70, 1), event("filtered", -1, 2)])
+    engine = project.engine().run_all()
+    assert project.ask(engine, level(20), Selection(event_id="low")) == 1
+    engine.replay()
+    assert (levels(project, "clean"), levels(project, "strict")) == (
+        *({"low": 20, "high": 70}, {"high": 70}),
+    )
+    assert project.ask(engine, level(50), Selection(event_id="low")) == 1
+    engine.replay()
+    project.check(engine)
+    assert levels(project, "clean") == {"low": 20, "high": 70}
+    assert levels(project, "strict") == {"low": 50, "high": 70}
+    assert levels(project, "stopped") == {"low": 1, "high": 70}
+    (outcome,) = project.judge(engine, Selection(), level(95))
+    # To `stopped`, it was filtered and is decided. The share of a replay stops no stream.
+    assert (outcome.tables, outcome.verdict) == (("clean", "strict"), "silver")
+
+
+def test_the_proof_finds_a_record_that_is_taken_twice(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = ReplayProject(tmp_path, spark)
+    project.land([event("low", 1)])
+    engine = project.engine().run_all()
+    monkeypatch.setattr(Replacements, "_mended_before", lambda _: set())
+    monkeypatch.setattr(Earlier, "has_copy_of", lambda *_: False)
+    (outcome,) = project.judge(engine, Selection(), MEND)
+    for _ in range(2):
+        ask(engine, [outcome.mended])
+        engine.replay()
+    (finding,) = by_id(engine.layout, engine.pipeline).findings
+    assert (finding.table, finding.problem) == ("silver/clean", "copies of one record")
+    (example,) = finding.examples
+    assert (example["event_id"], example["times"]) == ("low", 2)
+
+
+def test_a_replay_stops_no_stream(tmp_path: Path, spark: SparkSession) -> None:
+    project = several(tmp_path, spark)
+    project.land([event("text", "x"), event("high", 70, 1)])
+    engine = project.engine().run_all()
+    assert project.ask(engine, level(95)) == 1
+    engine.replay()
+    project.check(engine)
+    assert levels(project, "clean") == {"text": 95, "high": 70}
+    assert project.ids("rejected/stopped") == ["text"]
+
+
+def test_a_copy_with_another_time_is_the_same_record(tmp_path: Path, spark: SparkSession) -> None:
+    """Also if it is after all that the source has sent, and another driver looks for duplicates."""
+    project = ReplayProject(tmp_path, spark)
+    project.land([event("low", 1, 1), event("again", 2, 2), event("again", 3, 3000)])
+    project.land([{**event("no time", 20), "at": "?"}, event("high", 70, 5)])
+    engine = project.engine().run_all()
+    later = event("", 50, 10_000)
+    patch = f'json_merge_patch(value, \'{{"level": 50, "at": "{later["at"]}"}}\')'
+    moved = "CASE WHEN event_id = 'again' THEN " + MEND + " ELSE " + patch + " END"
+    assert [o.verdict for o in project.judge(engine, Selection(), moved)] == ["silver"] * 4
+    assert project.ask(engine, moved) == 4
+    engine.replay()
+    assert RefusedRecords(engine.layout, engine.pipeline).rows(Selection()) == []
+    taken = ["again", "again", "high", "low", "no time"]
+    assert project.ids("silver/clean") == taken
+    engine = project.engine()
+    project.land([event("low", 60, 2), event("low", 60, 10_001), event("no time", 60, 10_001)])
+    engine.run_all()
+    assert project.ids("silver/clean") == taken
+    assert balance(engine.layout, engine.pipeline).differences == ()
+    assert by_id(engine.layout, engine.pipeline).findings == ()
+
+
+def test_an_open_record_whose_id_was_sent_again_and_filtered(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """Bronze has a valid copy, so no table takes another one. The judge says so."""
+    tables = (
+        "silver: {clean: {from: raw, where: level > 0, expectations: clean}}\n"
+        "gold: {per_minute: {from: clean, window: {tumbling: 1 minute}, "
+        "measures: {events: count(*)}, allowed_lateness: 0 s}}\n"
+    )
+    project = ReplayProject(tmp_path, spark, tables)
+    project.write_rules(RULES)
+    project.land([event("a", "x"), event("a", -1, 1), event("b", "x", 2), event("b", "y", 3)])
+    engine = project.engine().run_all()
+    found = {o.mended.position.offset & 0xFFFF: o for o in project.judge(engine, Selection(), MEND)}
+    told = [(o.mended.of[0].event_id, o.verdict) for _, o in sorted(found.items())]
+    assert told == [("a", "known"), ("b", "silver"), ("b", "known")]
+
+
+def test_the_same_bytes_are_judged_again_only_by_other_rules(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = ReplayProject(tmp_path, spark)
+    again = event("low", 5, 1)
+    project.land([again, event("high", 70, 1)])
+    engine = project.engine().run_all()
+    with monkeypatch.context() as patched:
+        patched.setattr(Replacements, "_conforming", None)  # a Spark job
+        project.land([again, event("other", 4, 2), event("other", 4, 2)])
+        engine.run_all()
+    project.check(engine)
+    assert project.ids("silver/clean") == ["high"]
+    project.write_rules(RULES.replace("10", "5"))
+    project.land([again, event("other", 4, 2), again])
+    engine = project.engine().run_all()
+    project.check(engine)
+    assert levels(project, "clean") == {"low": 5, "high": 70}

@@ -1,0 +1,86 @@
+"""A pipeline whose refused records are mended and replayed, without the command line."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from headgate.ledger.balance import balance
+from headgate.ledger.by_id import by_id
+from headgate.replay import requests
+from headgate.replay.mending import Mended, copies, patched, unchanged
+from headgate.replay.outcomes import Outcome, outcomes
+from headgate.replay.refused import RefusedRecords, Selection
+from headgate.replay.requests import Request
+from headgate.tables.payloads.bronze import BronzePayload
+from tests.support.engine import Engine
+from tests.support.readings import NOON
+from tests.support.suite_project import SuiteProject
+from tests.support.tables import Row
+
+TABLES = """
+silver:
+  clean: {from: raw, expectations: clean}
+  all: {from: raw}
+gold:
+  per_minute:
+    from: clean
+    window: {tumbling: 1 minute}
+    measures: {events: count(*), total: sum(level)}
+    allowed_lateness: 0 s
+"""
+RULES = "expectations:\n  - {id: low, expect: level >= 10}\n"
+MEND = "json_merge_patch(value, '{\"level\": 50}')"
+
+
+def event(name: str, level: object, seconds: int = 0) -> Row:
+    at = NOON + timedelta(seconds=seconds)
+    return {"id": name, "site": "a", "level": level, "at": at.isoformat()}
+
+
+class ReplayProject(SuiteProject):
+    """Its suite is ``clean``, and its gold table ``per_minute``."""
+
+    def __init__(self, folder: Path, spark: SparkSession, tables: str = TABLES) -> None:
+        super().__init__(folder, spark, tables, "clean")
+        self.spark = spark
+        self.write_rules(RULES)
+
+    def ids(self, table: str) -> list[str]:
+        name = "_event_id" if table.startswith("silver/") else "event_id"
+        return sorted(row[name] for row in self.read(table))
+
+    def judge(self, engine: Engine, selection: Selection, patch: str | None) -> list[Outcome]:
+        records = RefusedRecords(engine.layout, engine.pipeline)
+        mended = unchanged(records.rows(selection), lambda each: each.value or b"")
+        if patch:
+            mended = patched(mended, patch)
+        wanted = copies(records, mended, datetime.now(UTC))
+        return outcomes(self.spark, engine.layout, engine.pipeline, records, mended, wanted)
+
+    def ask(self, engine: Engine, patch: str | None, selection: Selection | None = None) -> int:
+        found = self.judge(engine, selection or Selection(), patch)
+        good = [outcome.mended for outcome in found if outcome.passes]
+        return ask(engine, good)
+
+    def check(self, engine: Engine) -> None:
+        account = balance(engine.layout, engine.pipeline)
+        assert account.differences == ()
+        assert by_id(engine.layout, engine.pipeline).findings == ()
+        silver = self.ids("silver/clean")
+        assert len(set(silver)) == len(silver)
+        gold = sum(row["events"] for row in self.read("gold/per_minute"))
+        assert gold + len(self.read("late/per_minute")) == len(silver)
+
+
+def ask(engine: Engine, good: list[Mended]) -> int:
+    records = RefusedRecords(engine.layout, engine.pipeline)
+    held = records.bronze.state
+    replays = len(BronzePayload.of(held).replays)
+    request = Request(
+        f"r{replays}", "raw", held.generation, replays, len(good), "a test", datetime.now(UTC)
+    )
+    requests.ask(engine.layout, request, copies(records, good, datetime.now(UTC)).rows)
+    return len(good)

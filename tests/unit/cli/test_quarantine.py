@@ -1,0 +1,84 @@
+"""`headgate quarantine`: what is refused before a table is read, and taking a replay back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from headgate.replay import requests
+from headgate.replay.requests import Request
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.replay import Replay
+from headgate.tables.table import Table
+from tests.unit.cli.conftest import Ask, last_object
+from tests.unit.ledger.conftest import Lake
+
+OfLake = tuple[str, str, str]
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def wait(lake: Lake, id_: str = "r1") -> Request:
+    request = Request(id_, "events", 0, 0, 3, "a test", NOW)
+    requests.ask(lake.layout, request, pa.table({"value": [b"x"]}))
+    return request
+
+
+def carry_out(lake: Lake, request: Request) -> None:
+    """As a driver that was killed before it could remove the request."""
+    bronze = Table(lake.layout.storage, "bronze/events", pipeline=lake.pipeline.name)
+    held = bronze.refresh()
+    replays = (Replay(request.id, held.n + 1, request.rows, request.reason),)
+    payload = replace(BronzePayload.of(held), replays=replays)
+    bronze.commit(held.absorbing(held.n + 1, NOW, payload).counting({}))
+
+
+def test_a_replay_that_waits_is_taken_back(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
+    request = wait(lake)
+    code, out, _ = ask("quarantine", "cancel", *of_lake, "--json")
+    assert (code, last_object(out)["cancelled"]) == (0, "r1")
+    assert not lake.layout.storage.exists(request.path)
+    code, _, err = ask("quarantine", "cancel", *of_lake)
+    assert (code, "no replay waits" in err) == (1, True)
+
+
+def test_a_replay_that_bronze_has_is_not_taken_back(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
+    carry_out(lake, wait(lake))
+    code, out, err = ask("quarantine", "cancel", *of_lake)
+    assert (code, out) == (1, "")
+    assert "3 records cannot be taken back: it was carried out as batch 3" in err
+    assert requests.waiting(lake.layout) is None
+
+
+def test_only_the_request_that_is_done_is_removed(lake: Lake) -> None:
+    first = wait(lake)
+    requests.remove(lake.layout, first)
+    second = wait(lake, "r2")
+    requests.remove(lake.layout, first)
+    assert requests.waiting(lake.layout) == second
+
+
+@pytest.mark.parametrize(
+    "time", ["", "yesterday", "999999 days", "9999-12-31T23:59-12:00", "12:00", "1.5 hours"]
+)
+def test_a_time_that_is_none(ask: Ask, of_lake: OfLake, lake: Lake, time: str) -> None:
+    code, _, err = ask("quarantine", "list", *of_lake, "--since", time)
+    assert code == 2
+    assert "neither a time" in err
+
+
+def test_a_table_that_has_no_refused_records(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
+    code, _, err = ask("quarantine", "show", *of_lake, "--table", "rejected.good")
+    assert (code, "there are: quarantine" in err) == (2, True)
+
+
+def test_a_file_is_never_replaced(ask: Ask, of_lake: OfLake, lake: Lake, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    code, _, err = ask("quarantine", "export", *of_lake, "--output", tmp_path / "mine")
+    assert (code, "is there already" in err) == (2, True)
+    assert (tmp_path / "mine").read_text() == "mine"
+    code, _, err = ask("quarantine", "export", *of_lake, "--output", tmp_path / "no" / "such")
+    assert (code, "Traceback" in err, "no is no folder" in err) == (2, False, True)
