@@ -25,7 +25,7 @@ from tests.support.rounds import IN_FULL
 PARTITIONS = 3
 WITHIN = 4  # seconds
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-EXAMPLES = 5000 if IN_FULL else 120
+EXAMPLES = 2000 if IN_FULL else 50
 
 Micros = int | None
 
@@ -50,19 +50,20 @@ class Sent:
 
 SENT = st.builds(
     Sent,
-    st.integers(0, PARTITIONS - 1),
-    st.sampled_from(["a", "b", "c", None]),
+    # Few partitions and ids, and few failures, so that copies meet.
+    st.sampled_from([0, 0, 0, *range(PARTITIONS)]),
+    st.sampled_from(["a", "a", "a", "b", None]),
     # -30 is a stray, 3700 is past ``future_after``; the others meet within a few buckets.
     st.one_of(st.integers(0, 20), st.sampled_from([None, -30, 3700])),
     st.integers(0, 1),
-    st.booleans(),
+    st.sampled_from([False, False, False, True]),
 )
 
 
 @st.composite
 def logs(draw: st.DrawFn) -> list[list[Sent]]:
     """Batches of records; within a partition they are in log order."""
-    return draw(st.lists(st.lists(SENT, max_size=8), min_size=1, max_size=6))
+    return draw(st.lists(st.lists(SENT, min_size=3, max_size=8), min_size=1, max_size=5))
 
 
 class Log:
@@ -144,6 +145,7 @@ def _rules(differing: str) -> Rules:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("differing", ["warn", "keep", "quarantine"])
 @settings(
     max_examples=EXAMPLES,
     deadline=None,
@@ -151,10 +153,9 @@ def _rules(differing: str) -> Rules:
     suppress_health_check=[HealthCheck.too_slow],
 )
 @given(
-    logs(),
-    st.sampled_from(["warn", "keep", "quarantine"]),
-    st.sets(st.integers(0, 5)),
-    st.sampled_from([0, 3, 1_000_000]),
+    batches=logs(),
+    restarts=st.sets(st.integers(0, 5)),
+    rows_in_memory=st.sampled_from([0, 3, 1_000_000]),
 )
 def test_stamps_equal_the_oracle(
     batches: list[list[Sent]], differing: OnDiffering, restarts: set[int], rows_in_memory: int

@@ -80,6 +80,15 @@ def test_a_table_goes_back_and_on(tables: dict[str, Table]) -> None:
     assert [c.state.n for c in lineage(silver)] == [5, 4, 3, 2, 2, 1, 0, 0]
 
 
+def test_a_generation_is_above_any_that_bronze_has_lost(tables: dict[str, Table]) -> None:
+    """Bronze lost the commit that had asked for generation 4, and silver has carried it out."""
+    bronze, silver = tables.values()
+    intend(bronze, {silver.name: version_of(silver, 2)}, NOON, why="a test", above=4)
+    assert bronze.refresh().generation == 5
+    Resets(bronze).carry_out([silver], NOON)
+    assert silver.refresh().generation == 5
+
+
 def test_carrying_out_again_does_nothing(tables: dict[str, Table]) -> None:
     bronze, silver = tables.values()
     intend(bronze, {silver.name: version_of(silver, 2)}, NOON, why="a test")
