@@ -143,7 +143,8 @@ class DedupIndex:
         fresh = _with_id_and_time(ordered)
         if fresh.num_rows:
             newest = int(pc.max(fresh.column("time")).as_py()) // self._width
-            self._newest_bucket = max(self._newest_bucket or newest, newest)
+            held = self._newest_bucket
+            self._newest_bucket = newest if held is None else max(held, newest)
         self._insert(fresh)
         self._evict()
 

@@ -31,6 +31,21 @@ def test_one_id_for_all_records_does_not_stall_the_stream() -> None:
     assert time.monotonic() - began < 20
 
 
+def test_a_batch_before_1970_hides_no_later_ids() -> None:
+    spans: list[Span] = []
+
+    def load(wanted: Sequence[Span]) -> pa.Table:
+        spans.extend(wanted)
+        return DEDUP_ROWS.empty_table()
+
+    index = DedupIndex(60 * SECOND, "warn", load, 5 * SECOND)
+    before = _records(1, first=0, time=np.array([-600 * SECOND]))
+    index.find(before)
+    index.add(before)
+    index.find(_records(1, first=1, time=np.array([10 * SECOND])))
+    assert spans[-1] == (-60 * SECOND, 60 * SECOND - 1)
+
+
 def test_a_look_waits_for_what_is_being_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     add = IdIndex.add
 

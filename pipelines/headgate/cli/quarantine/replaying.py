@@ -35,6 +35,13 @@ if TYPE_CHECKING:
 MOST = 100_000
 """Records of one replay. They are one batch, and in memory at once."""
 SHOWN = 20
+_STAYS = {
+    "invalid": "it is still invalid",
+    "rejected": "it still breaks a rule",
+    "filtered": "the tables do not want it",
+    "known": "the tables have decided on a valid copy of it",
+    "other id": "it has another id",
+}
 _PATIENCE = 120.0  # seconds: a running driver carries a replay out between two batches
 _POLL = 0.5
 
@@ -208,7 +215,7 @@ def _show(found: Sequence[Outcome]) -> None:
     counts = Counter((o.verdict, o.why, o.tables, o.late) for o in found)
     summary = grid("", "outcome", "why", "records:")
     for (verdict, why, tables, late), count in counts.most_common(SHOWN):
-        told = f"goes to silver: {', '.join(tables)}" if tables else f"stays: {verdict}"
+        told = f"goes to silver: {', '.join(tables)}" if tables else f"stays: {_STAYS[verdict]}"
         told += f"; late for {', '.join(late)}" if late else ""
         summary.add_row(*cells(told, why, count))
     respond(False, {}, summary)

@@ -1,0 +1,97 @@
+"""Refused records of topics are mended where they are: in their partition, with key and headers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.broker.running import Broker
+from headgate.declaration.load import load
+from headgate.ledger.balance import balance
+from headgate.ledger.by_id import by_id
+from headgate.replay import requests
+from headgate.replay.mending import copies, exported, patched, unchanged
+from headgate.replay.outcomes import outcomes
+from headgate.replay.refused import RefusedRecords, Selection
+from headgate.replay.requests import Request
+from tests.support.broker import Sent, create_topic, produce
+from tests.support.events import reading
+from tests.support.kafka_engine import KafkaEngine
+from tests.support.readings import NOON
+from tests.support.rounds import in_full
+from tests.support.tables import read
+
+pytestmark = pytest.mark.spark
+
+DECLARATION = """
+pipeline: readings
+sources:
+  raw:
+    kafka: {{servers: "{servers}", topic: {topic}}}
+    record:
+      event_id: [id]
+      event_time: {{column: at}}
+      duplicates: {{within: 10 minutes}}
+      schema: {{id: string, level: int, at: timestamp}}
+silver:
+  clean: {{from: raw, expectations: clean}}
+gold:
+  per_minute:
+    from: clean
+    window: {{tumbling: 1 minute}}
+    measures: {{events: count(*)}}
+    allowed_lateness: 0 s
+"""
+HEADERS = (("a", b"\xff"), ("headgate.mends", b"no position"), ("empty", None))
+RECORDS = (
+    Sent(reading("same", NOON, level=20), partition=0),
+    Sent(reading("same", NOON, level="x"), key=b"\xff\x00", partition=1, headers=HEADERS),
+    Sent(reading("same", NOON, level=1), key=b"k", partition=2),
+    Sent(None, key=b"tombstone", partition=2),
+)
+
+
+@in_full
+def test_partitions_are_logs_of_their_own(
+    spark: SparkSession, tmp_path: Path, broker: Broker
+) -> None:
+    topic = create_topic(broker, 3)
+    produce(broker, topic, RECORDS)
+    file = tmp_path / "readings.yml"
+    file.write_text(DECLARATION.format(servers=broker.servers, topic=topic))
+    (tmp_path / "expectations").mkdir()
+    rules = "expectations: [{id: low, expect: level >= 10}]"
+    (tmp_path / "expectations" / "clean.yml").write_text(rules)
+    engine = KafkaEngine(spark, load(file), tmp_path / "root")
+    engine.read_all()
+    records = RefusedRecords(engine.layout, engine.pipeline)
+    refused = unchanged(records.rows(Selection()), lambda each: each.value or b"")
+    assert [each["value"] for each in exported(refused)][-1] == ""
+    mended = patched(refused, "json_merge_patch(value, '{\"level\": 50}')")
+    now = datetime.now(UTC)
+    wanted = copies(records, mended, now)
+    found = outcomes(spark, engine.layout, engine.pipeline, records, mended, wanted)
+    assert [each.verdict for each in found] == ["silver", "silver", "invalid"]
+    good = [each.mended for each in found if each.passes]
+    request = Request("r", "raw", 0, 0, len(good), "a test", now)
+    requests.ask(engine.layout, request, copies(records, good, now).rows)
+    engine.replay()
+    produce(broker, topic, [Sent(reading("same", NOON, level=70), partition=p) for p in range(3)])
+    engine.read_all()
+    engine.close()
+    levels = {row["_partition"]: row["level"] for row in read(engine.root, "silver/clean")}
+    assert levels == {0: 20, -2: 50, -3: 50}
+    kept = {
+        row["partition"]: (row["key"], [(h["key"], h["value"]) for h in row["headers"]])
+        for row in read(engine.root, "bronze/raw")
+        if row["partition"] < 0
+    }
+    assert kept == {
+        -2: (b"\xff\x00", [HEADERS[0], HEADERS[2], ("headgate.mends", b"1:0")]),
+        -3: (b"k", [("headgate.mends", b"2:0")]),
+    }
+    assert balance(engine.layout, engine.pipeline).differences == ()
+    assert by_id(engine.layout, engine.pipeline).findings == ()
