@@ -23,6 +23,7 @@ from tests.support.events import reading
 from tests.support.kafka_engine import KafkaEngine, records_of
 from tests.support.landing import ARRIVED
 from tests.support.readings import GOLD_KEYS, NOON, KafkaKeys, declare_kafka, rules
+from tests.support.rounds import in_full
 from tests.support.tables import Row, differences, read, state
 
 pytestmark = pytest.mark.spark
@@ -100,6 +101,7 @@ def holds(before: Mapping[tuple[Any, ...], Row], root: Path) -> None:
     assert {key: now.get(key) for key in before} == dict(before)
 
 
+@in_full
 def test_a_partition_falls_silent_and_comes_back(
     spark: SparkSession, tmp_path: Path, sensors: Sensors
 ) -> None:

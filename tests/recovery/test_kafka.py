@@ -177,6 +177,7 @@ def station(tmp_path: Path) -> Iterator[Station]:
         yield Station(tmp_path, broker, topic)
 
 
+@in_full
 def test_driver_and_broker_are_killed_while_records_come(station: Station) -> None:
     broker, values = station.broker, of_the_past(30_000, seed=5)
     with Producing(broker, station.topic, PARTITIONS, values) as producing:
@@ -204,6 +205,7 @@ def test_driver_and_broker_are_killed_while_records_come(station: Station) -> No
     station.is_right()
 
 
+@in_full
 def test_a_driver_gives_up_on_a_broker_that_stays_away(station: Station) -> None:
     values = of_the_past(100, seed=5)
     station.send(values)

@@ -21,7 +21,7 @@ from tests.support.drivers import PATIENCE, REPOSITORY
 from tests.support.events import readings
 from tests.support.landing import Landing, split
 from tests.support.readings import declare
-from tests.support.rounds import IN_FULL
+from tests.support.rounds import IN_FULL, in_full
 from tests.support.tables import read
 
 pytestmark = pytest.mark.recovery
@@ -66,6 +66,7 @@ def once(records: list[Record]) -> dict[str, dict[str, Any]]:
     return {name: json.loads(record.value or b"") for name, record in seen.items()}
 
 
+@in_full
 def test_no_final_window_is_missing_and_no_late_row(tmp_path: Path, broker: Broker) -> None:
     landing = Landing(tmp_path / "landing")
     files = split(readings(400, seed=8), 2 * len(KILLS) + 1)

@@ -21,7 +21,7 @@ from tests.support.failing import failing
 from tests.support.landing import Landing, split
 from tests.support.polling import looked_again, polled, with_deltalake, with_duckdb
 from tests.support.readings import declare, rules
-from tests.support.rounds import IN_FULL
+from tests.support.rounds import IN_FULL, in_full
 from tests.support.spark_reader import polled_by_spark
 from tests.support.tables import differences, state
 
@@ -45,6 +45,7 @@ BEGUN = 3 if IN_FULL else 2  # files that are in the tables before
 FILES = split(readings(600, seed=5), BEGUN + 1 + len(PLACES))
 
 
+@in_full
 def test_readers_see_the_old_rows_until_the_new_ones_are_complete(
     spark: SparkSession, tmp_path: Path
 ) -> None:

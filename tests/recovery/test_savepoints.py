@@ -57,6 +57,7 @@ def take_under_load(shop: Shop, driver: Running) -> list[Savepoint]:
     return taken
 
 
+@in_full
 @pytest.mark.spark
 def test_savepoints_under_load_are_all_good(spark: SparkSession, tmp_path: Path) -> None:
     """Each one is restored, in place or as a copy, and ends with the oracle's tables."""

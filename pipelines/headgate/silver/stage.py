@@ -98,7 +98,7 @@ class SilverStage:
 
         Raises CommitRefusedError, FencedError, LogGapError or UnknownOperationError.
         """
-        boundaries = BronzePayload.of(self.bronze.refresh()).boundaries
+        boundaries = BronzePayload.of(self.bronze.refresh()).replay_ends
         at = {name: table.refresh().n for name, table in self.silver.items()}
         front = max(at.values(), default=0)
         for n in sorted(set(at.values()), reverse=True):

@@ -32,6 +32,7 @@ def test_a_cleared_task_adopts_the_driver(site: Site) -> None:
     assert site.owner == before
 
 
+@in_full
 @pytest.mark.parametrize("state", ["failed", pytest.param("success", marks=in_full)])
 def test_a_marked_task_ends_the_stream_until_it_is_started_again(site: Site, state: str) -> None:
     site.wait_for_owner()

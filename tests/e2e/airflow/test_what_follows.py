@@ -32,6 +32,7 @@ with DAG("by_day", schedule=schedule, catchup=False):
 """
 
 
+@in_full
 def test_a_finished_hour_is_a_run_of_what_follows(site: Site) -> None:
     """While the stream runs on: the shipped example counts the rows of each hour, once."""
     airflow, driver = site.airflow, site.wait_for_owner()

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.drivers import PATIENCE
 from tests.support.reaper import knowing
+from tests.support.rounds import in_full
 from tests.support.waiting import wait_until
 from tests.support.watched import HEADGATE, Said
 
@@ -30,6 +31,7 @@ def test_the_demo_with_a_broker_accounts_for_all_and_leaves_nothing(tmp_path: Pa
     wait_until(lambda: not knowing(root), f"left: {knowing(root)}", PATIENCE)
 
 
+@in_full
 def test_a_demo_that_is_interrupted_leaves_nothing_running(tmp_path: Path) -> None:
     root = tmp_path / "demo"
     command = [*HEADGATE, "demo", "--kafka", "--events", "50000000", "--root", str(root)]

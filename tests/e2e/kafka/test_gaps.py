@@ -9,12 +9,14 @@ import pytest
 from headgate.broker import topics
 from headgate.broker.running import Broker
 from tests.support.broker import produce
+from tests.support.rounds import in_full
 from tests.support.shell import Shell
 from tests.support.watched import Said, declare, events
 
 pytestmark = pytest.mark.e2e
 
 
+@in_full
 def test_what_topics_have_lost_is_passed_over_only_when_told_to(
     kafka: Broker, shell: Shell
 ) -> None:

@@ -41,11 +41,15 @@ class BronzePayload(Payload):
         return self.offsets.get("sequence", 0)
 
     @property
+    def replay_ends(self) -> frozenset[int]:
+        """The batch ids at which a step of silver ends, because a replay begins or ends: it looks
+        up what the tables have from before."""
+        return frozenset(n for replay in self.replays for n in (replay.n - 1, replay.n))
+
+    @property
     def boundaries(self) -> frozenset[int]:
-        """The batch ids at which a step of a stage ends: an operation follows, or a replay begins
-        or ends. A replay looks up what the tables have from before."""
-        replays = (n for replay in self.replays for n in (replay.n - 1, replay.n))
-        return frozenset((*(each.n for each in self.operations), *replays))
+        """All batch ids at which a step of a stage ends."""
+        return self.replay_ends | {each.n for each in self.operations}
 
     def encode(self) -> dict[str, Any]:
         return {
