@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.drivers import PATIENCE, REPOSITORY
 from tests.support.landing import Landing
-from tests.support.rounds import IN_FULL
+from tests.support.rounds import in_full
 from tests.support.tables import read
 
 pytestmark = pytest.mark.recovery
@@ -71,7 +71,8 @@ def headgate(verb: str, *options: str, failpoint: str = "") -> tuple[int, str]:
     return process.returncode, output
 
 
-@pytest.mark.parametrize("place", PLACES if IN_FULL else PLACES[:1])
+@in_full
+@pytest.mark.parametrize("place", PLACES)
 def test_a_killed_replay_takes_place_once(tmp_path: Path, place: str) -> None:
     landing = Landing(tmp_path / "landing")
     file = tmp_path / "readings.yml"
