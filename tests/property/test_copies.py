@@ -74,3 +74,10 @@ def stepwise(log: Sequence[Sent], ends: Sequence[int]) -> set[int]:
 def test_steps_of_any_size_take_the_same_copies(log: list[Sent], cuts: set[int]) -> None:
     ends = sorted(min(cut, len(log)) for cut in cuts)
     assert stepwise(log, ends) == oracle(log)
+
+
+def test_a_replay_belongs_to_the_log_of_what_it_mends() -> None:
+    known = Earlier(WITHIN, [Copy("a", Position(1, 7), 0)])
+    assert known.has_copy_of(Copy("a", Position(~1, 0), 5))
+    assert not known.has_copy_of(Copy("a", Position(0, 9), 5))
+    assert not known.has_copy_of(Copy("a", Position(~0, 0), 5))
