@@ -17,6 +17,11 @@ from websockets.sync.client import ClientConnection, connect
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
 is_there = PROGRAM is not None
 _ANSWERS_WITHIN = 60.0  # seconds
+_NAVIGATED = "Inspected target navigated or closed"
+
+
+class NavigatedError(Exception):
+    """The page was left while it was asked; the next one may answer."""
 
 
 class Page:
@@ -29,7 +34,8 @@ class Page:
         self._ask("Runtime.enable")
 
     def run(self, script: str) -> Any:
-        """The value of an expression in the page, or of the promise that it is."""
+        """The value of an expression in the page, or of the promise that it is. Raises
+        NavigatedError."""
         about = {"expression": script, "awaitPromise": True, "returnByValue": True}
         found = self._ask("Runtime.evaluate", about)
         assert "exceptionDetails" not in found, found
@@ -47,6 +53,8 @@ class Page:
             if told.get("method") == "Runtime.exceptionThrown":
                 self.faults.append(json.dumps(told["params"]["exceptionDetails"]))
             if told.get("id") == self._asked:
+                if told.get("error", {}).get("message") == _NAVIGATED:
+                    raise NavigatedError
                 assert "error" not in told, told
                 result: dict[str, Any] = told["result"]
                 return result

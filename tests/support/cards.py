@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
@@ -15,6 +15,7 @@ from typing import Any
 
 from headgate.supervision.report import StreamStatus, TablesReport, status_document, tables_document
 from tests.support import browser
+from tests.support.browser import NavigatedError
 
 STATIC = resources.files("headgate.airflow.page") / "static"
 TYPES = {
@@ -65,13 +66,21 @@ class Cards:
     def show(self, now: datetime, *streams: dict[str, Any]) -> None:
         """Return when the page shows these, and no other."""
         self._show(now, list(streams))
-        self.page.run("window.isOld = true; location.reload()")
+        with suppress(NavigatedError):
+            self.page.run("window.isOld = true; location.reload()")
         names = sorted(each["name"] for each in streams)
-        shown = "[...document.querySelectorAll('.card h2')].map((each) => each.textContent).sort()"
         until = time.monotonic() + WITHIN
-        while self.page.run(f"!window.isOld && {shown}") != names:
+        while self._names() != names:
             assert time.monotonic() < until, self.page.run("document.body.innerText")
             time.sleep(0.05)
+
+    def _names(self) -> list[str] | None:
+        """What the reloaded page shows; None while the old one is left."""
+        shown = "[...document.querySelectorAll('.card h2')].map((each) => each.textContent).sort()"
+        with suppress(NavigatedError):
+            found: list[str] | None = self.page.run(f"window.isOld ? null : {shown}")
+            return found
+        return None
 
     def text(self, selector: str) -> list[str]:
         """What is shown of every such element, in order."""
