@@ -177,7 +177,6 @@ def station(tmp_path: Path) -> Iterator[Station]:
         yield Station(tmp_path, broker, topic)
 
 
-@in_full
 def test_driver_and_broker_are_killed_while_records_come(station: Station) -> None:
     broker, values = station.broker, of_the_past(30_000, seed=5)
     with Producing(broker, station.topic, PARTITIONS, values) as producing:

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,42 +12,16 @@ import pytest
 from headgate.broker.consuming import Record
 from headgate.broker.running import Broker
 from tests.support.broker import consume_all, create_topic
-from tests.support.drivers import PATIENCE, REPOSITORY
+from tests.support.drivers import headgate
 from tests.support.events import readings
 from tests.support.landing import Landing, split
 from tests.support.readings import declare
-from tests.support.rounds import IN_FULL, in_full
+from tests.support.rounds import in_full
 from tests.support.tables import read
 
 pytestmark = pytest.mark.recovery
 
-KILLS = ("publish.sent", "publish.committed:2") if IN_FULL else ("publish.sent",)
-
-
-def run(declaration: Path, root: Path, *options: str, failpoint: str = "") -> int:
-    """``headgate run --once``, as a person would start it."""
-    paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "pipelines")])
-    settings = {
-        "PYTHONPATH": paths,
-        "HEADGATE_FAILPOINT": failpoint,
-        "HEADGATE_DRIVER_MEMORY": "1g",
-    }
-    command = [sys.executable, "-m", "headgate.cli", "run", str(declaration), "--once"]
-    process = subprocess.Popen(
-        [*command, "--root", str(root), *options],
-        env=os.environ | settings,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        output, _ = process.communicate(timeout=PATIENCE)
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # the JVM of a driver that was killed
-    print(output)
-    return process.returncode
+KILLS = ("publish.sent", "publish.committed:2")
 
 
 def once(records: list[Record]) -> dict[str, dict[str, Any]]:
@@ -78,11 +47,12 @@ def test_no_final_window_is_missing_and_no_late_row(tmp_path: Path, broker: Brok
         text.write(f"  finals: {{from: gold.sliding, kafka: {{{servers}, topic: {finals}}}}}\n")
         text.write(f"  lates: {{from: late.sliding, kafka: {{{servers}, topic: {lates}}}}}\n")
     root = tmp_path / "root"
+    of = (declared.file, "--once", "--root", root)
     for number, failpoint in enumerate(KILLS):
         landing.write_all(files[2 * number : 2 * number + 2], first=2 * number + 1)
-        assert run(declared.file, root, failpoint=failpoint) == -signal.SIGKILL, failpoint
+        assert headgate("run", *of, failpoint=failpoint).was_killed, failpoint
     landing.write_all(files[-1:], first=len(files))
-    assert run(declared.file, root, "--drain") == 0
+    assert headgate("run", *of, "--drain").code == 0
     messages = consume_all(broker, finals)
     found = {(w["window_start"], w["ok"]): w for w in once(messages).values()}
     assert len(found) == len(once(messages)) < len(messages)

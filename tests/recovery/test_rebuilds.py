@@ -21,7 +21,7 @@ from tests.support.failing import failing
 from tests.support.landing import Landing, split
 from tests.support.polling import looked_again, polled, with_deltalake, with_duckdb
 from tests.support.readings import declare, rules
-from tests.support.rounds import IN_FULL, in_full
+from tests.support.rounds import in_full
 from tests.support.spark_reader import polled_by_spark
 from tests.support.tables import differences, state
 
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.recovery, pytest.mark.spark]
 
 LOOKS = {"deltalake": with_deltalake("events"), "duckdb": with_duckdb("events")}
 # In the order in which a rebuild comes to them; a fence is a commit too.
-EVERYWHERE = (
+PLACES = (
     "rebuild.recorded",
     "silver.staged",
     "silver.committed:7",
@@ -38,10 +38,9 @@ EVERYWHERE = (
     "reset.intended",
     "reset.table_done:2",
 )
-PLACES = EVERYWHERE if IN_FULL else ("rebuild.ready", "reset.table_done:2")
 
 
-BEGUN = 3 if IN_FULL else 2  # files that are in the tables before
+BEGUN = 3  # files that are in the tables before
 FILES = split(readings(600, seed=5), BEGUN + 1 + len(PLACES))
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +21,7 @@ from headgate.tables.snapshot import tables_of
 from headgate.tables.state import State
 from headgate.tables.table import Table
 from tests.recovery.test_kills import GOLD, Shop
-from tests.support.drivers import PATIENCE, REPOSITORY, Running, start
+from tests.support.drivers import PATIENCE, Running, headgate, start
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import split
@@ -33,7 +30,7 @@ from tests.support.tables import differences, state
 
 pytestmark = pytest.mark.recovery
 
-TAKEN, RESTORED, FILES = (30, 30, 20) if IN_FULL else (9, 3, 8)
+SAVEPOINTS, FILES = 30, 20
 
 
 def take_under_load(shop: Shop, driver: Running) -> list[Savepoint]:
@@ -43,7 +40,7 @@ def take_under_load(shop: Shop, driver: Running) -> list[Savepoint]:
     tables: list[Table] = []
     last: list[State] = []
     deadline = time.monotonic() + 2 * PATIENCE
-    while len(taken) < TAKEN:
+    while len(taken) < SAVEPOINTS:
         assert driver.process.poll() is None, driver.end().output
         assert time.monotonic() < deadline, f"only {len(taken)} were taken"
         time.sleep(0.02)
@@ -74,7 +71,7 @@ def test_savepoints_under_load_are_all_good(spark: SparkSession, tmp_path: Path)
     layout = Layout.of(str(shop.root), pipeline.name)
     lags = {s.bronze.n - s.n for s in taken}
     assert len(lags) > 1, "no savepoint was taken within a batch"
-    for number, savepoint in enumerate(taken[:: TAKEN // RESTORED]):
+    for number, savepoint in enumerate(taken):
         assert not verify(layout, pipeline.name, savepoint, read=True)
         root = shop.root
         if number % 3 == 2:
@@ -93,14 +90,6 @@ def test_savepoints_under_load_are_all_good(spark: SparkSession, tmp_path: Path)
     assert shop.history_faults() == []
 
 
-def headgate(*arguments: str, failpoint: str = "") -> int:
-    paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "pipelines")])
-    environment = os.environ | {"PYTHONPATH": paths, "HEADGATE_FAILPOINT": failpoint}
-    command = [sys.executable, "-m", "headgate.cli", *arguments]
-    ended = subprocess.run(command, env=environment, cwd=REPOSITORY, timeout=120, check=False)
-    return ended.returncode
-
-
 @pytest.mark.spark
 @pytest.mark.parametrize("options", [("--reread",), ()] if IN_FULL else [("--reread",)])
 def test_a_restore_killed_half_way(
@@ -115,14 +104,14 @@ def test_a_restore_killed_half_way(
     shop.deliver(1)
     engine.run_all()
     place = (str(shop.declaration), savepoint.id, "--root", str(shop.root))
-    command = ("savepoint", "restore", *place, *options)
+    command = ("savepoint restore", *place, *options)
     # Before and after the point of no return, and between two tables.
     for failpoint in ("restore.fenced:3", "reset.intended", "reset.table_done:2"):
-        assert headgate(*command, failpoint=failpoint) == -signal.SIGKILL
+        assert headgate(*command, failpoint=failpoint).was_killed
     generation = state(shop.root, f"gold/{GOLD[0]}")["generation"]
-    assert headgate(*command) == 0
+    assert headgate(*command).code == 0
     assert state(shop.root, f"gold/{GOLD[0]}")["generation"] > generation > 0
-    assert headgate(*command, failpoint="reset.intended") == -signal.SIGKILL
+    assert headgate(*command, failpoint="reset.intended").was_killed
     shop.deliver(1)
     Engine(spark, pipeline, shop.root).run_all()
     assert differences(shop.root, shop.expected()) == {}
@@ -140,8 +129,8 @@ def test_a_restore_of_a_running_pipeline_is_refused(tmp_path: Path) -> None:
             assert driver.process.poll() is None, driver.end().output
             time.sleep(0.1)
         place = (str(shop.declaration), "--root", str(shop.root))
-        assert headgate("savepoint", "create", *place) == 0
-        assert headgate("savepoint", "restore", place[0], "latest", *place[1:]) == 6
+        assert headgate("savepoint create", *place).code == 0
+        assert headgate("savepoint restore", place[0], "latest", *place[1:]).code == 6
         driver.process.send_signal(signal.SIGTERM)
         assert driver.end().last_line == "done"
     finally:

@@ -66,14 +66,26 @@ class Ended:
 
 def start(declaration: Path, root: Path, *options: str, failpoint: str = "") -> Running:
     """Start a driver that absorbs what is there and ends; ``failpoint`` as in ``failpoints``."""
+    return _started("tests.support.runner", str(declaration), str(root), *options, at=failpoint)
+
+
+def headgate(verb: str, *arguments: str | Path, failpoint: str = "") -> Ended:
+    """Run the command line, as a person would, to its end. It prints what the process printed."""
+    words = (*verb.split(), *map(str, arguments))
+    ended = _started("headgate.cli", *words, at=failpoint).end()
+    print(ended.output)
+    return ended
+
+
+def _started(module: str, *arguments: str, at: str) -> Running:
     paths = os.pathsep.join(map(str, [REPOSITORY, REPOSITORY / "pipelines", INSTALLED]))
     environment = os.environ | {
         "PYTHONPATH": paths,
-        "HEADGATE_FAILPOINT": failpoint,
+        "HEADGATE_FAILPOINT": at,
         "HEADGATE_DRIVER_MEMORY": "1g",
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.runner", str(declaration), str(root), *options],
+        [sys.executable, "-m", module, *arguments],
         env=environment,
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,

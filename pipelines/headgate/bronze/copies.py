@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from headgate.bronze.id_index import Flags
 from headgate.declaration.model import Source
 from headgate.declaration.sources import kind_of_source
 from headgate.tables.record_shape import record_shape
+from headgate.tables.replay import Position, positions_of
 
 POSITION = ["partition", "offset"]
 
@@ -51,6 +53,12 @@ class MendedCopies:
     @property
     def was_valid(self) -> Flags:
         return np.asarray(self.rows.column("was_valid").to_numpy(), np.bool_)
+
+    def of(self, positions: Iterable[Position]) -> MendedCopies:
+        """The copies that go back to some records of the source."""
+        wanted = frozenset(positions)
+        kept = [each in wanted for each in positions_of(self.rows, POSITION)]
+        return replace(self, rows=self.rows.filter(pa.array(kept, pa.bool_())))
 
     def records(self, spark: SparkSession) -> DataFrame:
         """The copies as records at the positions of the source's records. Their ids are then the

@@ -25,6 +25,7 @@ from headgate.bronze.validation import RESULTS, RESULTS_DDL, validate_batches
 from headgate.declaration.model import Source
 from headgate.declaration.sources import kind_of_source
 from headgate.sources.micro_batches import BatchEnd
+from headgate.tables.data_file import DataFile
 from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros, row_type
 from headgate.tables.history import Footers
 from headgate.tables.live_files import latest_time, overlapping_files
@@ -100,10 +101,7 @@ class BronzeStage:
             stamped = self._stamped(rows, sequenced)
             files = stage(self.table, state, stamped, time_column="event_time")
         verify()
-        committed = self.table.commit(state, add=files)
-        if self._dedup_index is not None:
-            self._dedup_index.add(ordered)
-        return committed
+        return self._commit(state, files, ordered)
 
     def replay(
         self,
@@ -128,10 +126,7 @@ class BronzeStage:
             moved = copies.moved(self._stamped(rows, sequenced), held.total.get("replayed", 0))
             files = stage(self.table, state, moved, time_column="event_time")
         verify()
-        committed = self.table.commit(state, add=files)
-        if self._dedup_index is not None:
-            self._dedup_index.add(ordered)
-        return committed
+        return self._commit(state, files, ordered)
 
     @contextmanager
     def judged(self, copies: MendedCopies) -> Iterator[DataFrame]:
@@ -141,6 +136,12 @@ class BronzeStage:
         with held_in_memory(self._parser.parse(copies.records(self._spark))) as rows:
             sequenced = self._sequenced_copies(self._ordered(rows), copies, payload)
             yield self._stamped(rows, sequenced)
+
+    def _commit(self, state: State, files: Sequence[DataFile], ordered: pa.Table) -> State:
+        committed = self.table.commit(state, add=files)
+        if self._dedup_index is not None:
+            self._dedup_index.add(ordered)
+        return committed
 
     def _sequenced_copies(
         self, ordered: pa.Table, copies: MendedCopies, payload: BronzePayload

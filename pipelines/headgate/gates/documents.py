@@ -58,6 +58,19 @@ class Hold:
         content = asdict(self)
         return content | {"since": self.since.isoformat(), "at": self.at.isoformat()}
 
+    @staticmethod
+    def of(document: Mapping[str, Any]) -> Hold:
+        """Raises KeyError, TypeError or ValueError if it is not a result of ``as_dict``."""
+        return Hold(
+            table=document["table"],
+            n=document["n"],
+            upto=document["upto"],
+            since=datetime.fromisoformat(document["since"]),
+            at=datetime.fromisoformat(document["at"]),
+            results=tuple(RuleResult(**each) for each in document["results"]),
+            log=document["log"],
+        )
+
 
 @dataclass(frozen=True)
 class Release:
@@ -88,17 +101,7 @@ def gate_name(table: str, *, is_rebuild: bool) -> str:
 def held(layout: Layout, gate: str) -> Hold | None:
     """Why a gate holds its table, as its last validation said; None if it does not."""
     document = read_document(layout.storage, _path(gate, "held"))
-    if document is None:
-        return None
-    return Hold(
-        table=document["table"],
-        n=document["n"],
-        upto=document["upto"],
-        since=datetime.fromisoformat(document["since"]),
-        at=datetime.fromisoformat(document["at"]),
-        results=tuple(RuleResult(**each) for each in document["results"]),
-        log=document["log"],
-    )
+    return None if document is None else Hold.of(document)
 
 
 def holds(layout: Layout, pipeline: Pipeline) -> tuple[Hold, ...]:

@@ -24,7 +24,7 @@ from headgate.declaration.suites.model import Rule
 from headgate.expectations.result import RuleResult
 from headgate.tables.data_file import DataFile
 from headgate.tables.frames import Rows
-from headgate.tables.history import version_at
+from headgate.tables.history import commit_at
 from headgate.tables.live_files import live_files
 from headgate.tables.table import Table
 
@@ -96,7 +96,7 @@ def files_at(table: Table, n: int) -> tuple[DataFile, ...]:
     # The log of a table that this one has to catch up with may not reach back so far.
     if all(file.is_ours and not file.is_across(n) for file in live):
         return tuple(file for file in live if file.n <= n)
-    return live_files(DeltaTable(table.log.uri(), version=version_at(table, n)))
+    return live_files(DeltaTable(table.log.uri(), version=commit_at(table, n).version))
 
 
 def _sums(

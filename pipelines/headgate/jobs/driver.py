@@ -6,7 +6,6 @@ import shutil
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -24,7 +23,7 @@ from headgate.jobs.runtime import PipelineRuntime
 from headgate.jobs.scratch import job_name, remove_orphaned, scratch_folder
 from headgate.jobs.session import LocalSessions, SessionProvider
 from headgate.jobs.task import Task
-from headgate.publish.circuit_breaker import is_open
+from headgate.publish.circuit_breaker import Breaker
 from headgate.savepoints.clone import require_whole
 from headgate.storage.layout import Layout
 from headgate.tables.errors import FencedError
@@ -108,8 +107,8 @@ class Driver:
             runtime,
             paused=control.pause_latch.paused_since,
         )
-        why_paused = partial(is_open, self._layout, task.pipeline)
-        publications = Publications(runtime.publications, time.monotonic, why_paused)
+        breaker = Breaker(self._layout, task.pipeline)
+        publications = Publications(runtime.publications, time.monotonic, breaker.why_open)
         return Run(
             *(task, self._layout, epoch, spark, runtime),
             catch_up=CatchUp(runtime, publications, _now),

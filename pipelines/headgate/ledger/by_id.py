@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.declaration.operators import begin_of
-from headgate.ledger.position import Positions, as_of, mended, newest
+from headgate.ledger.position import Positions, as_of, mended, mends_table, newest
 from headgate.storage.layout import Layout
+from headgate.tables.replay import sql_of_log
 from headgate.tables.snapshot import TablePosition
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class _Prover:
             problem = f"copies of rejected rows, where {silver.total('replaced'):,} are counted"
             yield Discrepancy(silver.table.name, problem, replaced)
         if rejected is not None:
-            self._register_mends()
+            self._sql.register("mends", mends_table(self._mends))
             yield from self._wrong(silver.table.name, "copies of one record", _MENDED_TWICE)
         quarantine = self._at.quarantine.table.name
         yield from self._wrong(quarantine, "failed records not in it", _NOT_QUARANTINED)
@@ -125,15 +126,6 @@ class _Prover:
             problem = "rows that silver has, or that bronze does not offer"
             yield from self._wrong(rejected.table.name, problem, _WRONGLY_REJECTED)
         yield from self._missing(table, silver)
-
-    def _register_mends(self) -> None:
-        import pyarrow as pa
-
-        names = ["partition", "offset", "of_partition", "of_offset"]
-        rows = [(*vars(copy).values(), *vars(of).values()) for copy, of in self._mends.items()]
-        columns = zip(*rows, strict=True) if rows else [[]] * len(names)
-        typed = [pa.array(column, pa.int64()) for column in columns]
-        self._sql.register("mends", pa.table(typed, names))
 
     def _missing(self, table: SilverTable, silver: TablePosition) -> Iterator[Discrepancy]:
         """Valid rows neither in silver nor rejected: as many as were filtered."""
@@ -173,10 +165,7 @@ class _Prover:
 
     def _load(self, name: str, position: TablePosition, columns: list[str]) -> None:
         """Load ``columns`` of a table, as of a position. No other column is read."""
-        from deltalake import DeltaTable
-
-        table = DeltaTable(position.table.storage.uri(), version=position.version)
-        scan = table.to_pyarrow_dataset().scanner(columns=columns)
+        scan = position.dataset().scanner(columns=columns)
         self._sql.register("scan", scan.to_reader())
         self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM scan")
         self._sql.unregister("scan")
@@ -208,9 +197,9 @@ _SILVER_COLUMNS = ["_partition", "_offset", "_event_id"]
 _TWICE = 'SELECT partition, "offset", count(*) AS times FROM {} GROUP BY ALL HAVING count(*) > 1'
 _TWICE_REJECTED = _TWICE.format("rejected")
 # A copy of a rejected row is a duplicate to bronze. A copy in partition ~p belongs to the log of p.
-_IS_REPLACED = """
-    b.outcome = 'duplicate' AND (s.event_id, greatest(s.partition, -1 - s.partition))
-    IN (SELECT (event_id, greatest(partition, -1 - partition)) FROM rejected)
+_IS_REPLACED = f"""
+    b.outcome = 'duplicate' AND (s.event_id, {sql_of_log("s.partition")})
+    IN (SELECT (event_id, {sql_of_log("partition")}) FROM rejected)
 """
 _FOREIGN = f"""
     SELECT s.partition, s."offset", s.event_id FROM silver s

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from headgate.commands import SEE_DAMAGE, pipeline_command
+from headgate.commands import pipeline_command
 from headgate.declaration.kinds import GOLD, LATE, QUARANTINE, REJECTED, SILVER
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
-from headgate.tables.errors import LogGapError
-from headgate.tables.history import lineage
+from headgate.tables.history import commit_at
 from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.replay import Position, mended_by
+from headgate.tables.replay import Position, mended_by, table_of
 from headgate.tables.snapshot import TablePosition, snapshot
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -53,15 +56,22 @@ def newest(layout: Layout, pipeline: Pipeline) -> Positions:
 def mended(bronze: TablePosition) -> dict[Position, Position]:
     """The copies in bronze that replays have brought, and the record that each of them mends."""
     import pyarrow.dataset as ds
-    from deltalake import DeltaTable
 
     if not BronzePayload.of(bronze.state).replays:
         return {}
-    table = DeltaTable(bronze.table.storage.uri(), version=bronze.version).to_pyarrow_dataset()
     columns = ["partition", "offset", "headers"]
-    rows = table.to_table(columns=columns, filter=ds.field("partition") < 0).to_pylist()
+    wanted = ds.field("partition") < 0
+    rows = bronze.dataset().to_table(columns=columns, filter=wanted).to_pylist()
     found = {Position(row["partition"], row["offset"]): mended_by(row["headers"]) for row in rows}
     return {copy: of for copy, of in found.items() if of is not None}
+
+
+def mends_table(mends: Mapping[Position, Position]) -> pa.Table:
+    """Copies and what they mend: ``partition``, ``offset``, ``of_partition``, ``of_offset``."""
+    pairs, of = table_of(mends), table_of(mends.values())
+    for name in of.column_names:
+        pairs = pairs.append_column(f"of_{name}", of.column(name))
+    return pairs
 
 
 def as_of(position: TablePosition, n: int) -> TablePosition:
@@ -72,10 +82,5 @@ def as_of(position: TablePosition, n: int) -> TablePosition:
     """
     if position.n <= n:
         return position
-    for commit in lineage(position.table, position.state.data_commit):
-        if commit.state.n <= n:
-            return TablePosition(position.table, commit.version, commit.state)
-    raise LogGapError(
-        f"{position.table.name}: its log does not reach back to batch {n}",
-        remedy=f"see what is damaged: {SEE_DAMAGE}",
-    )
+    commit = commit_at(position.table, n, position.state.data_commit)
+    return TablePosition(position.table, commit.version, commit.state)

@@ -6,16 +6,15 @@ same, and a restart changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from itertools import islice, takewhile
 
 from headgate.declaration.kinds import BRONZE, SILVER
 from headgate.declaration.model import CircuitBreaker, Pipeline
 from headgate.storage.layout import Layout
-from headgate.tables.history import lineage
-from headgate.tables.log import Commit
+from headgate.tables.history import counted, lineage
 from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.state import Counts, add_counts
+from headgate.tables.state import Counts
 from headgate.tables.table import Table
 
 _REFUSED = ("quarantined", "rejected")
@@ -38,39 +37,39 @@ def why_open(breaker: CircuitBreaker, read: int, silver: Mapping[str, Counts]) -
     return None
 
 
-def is_open(layout: Layout, pipeline: Pipeline) -> str | None:
-    """Why the publications of a pipeline pause; None if they do not. Raises LogGapError."""
-    breaker = pipeline.circuit_breaker
-    if breaker is None:
-        return None
+class Breaker:
+    """The circuit breaker of a pipeline. Its readers of tables are its own, and stay open: a driver
+    asks before each publication."""
 
-    def table(path: str) -> Table:
-        return Table(layout.storage, path, pipeline=pipeline.name)
+    def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
+        def table(path: str) -> Table:
+            return Table(layout.storage, path, pipeline=pipeline.name)
 
-    bronze = [table(BRONZE.path(name)) for name in pipeline.sources]
-    if not all(each.exists for each in bronze):
-        return None
-    states = [each.refresh() for each in bronze]
-    # A person has made the batch of a replay. It says nothing about the input.
-    replays = {replay.n for state in states for replay in BronzePayload.of(state).replays}
-    newest = range(min(state.n for state in states), 0, -1)
-    first = next(islice((n for n in newest if n not in replays), breaker.batches - 1, None), None)
-    if first is None:
-        return None
-    read = sum(_counts(each, first, replays).get("read", 0) for each in bronze)
-    silver = {name: _counts(table(SILVER.path(name)), first, replays) for name in pipeline.silver}
-    return why_open(breaker, read, silver)
+        self._declared = pipeline.circuit_breaker
+        self._bronze = [table(BRONZE.path(name)) for name in pipeline.sources]
+        self._silver = {name: table(SILVER.path(name)) for name in pipeline.silver}
+
+    def why_open(self) -> str | None:
+        """Why publications pause; None if they do not. Raises LogGapError."""
+        if self._declared is None or not all(each.exists for each in self._bronze):
+            return None
+        states = [each.refresh() for each in self._bronze]
+        # A person has made the batch of a replay. It says nothing about the input.
+        replays = {replay.n for state in states for replay in BronzePayload.of(state).replays}
+        newest = range(min(state.n for state in states), 0, -1)
+        own = (n for n in newest if n not in replays)
+        first = next(islice(own, self._declared.batches - 1, None), None)
+        if first is None:
+            return None
+        read = sum(_counts(each, first, replays).get("read", 0) for each in self._bronze)
+        silver = {n: _counts(table, first, replays) for n, table in self._silver.items()}
+        return why_open(self._declared, read, silver)
 
 
 def _counts(table: Table, first: int, replays: Collection[int]) -> Counts:
     """The sum of a table's counts since batch id ``first``, without replays. A commit that took
     several batches together counts as a whole."""
-    total: Counts = {}
-    for commit in takewhile(lambda commit: commit.state.n >= first, _lineage(table)):
-        if commit.state.n not in replays:
-            total = add_counts(total, commit.state.batch)
-    return total
-
-
-def _lineage(table: Table) -> Iterator[Commit]:
-    return lineage(table) if table.exists else iter(())
+    if not table.exists:
+        return {}
+    newest = takewhile(lambda commit: commit.state.n >= first, lineage(table))
+    return counted(commit for commit in newest if commit.state.n not in replays)

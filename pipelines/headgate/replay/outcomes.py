@@ -24,11 +24,12 @@ from headgate.silver.copies import Copy, candidates, first_copies
 from headgate.silver.transform import REJECTED as IS_REJECTED
 from headgate.silver.transform import SilverTransform
 from headgate.storage.layout import Layout
-from headgate.tables.replay import Position
+from headgate.tables.replay import Position, positions_of
 from headgate.tables.table import Table
 
 AFTER_ALL = 1 << 62
 """An offset after those of all copies that are there."""
+_AT = ("_partition", "_offset")
 Verdict = Literal["silver", "invalid", "rejected", "filtered", "known", "other id"]
 """``known``: the tables have decided on this record already. ``other id``: the mended record has
 another id."""
@@ -112,7 +113,7 @@ class _Judge:
     ) -> None:
         """``gold`` are the stages of the gold tables over a silver table."""
         conformed = transform.conformed(rows.withColumn("duplicate", F.lit(False)), Observation())
-        columns = ["_partition", "_offset"]
+        columns = [*_AT]
         if table.suite is not None:
             columns += [IS_REJECTED, WARNINGS]
         decided: dict[Position, tuple[Verdict, str]] = {}
@@ -122,9 +123,8 @@ class _Judge:
             rules = ", ".join(row.get(WARNINGS) or ())
             decided[position] = ("rejected", rules) if rejected else ("silver", "")
         for name, stage in gold.items():
-            late = stage.late_pairs(conformed).select("_partition", "_offset").distinct()
-            found = (Position(*row.values()) for row in late.toArrow().to_pylist())
-            self._late[table.name, name] = frozenset(found)
+            late = stage.late_pairs(conformed).select(*_AT).distinct().toArrow()
+            self._late[table.name, name] = frozenset(positions_of(late, _AT))
         passed = {at for at, (verdict, _) in decided.items() if verdict == "silver"}
         decided |= dict.fromkeys(self._known(table, passed), ("known", ""))
         self._by_table[table.name] = {

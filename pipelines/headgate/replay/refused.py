@@ -14,10 +14,10 @@ from headgate.declaration.kinds import QUARANTINE, REJECTED
 from headgate.declaration.model import Pipeline, Source
 from headgate.declaration.sources import kind_of_source
 from headgate.graph.graph import graph_of
-from headgate.ledger.position import mended, newest
+from headgate.ledger.position import mended, mends_table, newest
 from headgate.silver.copies import Copy, Earlier
 from headgate.storage.layout import Layout
-from headgate.tables.replay import Position
+from headgate.tables.replay import Position, sql_of_log, table_of
 from headgate.tables.snapshot import TablePosition
 
 
@@ -103,7 +103,8 @@ class RefusedRecords:
         self.bronze = self._at.bronze
         self._sql = duckdb.connect(config={"python_enable_replacements": False})
         self._sql.execute("SET TimeZone = 'UTC'")
-        self._register_copies()
+        self._mends = mended(self.bronze)
+        self._sql.register("copies", mends_table(self._mends))
         parts = [self._quarantine(), *map(self._rejected, self._at.rejected)]
         self._sql.execute(f"CREATE TEMP VIEW refused AS {' UNION ALL '.join(parts)}")
 
@@ -128,11 +129,7 @@ class RefusedRecords:
 
     def headers(self, positions: Iterable[Position]) -> dict[Position, tuple[Any, Any]]:
         """The broker's key and headers of some records in bronze."""
-        import pyarrow as pa
-
-        wanted = [vars(each) for each in positions]
-        schema = pa.schema([("partition", pa.int32()), ("offset", pa.int64())])
-        self._sql.register("wanted", pa.Table.from_pylist(wanted, schema))
+        self._sql.register("wanted", table_of(positions))
         self._register("bronze", self.bronze)
         found = self._sql.execute(
             'SELECT partition, "offset", key, headers FROM bronze SEMI JOIN wanted '
@@ -170,17 +167,6 @@ class RefusedRecords:
             position = self._mends[position]
         return position
 
-    def _register_copies(self) -> None:
-        """The copies in bronze, and what each of them mends."""
-        import pyarrow as pa
-
-        self._mends = mended(self.bronze)
-        pairs = [(*vars(copy).values(), *vars(of).values()) for copy, of in self._mends.items()]
-        names = ("partition", "offset", "of_partition", "of_offset")
-        values = zip(*pairs, strict=True) if pairs else [[]] * len(names)
-        columns_ = {n: pa.array(v, pa.int64()) for n, v in zip(names, values, strict=True)}
-        self._sql.register("copies", pa.table(columns_))
-
     def _quarantine(self) -> str:
         self._register("quarantine", self._at.quarantine)
         place = kind_of_source(self.source).place
@@ -215,7 +201,8 @@ class RefusedRecords:
         if within is not None:
             micros = within // timedelta(microseconds=1)
             same_id = f"""
-                s._event_id = r.event_id AND {_log("s._partition")} = {_log("r.partition")}
+                s._event_id = r.event_id
+                AND {sql_of_log("s._partition")} = {sql_of_log("r.partition")}
                 AND abs(epoch_us(s._event_time) - epoch_us(r.event_time)) <= {micros}
             """
         return f"""
@@ -227,18 +214,7 @@ class RefusedRecords:
         """
 
     def _register(self, name: str, position: TablePosition) -> None:
-        self._sql.register(name, _dataset(position))
-
-
-def _log(partition: str) -> str:
-    return f"CASE WHEN {partition} < 0 THEN -1 - {partition} ELSE {partition} END"
-
-
-def _dataset(position: TablePosition) -> Any:
-    from deltalake import DeltaTable
-
-    table = DeltaTable(position.table.storage.uri(), version=position.version)
-    return table.to_pyarrow_dataset()
+        self._sql.register(name, position.dataset())
 
 
 def names_of(pipeline: Pipeline) -> Iterator[str]:

@@ -22,7 +22,7 @@ from headgate.tables.damage import require_sound
 from headgate.tables.data_file import DataFile
 from headgate.tables.live_files import live_files, overlapping_files
 from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.replay import Position, mended_by
+from headgate.tables.replay import Position, mended_by, positions_of, table_of
 from headgate.tables.table import Table
 
 _COPY = ("partition", "offset", "event_id", "event_time")
@@ -68,10 +68,12 @@ class Replacements:
         if not found:
             return nothing
         rows = self._conforming(rows_of(files), found, transform)
-        good = set(_positions(rows))
+        good = set(positions_of(rows, _OF_SILVER[:2]))
         passed = [row for row in found if row.position in good]
         taken = {row.position for row in first_copies(passed, self._kept(passed, kept))}
-        return rows.filter(pa.array([each in taken for each in _positions(rows)], pa.bool_()))
+        return rows.filter(
+            pa.array([each in taken for each in positions_of(rows, _OF_SILVER[:2])], pa.bool_())
+        )
 
     def _duplicates(self, files: Sequence[DataFile]) -> pa.Table:
         """The duplicates among some files of bronze, with ``headers`` where one is a copy."""
@@ -129,7 +131,7 @@ class Replacements:
         """The bytes of records in some files of bronze. With a digest ``suite``: in files of
         rejected rows, of those that this suite has rejected."""
         storage = self._bronze.storage if suite is None else self._rejected.storage
-        wanted = _places(positions)
+        wanted = table_of(positions)
         wanted = wanted.append_column("row", pa.array(range(len(wanted))))
         names = [*wanted.column_names[:2], "value", *(["suite"] if suite else [])]
         return {
@@ -147,9 +149,11 @@ class Replacements:
         if not batches:
             return set()
         taken = {
-            Position(*row.values())
+            position
             for file in _of_batches(self._silver, batches)
-            for row in _read(self._silver.storage, file, _OF_SILVER[:2]).to_pylist()
+            for position in positions_of(
+                _read(self._silver.storage, file, _OF_SILVER[:2]), _OF_SILVER[:2]
+            )
         }
         columns = (*_COPY[:2], "headers")
         return {
@@ -181,7 +185,7 @@ class Replacements:
     ) -> pa.Table:
         """The rows of silver that some duplicates would be, if they were none. Those that break a
         rule, or that the table's ``where`` does not want, are left out."""
-        wanted = _places([copy.position for copy in copies])
+        wanted = table_of(copy.position for copy in copies)
         known = F.broadcast(self._spark.createDataFrame(wanted))
         rows = bronze.join(known, wanted.column_names).withColumn("duplicate", F.lit(False))
         conformed = transform.conformed(rows, Observation())
@@ -219,16 +223,6 @@ def _of_batches(table: Table, batches: Collection[int]) -> Iterator[DataFile]:
     return (f for f in live_files(table.handle) if not f.is_ours or f.n in batches)
 
 
-def _places(positions: Collection[Position]) -> pa.Table:
-    partitions = pa.array([each.partition for each in positions], pa.int32())
-    return pa.table(
-        {
-            "partition": partitions,
-            "offset": pa.array([each.offset for each in positions], pa.int64()),
-        }
-    )
-
-
 def _copies(rows: pa.Table) -> Iterator[Copy]:
     for row in rows.to_pylist():
         position = Position(row["partition"], row["offset"])
@@ -238,8 +232,3 @@ def _copies(rows: pa.Table) -> Iterator[Copy]:
 def _in_micros(rows: pa.Table) -> pa.Table:
     times = rows.column("event_time").cast(pa.timestamp("us", "UTC")).cast(pa.int64())
     return rows.set_column(rows.schema.get_field_index("event_time"), "event_time", times)
-
-
-def _positions(rows: pa.Table) -> list[Position]:
-    partitions, offsets = (rows.column(name).to_pylist() for name in _OF_SILVER[:2])
-    return [Position(*each) for each in zip(partitions, offsets, strict=True)]

@@ -13,7 +13,7 @@ from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.gates.documents import holds
 from headgate.ledger import balance
-from headgate.publish.circuit_breaker import is_open
+from headgate.publish.circuit_breaker import Breaker
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import stop_asked
@@ -22,8 +22,8 @@ from headgate.supervision.freshness import source_freshness
 from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import condition
 from headgate.supervision.limits import Check, Limits
-from headgate.tables.history import lineage
-from headgate.tables.state import Counts, add_counts, commit_time
+from headgate.tables.history import counted, lineage
+from headgate.tables.state import Counts, commit_time
 from headgate.tables.table import Table
 
 
@@ -63,12 +63,10 @@ class HealthContext:
     def recently(self, path: str, within: timedelta) -> Counts:
         """The sum of the counts in a table's commits within a time; empty if there is no table."""
         table = Table(self.layout.storage, path, pipeline=self.declared.name)
-        total: Counts = {}
-        if table.exists:
-            since = commit_time(self.now - within)
-            for commit in takewhile(lambda commit: commit.state.at >= since, lineage(table)):
-                total = add_counts(total, commit.state.batch)
-        return total
+        if not table.exists:
+            return {}
+        since = commit_time(self.now - within)
+        return counted(takewhile(lambda commit: commit.state.at >= since, lineage(table)))
 
 
 def violations(check: Check, context: HealthContext, limits: Limits) -> tuple[str, ...]:
@@ -168,7 +166,7 @@ def _gate(context: HealthContext, limits: Limits) -> Iterator[str]:
 
 
 def _breaker(context: HealthContext, limits: Limits) -> Iterator[str]:
-    if context.declared.publish and (why := is_open(context.layout, context.declared)):
+    if context.declared.publish and (why := Breaker(context.layout, context.declared).why_open()):
         yield f"publications pause: {why}; {pipeline_command('quarantine list')}"
 
 

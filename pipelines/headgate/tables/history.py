@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import reduce
 
 from headgate.commands import SEE_DAMAGE
 from headgate.tables.data_file import DataFile
@@ -12,7 +13,7 @@ from headgate.tables.errors import LogGapError
 from headgate.tables.live_files import live_files
 from headgate.tables.log import Commit, read_commit
 from headgate.tables.log_folder import log_folder
-from headgate.tables.state import State
+from headgate.tables.state import Counts, State, add_counts
 from headgate.tables.table import Table
 
 
@@ -43,13 +44,21 @@ def lineage(table: Table, version: int | None = None) -> Iterator[Commit]:
         at = commit.state.origin if commit.state.kind == "reset" else at - 1
 
 
-def version_at(table: Table, n: int) -> int:
-    """The newest version at which a table had absorbed batch id ``n`` and no further. Raises
-    LogGapError if its log no longer has it."""
-    for commit in lineage(table):
+def commit_at(table: Table, n: int, version: int | None = None) -> Commit:
+    """The newest commit up to a version (default: the newest) at which a table had absorbed batch
+    id ``n`` and no further. Raises LogGapError if its log no longer has it."""
+    for commit in lineage(table, version):
         if commit.state.n <= n:
-            return commit.version
-    raise _gap(table, 0, n)
+            return commit
+    raise LogGapError(
+        f"{table.name}: its log does not reach back to batch {n}",
+        remedy=f"see what is damaged: {SEE_DAMAGE}",
+    )
+
+
+def counted(commits: Iterable[Commit]) -> Counts:
+    """The sum of the counts of some commits."""
+    return reduce(add_counts, (commit.state.batch for commit in commits), {})
 
 
 def batches(table: Table, after: int, upto: int) -> tuple[Commit, ...]:

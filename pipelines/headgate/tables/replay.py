@@ -7,9 +7,12 @@ a copy names the record that it mends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MENDS = "headgate.mends"
 """The header of a copy: partition and offset of the mended record, as in ``0:4711``."""
@@ -23,13 +26,9 @@ class Position:
     offset: int
 
     @property
-    def is_copy(self) -> bool:
-        return self.partition < 0
-
-    @property
     def log(self) -> int:
         """The partition whose log this position belongs to."""
-        return ~self.partition if self.is_copy else self.partition
+        return max(self.partition, ~self.partition)
 
     def __str__(self) -> str:
         return f"{self.partition}:{self.offset}"
@@ -39,6 +38,28 @@ class Position:
         """Raises ValueError."""
         partition, offset = map(int, text.split(":"))
         return Position(partition, offset)
+
+
+def sql_of_log(partition: str) -> str:
+    """``Position.log`` in SQL."""
+    return f"greatest({partition}, -1 - {partition})"
+
+
+def table_of(positions: Iterable[Position]) -> pa.Table:
+    """Positions as columns with bronze's names and types."""
+    import pyarrow as pa
+
+    pairs = [(each.partition, each.offset) for each in positions]
+    partitions, offsets = zip(*pairs, strict=True) if pairs else ((), ())
+    return pa.table(
+        {"partition": pa.array(partitions, pa.int32()), "offset": pa.array(offsets, pa.int64())}
+    )
+
+
+def positions_of(rows: pa.Table, names: Sequence[str]) -> list[Position]:
+    """The positions of some rows. ``names`` are the columns of the partition and the offset."""
+    partitions, offsets = (rows.column(name).to_pylist() for name in names)
+    return [Position(*each) for each in zip(partitions, offsets, strict=True)]
 
 
 @dataclass(frozen=True)

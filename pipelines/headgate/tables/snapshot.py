@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deltalake import DeltaTable
 
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import KINDS, kind_of
@@ -19,6 +22,9 @@ from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
 from headgate.tables.state import State
 from headgate.tables.table import Table
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,10 @@ class TablePosition:
 
     def total(self, key: str) -> int:
         return int(self.state.total.get(key, 0))
+
+    def dataset(self) -> Dataset:
+        """The rows of the version, for Arrow and DuckDB. None is read yet."""
+        return DeltaTable(self.table.storage.uri(), version=self.version).to_pyarrow_dataset()
 
 
 @dataclass(frozen=True)

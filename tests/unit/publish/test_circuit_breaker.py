@@ -11,7 +11,7 @@ import pytest
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.load import load
 from headgate.declaration.model import CircuitBreaker, Pipeline
-from headgate.publish.circuit_breaker import is_open, why_open
+from headgate.publish.circuit_breaker import Breaker, why_open
 from headgate.supervision.health import HealthContext, violations
 from headgate.supervision.limits import Limits
 from headgate.tables.payloads.bronze import BronzePayload
@@ -53,17 +53,18 @@ def deliver(lake: Lake, n: int, good: int, bad: int) -> None:
 def test_it_opens_and_closes_by_the_newest_batches(empty_lake: Lake) -> None:
     lake = empty_lake
     pipeline = broken(lake, "refused_above: 20 %, batches: 2")
-    assert is_open(lake.layout, pipeline) is None
+    assert Breaker(lake.layout, pipeline).why_open() is None
     deliver(lake, 1, 0, 10)
-    assert is_open(lake.layout, pipeline) is None  # there are no two batches yet
+    assert Breaker(lake.layout, pipeline).why_open() is None  # there are no two batches yet
     deliver(lake, 2, 10, 0)
     assert (
-        is_open(lake.layout, pipeline) == "good: 10 of 20 records are refused (50.0%, limit 20.0%)"
+        Breaker(lake.layout, pipeline).why_open()
+        == "good: 10 of 20 records are refused (50.0%, limit 20.0%)"
     )
     (said,) = violations("breaker", at(lake, pipeline), Limits())
     assert said.startswith("publications pause: good: 10 of 20")
     deliver(lake, 3, 10, 1)
-    assert is_open(lake.layout, pipeline) is None
+    assert Breaker(lake.layout, pipeline).why_open() is None
     assert violations("breaker", at(lake, pipeline), Limits()) == ()
 
 
@@ -72,9 +73,12 @@ def test_too_little_input(empty_lake: Lake) -> None:
     pipeline = broken(lake, "records_below: 15, batches: 2")
     deliver(lake, 1, 10, 0)
     deliver(lake, 2, 4, 0)
-    assert is_open(lake.layout, pipeline) == "the last 2 batches have 14 records, fewer than 15"
+    assert (
+        Breaker(lake.layout, pipeline).why_open()
+        == "the last 2 batches have 14 records, fewer than 15"
+    )
     deliver(lake, 3, 11, 0)
-    assert is_open(lake.layout, pipeline) is None
+    assert Breaker(lake.layout, pipeline).why_open() is None
 
 
 def test_a_replay_says_nothing_about_the_input(empty_lake: Lake) -> None:
@@ -87,9 +91,12 @@ def test_a_replay_says_nothing_about_the_input(empty_lake: Lake) -> None:
     payload = replace(BronzePayload.of(held), replays=(Replay("r", 3, 1, ""),))
     bronze.commit(held.absorbing(3, NOON, payload).counting({"read": 100, "replayed": 100}))
     lake.commit("silver/good", 3, [], {"quarantined": 100})
-    assert is_open(lake.layout, pipeline) is None
+    assert Breaker(lake.layout, pipeline).why_open() is None
     deliver(lake, 4, 4, 0)
-    assert is_open(lake.layout, pipeline) == "the last 2 batches have 14 records, fewer than 15"
+    assert (
+        Breaker(lake.layout, pipeline).why_open()
+        == "the last 2 batches have 14 records, fewer than 15"
+    )
 
 
 def at(lake: Lake, pipeline: Pipeline, now: datetime = NOON) -> HealthContext:

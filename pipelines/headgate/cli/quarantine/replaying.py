@@ -24,6 +24,7 @@ from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
+    from headgate.bronze.copies import MendedCopies
     from headgate.declaration.model import Pipeline
     from headgate.replay.mending import Mended
     from headgate.replay.outcomes import Outcome
@@ -109,17 +110,18 @@ def replay_records(
     rotate(log)
     divert(log)
     with waiting(f"judging {len(mended):,} records"):
-        found = _judged(declared, layout, records, mended)
-    good = [outcome.mended for outcome in found if outcome.passes]
+        made = mending.copies(records, mended, datetime.now(UTC))
+        found = _judged(declared, layout, records, mended, made)
+    good = made.of(records.origin(o.mended.position) for o in found if o.passes)
     if not json:
         _show(found)
     document = _document(declared, found)
-    if dry_run or not good:
+    if dry_run or not len(good.rows):
         respond(json, document, "nothing was written" if dry_run else "nothing to replay")
         return
     request = _ask(layout, records, good, note)
     done = _carried_out(declared, layout, root, request)
-    left = len(found) - len(good)
+    left = len(found) - done.rows
     respond(
         json,
         {**document, "replayed": done.rows, "n": done.n},
@@ -130,25 +132,26 @@ def replay_records(
 
 
 def _judged(
-    declared: Pipeline, layout: Layout, records: RefusedRecords, mended: Sequence[Mended]
+    declared: Pipeline,
+    layout: Layout,
+    records: RefusedRecords,
+    mended: Sequence[Mended],
+    copies: MendedCopies,
 ) -> list[Outcome]:
     from headgate.jobs.session import LocalSessions
-    from headgate.replay.mending import copies
     from headgate.replay.outcomes import outcomes
 
-    wanted = copies(records, mended, datetime.now(UTC))
     sessions = LocalSessions(os.cpu_count() or 2, jars_for(declared))
     with tempfile.TemporaryDirectory(prefix="headgate-") as scratch:
         spark = sessions.start("headgate-quarantine", Path(scratch))
         try:
-            return outcomes(spark, layout, declared, records, mended, wanted)
+            return outcomes(spark, layout, declared, records, mended, copies)
         finally:
             spark.stop()
 
 
-def _ask(layout: Layout, records: RefusedRecords, good: Sequence[Mended], note: str) -> Request:
+def _ask(layout: Layout, records: RefusedRecords, good: MendedCopies, note: str) -> Request:
     from headgate.replay import requests
-    from headgate.replay.mending import copies
     from headgate.tables.payloads.bronze import BronzePayload
 
     now = datetime.now(UTC)
@@ -159,11 +162,11 @@ def _ask(layout: Layout, records: RefusedRecords, good: Sequence[Mended], note: 
         source=records.source.name,
         generation=held.generation,
         before=len(BronzePayload.of(held).replays),
-        rows=len(good),
+        rows=len(good.rows),
         reason=f"{by}: {note}" if note else by,
         at=now,
     )
-    requests.ask(layout, request, copies(records, good, now).rows)
+    requests.ask(layout, request, good.rows)
     return request
 
 
