@@ -13,6 +13,7 @@ NOT_ALIVE = 7
 MACHINE = 8
 PAUSED = 9
 HELD = 10
+DIFFERS = 11
 UNEXPECTED = 70
 INTERRUPTED = 130
 
@@ -28,6 +29,7 @@ MEANINGS = {
     MACHINE: "this machine lacks something: headgate doctor",
     PAUSED: "the pipeline is paused, and `run --once` would never end: headgate resume PIPELINE",
     HELD: "a rule holds a gold table back: headgate gate status PIPELINE",
+    DIFFERS: "rows that were computed again differ from gold",
     UNEXPECTED: "a fault of Headgate itself; its log is named",
     INTERRUPTED: "interrupted twice: ended at once, nothing is lost",
 }

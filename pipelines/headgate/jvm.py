@@ -36,14 +36,3 @@ def select(frame: DataFrame, columns: Any) -> DataFrame:
     """``frame.select`` with ``java_columns``, in one call into the JVM."""
     classic = cast(ClassicDataFrame, frame)
     return ClassicDataFrame(classic._jdf.select(columns), classic.sparkSession)
-
-
-def forget_checkpoint(frame: DataFrame) -> None:
-    """Release the memory of a frame's local checkpoint."""
-    checkpointed = cast(ClassicDataFrame, frame)._jdf.queryExecution().logical().rdd()
-    checkpointed.unpersist(False)
-
-
-def held_in_memory_count(spark: SparkSession) -> int:
-    """The number of frames that the session has in memory."""
-    return int(spark.sparkContext._jsc.getPersistentRDDs().size())

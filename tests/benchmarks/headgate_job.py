@@ -17,7 +17,7 @@ from headgate.declaration.load import load
 from headgate.jobs.driver import Driver
 from headgate.jobs.progress import Progress
 from headgate.jobs.task import Task
-from headgate.jvm import held_in_memory_count, java
+from headgate.jvm import java
 from tests.benchmarks.measuring import Meter
 
 DECLARATION = """
@@ -99,7 +99,7 @@ def main(folder: Path, *options: str) -> None:
 
     def report(progress: Progress) -> None:
         if progress.state == "running":
-            meter.lap(compilations=_compilations(), persisted=_persisted())
+            meter.lap(compilations=_compilations())
             if "--in-turns" in options:
                 sys.stdin.readline()
                 meter.start()
@@ -111,10 +111,6 @@ def main(folder: Path, *options: str) -> None:
 def _compilations() -> int:
     codegen = java(_session()).org.apache.spark.metrics.source.CodegenMetrics
     return int(codegen.METRIC_COMPILATION_TIME().getCount())
-
-
-def _persisted() -> int:
-    return held_in_memory_count(_session())
 
 
 def _session() -> SparkSession:

@@ -1,8 +1,12 @@
 """The plain job: three Structured Streaming queries over Delta tables, tuned, without accounting.
 
-python -m tests.benchmarks.plain_job FOLDER. Same slices, same tables, same settings where they
-apply (shuffle partitions, checkpoint manager, no AQE). What it lacks: bytes kept with a reason,
-late rows kept, counts, exactly-once over several tables.
+python -m tests.benchmarks.plain_job FOLDER [OPTION…]. Same slices, same tables, same settings where
+they apply (shuffle partitions, checkpoint manager, no AQE). What it lacks: bytes kept with a
+reason, late rows kept, counts, exactly-once over several tables.
+
+Options: ``--in-turns``: before each batch but the first, it waits for a line on standard input.
+``--streams``: the queries run side by side until standard input ends, and gold has open windows,
+too, by MERGE. ``--kafka=SERVERS``: they read the topic ``bids``.
 """
 
 from __future__ import annotations
@@ -10,11 +14,14 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from pathlib import Path
 
+from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from headgate.jars import cached_jars
 from headgate.jobs import session
@@ -27,20 +34,45 @@ SCHEMA = (
 )
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, *options: str) -> None:
     spark = _session(folder)
     inbox = folder / "inbox"
     inbox.mkdir()
-    queries = [_bronze(spark, folder, inbox)]
+    servers = [option.partition("=")[2] for option in options if option.startswith("--kafka=")]
+    if servers:
+        _stream(folder, _topic(spark, servers[0]))
+    elif "--streams" in options:
+        _stream(folder, _files(spark).text(str(folder / "landing")))
+    else:
+        values = _files(spark).option("maxFilesPerTrigger", 1).text(str(inbox))
+        _batches(folder, inbox, values, in_turns="--in-turns" in options)
+
+
+def _stream(folder: Path, values: DataFrame) -> None:
+    queries = [_bronze(values, folder)]
+    for start, upstream in ((_silver, "bronze"), (_update_gold, "silver")):
+        while not (folder / f"tables/{upstream}/_delta_log/{0:020d}.json").exists():
+            time.sleep(0.1)
+        queries.append(start(values.sparkSession, folder))
+    sys.stdin.read()
+    for query in queries:
+        query.stop()
+
+
+def _batches(folder: Path, inbox: Path, values: DataFrame, *, in_turns: bool) -> None:
+    queries = [_bronze(values, folder)]
     meter = Meter()
     meter.start()
     for number, piece in enumerate(sorted((folder / "landing").glob("*.json"))):
+        if number and in_turns:
+            sys.stdin.readline()
+            meter.start()
         shutil.copy(piece, inbox / f".{piece.name}")
         (inbox / f".{piece.name}").rename(inbox / piece.name)
         queries[0].processAllAvailable()
         for place, start in enumerate((_silver, _gold), 1):
             if number == 0:
-                queries.append(start(spark, folder))
+                queries.append(start(values.sparkSession, folder))
             queries[place].processAllAvailable()
         meter.lap()
     for query in queries:
@@ -63,9 +95,18 @@ def _session(folder: Path) -> SparkSession:
     return LocalSessions(2, cached_jars()).start("plain", folder / "scratch")
 
 
-def _bronze(spark: SparkSession, folder: Path, inbox: Path) -> StreamingQuery:
-    lines = spark.readStream.schema("value string").option("maxFilesPerTrigger", 1)
-    return _start(lines.text(str(inbox)), folder, "bronze")
+def _files(spark: SparkSession) -> DataStreamReader:
+    return spark.readStream.schema("value string")
+
+
+def _topic(spark: SparkSession, servers: str) -> DataFrame:
+    topic = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
+    records = topic.option("subscribe", "bids").option("startingOffsets", "earliest").load()
+    return records.select(F.col("value").cast("string"))
+
+
+def _bronze(values: DataFrame, folder: Path) -> StreamingQuery:
+    return _start(values, folder, "bronze")
 
 
 def _silver(spark: SparkSession, folder: Path) -> StreamingQuery:
@@ -78,15 +119,32 @@ def _silver(spark: SparkSession, folder: Path) -> StreamingQuery:
     return _start(unique, folder, "silver")
 
 
-def _gold(spark: SparkSession, folder: Path) -> StreamingQuery:
+def _windows(spark: SparkSession, folder: Path) -> DataFrame:
     rows = spark.readStream.format("delta").load(str(folder / "tables/silver"))
     windows = rows.withWatermark("event_time", "10 seconds").groupBy(
         F.window("event_time", "1 minute"), "auction"
     )
-    totals = windows.agg(
+    return windows.agg(
         F.count("*").alias("bids"), F.sum("price").alias("volume"), F.max("price").alias("top")
     )
-    return _start(totals, folder, "gold")
+
+
+def _gold(spark: SparkSession, folder: Path) -> StreamingQuery:
+    return _start(_windows(spark, folder), folder, "gold")
+
+
+def _update_gold(spark: SparkSession, folder: Path) -> StreamingQuery:
+    totals, path = _windows(spark, folder), str(folder / "tables/gold")
+    spark.createDataFrame([], totals.schema).write.format("delta").save(path)
+    gold = DeltaTable.forPath(spark, path)
+
+    def merge(changed: DataFrame, _: int) -> None:
+        same = "old.window = new.window and old.auction = new.auction"
+        merging = gold.alias("old").merge(changed.alias("new"), same)
+        merging.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+
+    writer = totals.writeStream.outputMode("update").foreachBatch(merge)
+    return writer.option("checkpointLocation", str(folder / "checkpoints/gold")).start()
 
 
 def _start(rows: DataFrame, folder: Path, name: str) -> StreamingQuery:
@@ -96,6 +154,6 @@ def _start(rows: DataFrame, folder: Path, name: str) -> StreamingQuery:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])
     sys.stdout.flush()
     os._exit(0)

@@ -14,7 +14,7 @@ import pytest
 
 from tests.benchmarks.feed import SLICE, write_slices
 from tests.benchmarks.test_speed import MEASURED, WARM_UP
-from tests.benchmarks.turns import Lap, laps_in_turns
+from tests.benchmarks.turns import Lap, Order, laps_in_turns
 
 MOST = 1.15
 """What ten rules may cost, as a multiple of a batch without rules."""
@@ -26,9 +26,9 @@ def test_cost_of_rules_and_of_a_gate(tmp_path: Path, capsys: pytest.CaptureFixtu
     folders = {name: tmp_path / name.replace(" ", "-") for name in JOBS}
     for folder in folders.values():
         write_slices(folder / "landing", WARM_UP + MEASURED)
-    options = {name: (folders[name], JOBS[name]) for name in JOBS}
+    orders = {name: Order("headgate_job", folders[name], JOBS[name]) for name in JOBS}
     laps = {
-        name: found[WARM_UP:] for name, found in laps_in_turns(options, WARM_UP + MEASURED).items()
+        name: found[WARM_UP:] for name, found in laps_in_turns(orders, WARM_UP + MEASURED).items()
     }
     with capsys.disabled():
         print(f"\n{WARM_UP} slices of {SLICE:,} events to warm up, {MEASURED} measured, in turns")

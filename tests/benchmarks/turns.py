@@ -8,22 +8,35 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 Lap = dict[str, float]
 
 
-class Job:
-    """``headgate_job`` with some options, waiting after each batch."""
+@dataclass(frozen=True)
+class Order:
+    """``module`` of ``tests.benchmarks`` runs over ``folder``, which has ``landing``."""
 
-    def __init__(self, folder: Path, options: Sequence[str]) -> None:
-        self._errors = folder / "errors.txt"
-        # Tests have a JVM of their own kind (tests/conftest.py); this is one as users have it.
-        environment = {k: v for k, v in os.environ.items() if k != "JDK_JAVA_OPTIONS"}
-        module = [sys.executable, "-m", "tests.benchmarks.headgate_job", str(folder)]
+    module: str
+    folder: Path
+    options: Sequence[str] = ()
+
+
+def user_environment() -> dict[str, str]:
+    """Tests have a JVM of their own kind (tests/conftest.py); a job's is one as users have it."""
+    return {k: v for k, v in os.environ.items() if k != "JDK_JAVA_OPTIONS"}
+
+
+class Job:
+    """A job that waits after each batch."""
+
+    def __init__(self, order: Order) -> None:
+        self._errors = order.folder / "errors.txt"
+        module = [sys.executable, "-m", f"tests.benchmarks.{order.module}", str(order.folder)]
         self.process = subprocess.Popen(
-            [*module, "--in-turns", *options],
-            env=environment,
+            [*module, "--in-turns", *order.options],
+            env=user_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors.open("w"),
@@ -55,26 +68,24 @@ class Job:
 
 
 @contextmanager
-def _running(folder: Path, options: Sequence[str]) -> Iterator[Job]:
-    job = Job(folder, options)
+def _running(order: Order) -> Iterator[Job]:
+    job = Job(order)
     try:
         yield job
     finally:
         job.end()
 
 
-def laps_in_turns(
-    folders: Mapping[str, tuple[Path, Sequence[str]]], laps: int
-) -> dict[str, list[Lap]]:
-    """The laps of each job, by name, from its folder with ``landing`` and its options."""
-    found: dict[str, list[Lap]] = {name: [] for name in folders}
+def laps_in_turns(orders: Mapping[str, Order], laps: int) -> dict[str, list[Lap]]:
+    """The laps of each job, by name."""
+    found: dict[str, list[Lap]] = {name: [] for name in orders}
     with ExitStack() as stack:
         jobs: dict[str, Job] = {}
         for number in range(laps):
-            for name, (folder, options) in folders.items():
+            for name, order in orders.items():
                 if number:
                     jobs[name].go_on()
                 else:
-                    jobs[name] = stack.enter_context(_running(folder, options))
+                    jobs[name] = stack.enter_context(_running(order))
                 found[name].append(jobs[name].lap())
     return found

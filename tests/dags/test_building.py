@@ -102,13 +102,46 @@ def test_a_new_project_has_the_dags_that_its_documents_count(tmp_path: Path) -> 
 
 def test_a_new_file_is_a_new_dag_and_nothing_heavy_is_read(project: Path) -> None:
     add(project, *(f"shop{number}" for number in range(50)))
+    with (project / "pipelines/shop0.yml").open("a") as file:
+        file.write("airflow: {backfill: {every: 1 day}}\n")
     (project / "dags/declarations.py").unlink()
     found = read(project / "dags", project / "home")
     assert found["errors"] == {}
-    assert len(found["dags"]) == 152
+    assert len(found["dags"]) == 153
     assert found["heavy"] == []
     # Seconds of CPU, with what is imported: about 1 on a machine that does nothing.
     assert found["seconds"] < 5
+
+
+@pytest.mark.parametrize(
+    ("keys", "tasks"),
+    [
+        ("every: 1 day", ["compute", "per_minute", "per_minute_is_final"]),
+        (
+            "every: 1 day, mode: late",
+            ["compute", "per_minute", "per_minute_is_final", "replay"],
+        ),
+        (
+            "every: 1 day, mode: rebuild, publish: after_approval",
+            ["approve", "compute", "per_minute", "per_minute_is_final", "publish"],
+        ),
+        (
+            "every: 1 hour, mode: rebuild, publish: always",
+            ["compute", "per_minute", "per_minute_is_final"],
+        ),
+        ("every: often", None),
+        ("every: 1 day, mode: sometimes", None),
+    ],
+)
+def test_a_declaration_may_ask_for_backfills(
+    project: Path, keys: str, tasks: list[str] | None
+) -> None:
+    add(project, "shop")
+    file = project / "pipelines/shop.yml"
+    file.write_text(f"{file.read_text()}airflow: {{backfill: {{{keys}}}}}\n")
+    found = read(project / "dags", project / "home")
+    assert found["dags"].get("shop__backfill") == tasks
+    assert bool(found["errors"]) == (tasks is None)
 
 
 def test_a_mistake_is_reported_with_file_and_line_and_ends_no_dag(project: Path) -> None:

@@ -14,6 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from headgate.airflow.operators.control_operator import (
     ACTIONS,
     LABELS,
+    REPLAY,
     RESTORE,
     ControlOperator,
     refusal,
@@ -24,6 +25,7 @@ from headgate.declaration.sections.source import project_folder
 from headgate.expectations.result import RuleResult
 from headgate.gates import documents
 from headgate.gates.documents import Hold
+from headgate.operations.requests import waiting
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.store import create
 from headgate.supervision.launcher import Stream
@@ -52,12 +54,13 @@ def lake(tmp_path: Path) -> Lake:
     return lake
 
 
-def act(lake: Lake, action: str, savepoint: str = "") -> str:
+def act(lake: Lake, action: str, savepoint: str = "", table: str = "") -> str:
     root = Path(lake.layout.storage.uri("")).parent
     operator = ControlOperator(
         task_id="act",
         action=action,
         savepoint=savepoint,
+        table=table,
         file=str(lake.pipeline.file),
         name="tiny",
         root=str(root),
@@ -106,6 +109,7 @@ def test_a_savepoint_that_is_none_leaves_the_stream_running(lake: Lake) -> None:
             r"needs a savepoint.*\nheadgate savepoint list '.*a tiny\.yml'",
         ),
         ("start", "latest", "'start' takes no savepoint"),
+        (REPLAY, "latest", "'replay late rows' takes no savepoint"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
@@ -114,6 +118,28 @@ def test_what_does_not_go_together_is_refused(
     with pytest.raises(AirflowFailException, match=why):
         act(lake, action, savepoint)
     assert StreamReport.done == []
+
+
+@pytest.mark.parametrize("table", ["", "gold.per_minute", "per_minute"])
+def test_late_rows_are_replayed_by_the_stream(lake: Lake, table: str) -> None:
+    assert "late rows of gold.per_minute are replayed" in act(lake, REPLAY, table=table)
+    assert StreamReport.done == [], "nothing is started or stopped for it"
+    (request,) = waiting(lake.layout)
+    assert request.name == "late_replay"
+    assert {**request.document, "id": ""} == {
+        "table": "per_minute",
+        "from": None,
+        "to": None,
+        "keys": {},
+        "by": "Airflow",
+        "id": "",
+    }
+
+
+def test_a_table_that_is_none_is_refused_by_name(lake: Lake) -> None:
+    with pytest.raises(AirflowFailException, match=r"no gold table 'gold\.x'.*gold\.per_minute"):
+        act(lake, REPLAY, table="gold.x")
+    assert waiting(lake.layout) == ()
 
 
 def test_every_action_has_a_label() -> None:

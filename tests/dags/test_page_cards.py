@@ -8,11 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from headgate.loads.state import LoadState
 from headgate.storage.backlog import Backlog
 from headgate.storage.failure import Failure
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.supervision.freshness import Freshness
 from headgate.supervision.job_state import JobState
+from headgate.supervision.past import BackfillReport, PastReport, ReplayReport
 from headgate.supervision.report import (
     Account,
     BatchReport,
@@ -60,6 +62,10 @@ ACCOUNT = Account(
     differences=(),
     gold=(GOLD,),
 )
+
+
+DRAWERS = "[...document.querySelectorAll('summary')]"
+PAST = "Loads, replays, backfills"
 
 
 @pytest.fixture(scope="module")
@@ -218,6 +224,31 @@ def test_a_held_table_is_told_with_its_rules_and_a_way_to_release_it(cards: Card
     assert "; ".join(rules) in note
     assert cards.text(".card .note.bad button") == ["Release…"]
     assert cards.text(".card[data-tone=bad] h2") == ["shop"]
+
+
+def test_what_was_done_about_the_past_is_told(cards: Cards) -> None:
+    load = LoadState("l-1", "30 files of a/**", "files", "reading", "", 7, 30, 1_400, "me")
+    gone = replace(load, id="l-2", state="stopped", why="x<b>.json has vanished")
+    replays = (ReplayReport(3, 58, "per_minute", "me: the till was offline"),)
+    day = NOW - timedelta(days=1)
+    compared = BackfillReport("b-1", NOW, day, NOW, ("per_minute",), published=True)
+    equal = replace(compared, id="b-2", end=None, differing=(), published=False)
+    past = PastReport((load, gone), replays, (equal, compared))
+    cards.show(NOW, stream("shop", RUNNING, TablesReport(ACCOUNT, past=past)))
+    assert "loading history: 7 of 30 files" in cards.text(".card .meta")[0]
+    assert cards.text(".card .note.bad") == ["Load l-2 is stopped: x<b>.json has vanished"]
+    cards.page.run(f"{DRAWERS}.find((each) => each.innerText === {PAST!r}).click()")
+    wait_until(lambda: len(cards.text("tbody")) == 3, "no table is drawn", 30)
+    loads, replayed, backfills = cards.text("tbody")
+    assert "1,400" in loads
+    assert "the till was offline" in replayed
+    assert [line.split("\t")[-1] for line in backfills.split("\n")] == [
+        "equal",
+        "per_minute differed: published",
+    ]
+    cards.show(NOW, stream("shop", RUNNING, TablesReport(ACCOUNT, past=PastReport((), (), ()))))
+    hidden = f"{DRAWERS}.filter((each) => each.parentElement.hidden).map((e) => e.textContent)"
+    assert PAST in cards.page.run(hidden)
 
 
 def test_a_stream_with_rules_has_a_report(cards: Cards) -> None:

@@ -41,12 +41,18 @@ def last_object(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Headgate:
-    """A project of ``headgate init`` that has run once."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of ``headgate init``."""
     folder = tmp_path_factory.mktemp("e2e")
     made = headgate_in(folder)("init", "shop")
     assert made.returncode == 0, made.stderr
-    headgate = headgate_in(folder / "shop")
+    return folder / "shop"
+
+
+@pytest.fixture(scope="module")
+def shop(folder: Path) -> Headgate:
+    """The project, which has run once."""
+    headgate = headgate_in(folder)
     first = headgate(*RUN)
     assert first.returncode == 0, first.stderr
     return headgate
@@ -143,3 +149,54 @@ def test_what_goes_wrong_says_what_to_type(
     assert done.returncode == code
     assert says in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_late_row_is_folded_when_a_person_asks(shop: Headgate) -> None:
+    """It changes gold: the tests of what a run gives come before."""
+    (before,) = last_object(shop("late", "list", "shop", "--json"))["late"]
+    assert (before["waiting"], before["replayed"]) == (1, 0)
+    table = ("shop", "gold.sales_per_hour")
+    (row,) = last_object(shop("late", "show", *table, "--key", "channel=app", "--json"))["rows"]
+    assert (row["order_id"], row["replayed"]) == ("o-0049", "null")
+    done = last_object(shop("late", "replay", *table, "--note", "offline", "--json"))
+    assert done["pairs"] == 1
+    ledger = last_object(shop("ledger", "shop", "--by-id", "--json"))
+    gold = ledger["gold"]["sales_per_hour"]
+    assert (gold["folded"], gold["late"], gold["replayed"]) == (56, 0, 1)
+    assert ledger["by_id"]["holds"] is True
+    sql = "SELECT channel, orders FROM sales_per_hour WHERE revision = 1"
+    assert last_object(shop("query", "shop", sql, "--json"))["rows"] == [["app", 6]]
+
+
+def test_history_is_loaded_beside_a_running_stream(shop: Headgate, folder: Path) -> None:
+    sent = (folder / "landing/orders/2026-05-04T10.json").read_text()
+    orders = [json.loads(line) for line in sent.splitlines()]
+    archive = folder / "archive" / "2025"
+    archive.mkdir(parents=True)
+    for month in ("01", "02"):
+        lines = (
+            json.dumps(
+                {**o, "order_id": f"h-{month}-{i}", "ordered_at": f"2025-{month}-03T10:00:00Z"}
+            )
+            for i, o in enumerate(orders)
+        )
+        (archive / f"{month}.json").write_text("\n".join(lines))
+    before = last_object(shop("ledger", "shop", "--json"))["gold"]["sales_per_hour"]["late"]
+    assert shop("start", "shop").returncode == 0
+    try:
+        done = shop("load", "shop", "--files", "archive/**", "--json")
+        assert done.returncode == 0, done.stderr
+        state = last_object(done)
+        assert (state["state"], state["rows"]) == ("done", 2 * len(orders))
+    finally:
+        assert shop("stop", "shop").returncode == 0
+    assert last_object(shop("load", "shop", "--json"))["loads"][0]["state"] == "done"
+    ledger = last_object(shop("ledger", "shop", "--by-id", "--json"))
+    assert ledger["by_id"]["holds"] is True
+    assert ledger["gold"]["sales_per_hour"]["late"] == before, "late rows of the load are folded"
+    sql = "SELECT sum(orders) FROM sales_per_hour WHERE window_start < '2026-01-01' AND final"
+    valid = sum(order["quantity"] > 0 for order in orders)
+    assert last_object(shop("query", "shop", sql, "--json"))["rows"] == [[2 * valid]]
+    refused = shop("load", "shop", "--resume")
+    assert refused.returncode == 2
+    assert "no load is open" in refused.stderr

@@ -9,10 +9,12 @@ from tests.oracle.account import Tables, judge
 from tests.oracle.compare import compare
 from tests.oracle.parse import read_files
 from tests.oracle.rules import (
+    Arrival,
     Closing,
     Floor,
     GoldRules,
     Measure,
+    Replay,
     RowRule,
     Rules,
     SilverRules,
@@ -20,10 +22,12 @@ from tests.oracle.rules import (
 )
 
 __all__ = [
+    "Arrival",
     "Closing",
     "Floor",
     "GoldRules",
     "Measure",
+    "Replay",
     "RowRule",
     "Rules",
     "SilverRules",

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from tests.oracle.gold import GoldTable
-from tests.oracle.rules import Closing, Floor, Row, Rules, SilverRules, SourceRecord
+from tests.oracle.rules import Closing, Floor, Happening, Row, Rules, SilverRules, SourceRecord
 from tests.oracle.silver import Offered, offer, replacements
 from tests.oracle.stamps import Stamped, closing_clock, stamp
 
@@ -34,20 +34,23 @@ def judge(
     rules: Rules,
     closed_through: Mapping[str, datetime] | None = None,
     *,
-    drains: Sequence[Closing] = (),
+    drains: Sequence[Happening] = (),
     partitions: Iterable[int] = (),
     floors: Sequence[Floor] = (),
 ) -> Tables:
     """The tables that ``rules`` prescribe for ``records``, in whatever batches they came.
 
-    ``closed_through`` closes windows after the last record; ``drains`` say it for drains in
-    between, in their order. ``partitions`` names those the source lists but sent nothing from.
-    ``floors`` are the closing clocks that bronze recorded, where partitions idled or joined.
+    ``closed_through`` closes windows after the last record; ``drains`` are the drains and replays
+    of late pairs in between, in their order. ``partitions`` names those the source lists but sent
+    nothing from. ``floors`` are the closing clocks that bronze recorded, where partitions idled or
+    joined.
     """
     stamped = stamp(records, rules, floors)
     clock = floors[-1].clock if floors else closing_clock(stamped, partitions)
     if closed_through is not None:
-        everything = {one.source.partition: one.source.offset for one in stamped}
+        everything = {
+            one.source.partition: one.source.offset for one in stamped if one.source.arrival is None
+        }
         drains = [*drains, Closing(everything, closed_through)]
     conformed = [one for one in stamped if not one.duplicate and not one.reason]
     offered = {
@@ -62,9 +65,11 @@ def judge(
         for name, found in offered.items()
     }
     suites = {name: table for name, table in rules.silver.items() if table.suite}
+    sources = (one.source for one in stamped)
+    loaded = {(one.partition, one.offset): one.arrival for one in sources if one.arrival}
     gold = {name: GoldTable(name, table) for name, table in rules.gold.items()}
     for table in gold.values():
-        table.judge(silver[table.rules.silver], drains)
+        table.judge(silver[table.rules.silver], drains, loaded)
     rows = {name: table.rows(clock) for name, table in gold.items()}
     return Tables(
         bronze=[bronze_row(one) for one in stamped],
@@ -82,7 +87,12 @@ def judge(
             "filtered": {name: len(conformed) - len(found) for name, found in offered.items()},
             "suites": {name: suite_counts(offered[name], replaced[name]) for name in suites},
             "gold": {
-                name: {"rows": len(rows[name]), "folded": table.folded, "late": len(table.late)}
+                name: {
+                    "rows": len(rows[name]),
+                    "folded": table.folded,
+                    "late": len(table.late),
+                    "replayed": table.replayed,
+                }
                 for name, table in gold.items()
             },
         },

@@ -89,9 +89,11 @@ def depth(text: str) -> int:
 
 def typed(value: Any, type_: str) -> Any:
     """``value`` as a declared type, null as null. Raises ValueError where it has another type."""
-    kind, _, arguments = type_.rstrip(")").partition("(")
     if value is None:
         return None
+    if "<" in type_:
+        return typed_parts(value, type_)
+    kind, _, arguments = type_.rstrip(")").partition("(")
     if kind == "string":
         return as_string(value)
     if kind == "boolean" and isinstance(value, bool):
@@ -106,6 +108,32 @@ def typed(value: Any, type_: str) -> Any:
     if kind in ("date", "timestamp") and type(value) is str:
         return as_date(value) if kind == "date" else as_timestamp(value)
     raise ValueError(f"not a {type_}")
+
+
+def typed_parts(value: Any, type_: str) -> Any:
+    """A nested value: lists, and dicts for maps and structs."""
+    kind, _, inside = type_.removesuffix(">").partition("<")
+    parts = [part.strip() for part in split_types(inside)]
+    if kind == "array" and isinstance(value, list):
+        return [typed(item, parts[0]) for item in value]
+    if kind == "map" and isinstance(value, dict):
+        return {in_utf8(name): typed(item, parts[1]) for name, item in value.items()}
+    if kind == "struct" and isinstance(value, dict):
+        fields = (part.split(":", 1) for part in parts)
+        return {name: typed(value.get(name), of.strip()) for name, of in fields}
+    raise ValueError(f"not a {kind}")
+
+
+def split_types(text: str) -> list[str]:
+    """The types between the commas outside of all brackets."""
+    parts, level = [""], 0
+    for character in text:
+        level += {"<": 1, "(": 1, ">": -1, ")": -1}.get(character, 0)
+        if character == "," and level == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
 
 
 def as_string(value: Any) -> str:

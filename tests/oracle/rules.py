@@ -16,14 +16,26 @@ Expression = Callable[[Row], Any]
 
 
 @dataclass(frozen=True)
+class Arrival:
+    """When a record of load ``load`` came: after the source's offsets up to ``after[partition]``,
+    and after so many happenings."""
+
+    load: int
+    after: Mapping[int, int]
+    happenings: int = 0
+
+
+@dataclass(frozen=True)
 class SourceRecord:
     """One record as the source has it. ``offset`` is a total order within ``partition``;
-    ``ingested_at`` is when it was there at the latest: what "future" is measured from."""
+    ``ingested_at`` is when it was there at the latest: what "future" is measured from. One that a
+    load has brought has an ``arrival``, and an offset below those of the source."""
 
     partition: int
     offset: int
     value: bytes | None
     ingested_at: datetime
+    arrival: Arrival | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +109,33 @@ class Closing:
 
     def saw(self, partition: int, offset: int) -> bool:
         return offset <= self.after.get(partition, -1)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """One replay of late pairs of ``table``, after the same offsets as a ``Closing``: of those
+    with an event time in [begin, end) and with these values of ``by``, or of one load's."""
+
+    after: Mapping[int, int]
+    table: str
+    begin: datetime | None = None
+    end: datetime | None = None
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    load: int | None = None
+
+    def saw(self, partition: int, offset: int) -> bool:
+        return offset <= self.after.get(partition, -1)
+
+    def means(self, pair: Row, by: Mapping[str, Any]) -> bool:
+        time = pair["_event_time"]
+        within = (self.begin is None or time >= self.begin) and (
+            self.end is None or time < self.end
+        )
+        return within and all(by[name] == value for name, value in self.keys.items())
+
+
+Happening = Closing | Replay
+"""What happens to the tables between two batches, in its order."""
 
 
 @dataclass(frozen=True)

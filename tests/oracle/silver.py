@@ -54,7 +54,8 @@ def replacements(stamped: Iterable[Stamped], table: SilverRules, rules: Rules) -
             [one for one in found if is_copy(one, record, rules)] for found in (silver, rejected)
         )
         in_silver, in_rejected = copies
-        if record.duplicate and (in_silver or not in_rejected):
+        is_loaded = record.source.arrival is not None
+        if record.duplicate and (is_loaded or in_silver or not in_rejected):
             continue
         offered = offer(record, table)
         if offered is None:

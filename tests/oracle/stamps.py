@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from tests.oracle.parse import event_time, id_text, in_utf8, json_text, parse_document, typed
-from tests.oracle.rules import Floor, Row, Rules, SourceRecord
+from tests.oracle.rules import Arrival, Floor, Row, Rules, SourceRecord
 
 
 @dataclass
@@ -40,23 +40,42 @@ class Stamped:
 def stamp(
     records: Iterable[SourceRecord], rules: Rules, floors: Sequence[Floor] = ()
 ) -> list[Stamped]:
-    """All records in (partition, offset) order, stamped; ``floors`` in the order of commits."""
-    ordered = sorted(records, key=lambda record: (record.partition, record.offset))
-    stamped = [examine(record, rules) for record in ordered]
+    """All records in the order in which each partition has them, stamped; ``floors`` in the order
+    of commits."""
+    stamped = [examine(record, rules) for record in sorted(records, key=place)]
     clocks: dict[int, datetime] = {}
     seen: dict[tuple[int, str], Copies] = defaultdict(Copies)
     for record in stamped:
         partition, own = record.source.partition, record.event_time
-        clock = clocks.get(partition)
+        arrival = record.source.arrival
+        clock = clocks.get(partition) if arrival is None else clock_at(arrival, stamped)
         at_least = floor_of(record.source, floors)
         before = max((c for c in (clock, at_least) if c), default=None)
         record.clock = before if before and own and before > own else None
         if own is None or record.future:
             continue
-        clocks[partition] = max(own, clock or own)
+        if arrival is None:
+            clocks[partition] = max(own, clock or own)
         if record.event_id is not None and rules.event_id and rules.within is not None:
             compare_with_others(record, seen[partition, record.event_id], rules)
     return stamped
+
+
+def place(record: SourceRecord) -> tuple[int, int, int, int]:
+    """A partition's records in their order: those of a load follow those that it came after, and
+    loads follow each other."""
+    partition, arrival = record.partition, record.arrival
+    if arrival is None:
+        return partition, record.offset, 0, 0
+    return partition, arrival.after.get(partition, -1), arrival.load, record.offset
+
+
+def clock_at(arrival: Arrival, stamped: Iterable[Stamped]) -> datetime | None:
+    """C when a record of a load came."""
+    before = [
+        one for one in stamped if one.source.offset <= arrival.after.get(one.source.partition, -1)
+    ]
+    return closing_clock(before, arrival.after)
 
 
 def floor_of(record: SourceRecord, floors: Sequence[Floor]) -> datetime | None:
@@ -172,6 +191,8 @@ def closing_clock(stamped: Iterable[Stamped], partitions: Iterable[int]) -> date
     """C: the smallest clock over all partitions; one without a clock holds it."""
     clocks: dict[int, datetime | None] = dict.fromkeys(partitions)
     for record in stamped:
+        if record.source.arrival is not None:
+            continue  # history moves no clock
         before = clocks.setdefault(record.source.partition, None)
         if record.event_time is not None and record.on_time_scale:
             clocks[record.source.partition] = max(before or record.event_time, record.event_time)

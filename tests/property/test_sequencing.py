@@ -96,14 +96,15 @@ class Log:
         self._seen.add(thin)
         self.clocks, self.watermark = dict(result.clocks), result.watermark
         self.corrected += result.corrected
-        marked = result.stamps.set_column(2, "clock", result.stamps["clock"].cast(pa.int64()))
+        marked = result.stamps.set_column(1, "clock", result.stamps["clock"].cast(pa.int64()))
         for row in marked.to_pylist():
-            at = row["partition"], row["offset"]
+            source = in_order[row["row"]].source
+            at = source.partition, source.offset
             self.stamps[at] = (row["clock"], row["duplicate"], row["differing"])
 
     def _load(self, spans: Sequence[Span]) -> pa.Table:
         rows = [
-            row | {"conforms": row["reason"] is None}
+            row
             for table in self._kept
             for row in table.to_pylist()
             if row["time"] is not None
@@ -123,7 +124,7 @@ def _thin(one: Stamped) -> dict[str, object]:
         "hash_a": None if one.event_id is None else hash(("a", one.event_id)),
         "hash_b": None if one.event_id is None else hash(("b", one.event_id)),
         "content": hash(one.source.value),
-        "reason": None if one.reason == "differing_duplicate" else one.reason,
+        "conforms": one.reason in (None, "differing_duplicate"),
     }
 
 
@@ -196,6 +197,7 @@ def rows(*times: int | None) -> pa.Table:
     """Valid records of partition 2 without ids."""
     columns = {name: pa.nulls(len(times)) for name in SEQUENCER_INPUT.names}
     columns |= {"partition": pa.array([2] * len(times)), "offset": pa.array(range(len(times)))}
+    columns["conforms"] = pa.array([True] * len(times))
     columns["time"] = pa.array(times)
     return pa.table(columns).cast(SEQUENCER_INPUT)
 
@@ -203,8 +205,8 @@ def rows(*times: int | None) -> pa.Table:
 def test_a_partition_that_joins_arrives_at_the_sources_watermark() -> None:
     """Its own is lower, and the source's never falls."""
     found = sequence(rows(5, 15, 12), {"0": 40, "1": 20}, 20, (0, 1, 2), None)
-    behind = zip(*(found.stamps.column(c).to_pylist() for c in ("offset", "clock")), strict=True)
-    assert {offset: _micros(clock) for offset, clock in behind} == {0: 20, 1: 20, 2: 20}
+    behind = zip(*(found.stamps.column(c).to_pylist() for c in ("row", "clock")), strict=True)
+    assert {row: _micros(clock) for row, clock in behind} == {0: 20, 1: 20, 2: 20}
     assert found.clocks == {"0": 40, "1": 20, "2": 15}
     assert found.watermark == 20
 
@@ -212,9 +214,9 @@ def test_a_partition_that_joins_arrives_at_the_sources_watermark() -> None:
 def test_mended_copies_arrive_at_the_sources_watermark_and_move_none() -> None:
     was_valid = np.array([False, True, False, False])
     found = sequence_copies(rows(5, 30, 12, None), was_valid, 20, None)
-    names = ("offset", "clock", "duplicate")
+    names = ("row", "clock", "duplicate")
     stamped = zip(*(found.stamps.column(c).to_pylist() for c in names), strict=True)
-    assert {offset: (_micros(clock), copy) for offset, clock, copy in stamped} == {
+    assert {row: (_micros(clock), copy) for row, clock, copy in stamped} == {
         0: (20, False),
         1: (None, True),
         2: (20, False),

@@ -52,6 +52,7 @@ ODD_NAMES = [
     "%20.json",
     "100%.json",
     "a b.json",
+    "a:b.json",
     "a+b&c=d;e,f.json",
     "a?b.json",
     "back\\slash.json",
@@ -93,17 +94,6 @@ def test_a_file_of_many_splits_is_read_in_line_order(spark: SparkSession, tmp_pa
     engine.catch_up()
     assert len(landing.written[0][0]) > 8 << 20
     assert differences(engine.root, judge(landing.records(), rules(gold=GOLD))) == {}
-
-
-def test_a_name_that_spark_cannot_open_is_set_aside(spark: SparkSession, tmp_path: Path) -> None:
-    landing = Landing(tmp_path / "landing")
-    landing.write("a:b.json", lines([reading("a", NOON)]))
-    landing.write("b.json", lines([reading("b", NOON)]))
-    engine = engine_over(spark, tmp_path, landing).run_all()
-    status, reason = logged(engine)["a:b.json"]
-    assert status == "set_aside"
-    assert "colon" in (reason or "")
-    assert [row["event_id"] for row in read(engine.root, "bronze/raw")] == ["b"]
 
 
 CSV_FILES = {

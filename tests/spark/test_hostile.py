@@ -33,7 +33,7 @@ class Outcome:
 
 
 MODES = {"in workers": 0, "in the driver": 1 << 40}
-"""Suspects are judged in Spark's workers or, being few, in the driver."""
+"""A batch is decoded in Spark's workers or, being small, in the driver."""
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def outcomes(
         folder = tmp_path_factory.mktemp("hostile")
         engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(bronze_stage, "VALIDATED_ON_DRIVER", most)
+            patch.setattr(bronze_stage, "IN_DRIVER", most)
             engine.run_all()
         found[mode] = Outcome(engine.root)
     return found

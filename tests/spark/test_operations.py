@@ -27,6 +27,7 @@ TABLES = ("gold/sliding", "late/sliding")
 DOCUMENTS: Mapping[str, Mapping[str, Any]] = {
     "drain": {},
     "forget": {"table": "sliding", "column": "ok", "value": "true"},
+    "late_replay": {"table": "sliding", "from": None, "to": None, "keys": {}},
 }
 
 

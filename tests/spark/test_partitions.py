@@ -5,13 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from headgate.bronze.stage import BronzeStage
 from headgate.sources.micro_batches import BatchEnd
+from headgate.sources.records import PartedRecords, Rows
 from headgate.storage.files import Storage
-from headgate.tables.record_shape import record_shape
+from headgate.tables.record_shape import record_schema
 from headgate.tables.table import Table
 from tests.oracle import SourceRecord, judge
 from tests.support.declared import source_of
@@ -35,10 +37,10 @@ def deal() -> list[SourceRecord]:
     return records
 
 
-def row(record: SourceRecord) -> tuple[object, ...]:
-    value = record.value and record.value.decode()
+def row(record: SourceRecord) -> dict[str, object]:
     at = record.ingested_at
-    return (value, None, None, record.partition, record.offset, None, at, at)
+    position = {"partition": record.partition, "offset": record.offset}
+    return {"value": record.value, **position, "ingested_at": at, "seen_at": at}
 
 
 def test_each_partition_has_its_clock_and_its_ids(spark: SparkSession, tmp_path: Path) -> None:
@@ -60,9 +62,9 @@ def test_each_partition_has_its_clock_and_its_ids(spark: SparkSession, tmp_path:
             bronze.table.fence(2)
         batch = [row(record) for record in records[start : start + 50]]
         # In no order at all: bronze has to find the log's.
-        frame = spark.createDataFrame(batch[::-1], record_shape("file"))
+        table = pa.Table.from_pylist(batch[::-1], record_schema("file"))
         reached = BatchEnd({"0": number}, range(PARTITIONS))
-        bronze.absorb(frame, reached, datetime.now(UTC))
+        bronze.absorb(PartedRecords([Rows(table)]), reached, datetime.now(UTC))
         known = judge(records[: start + 50], rules(), partitions=range(PARTITIONS))
         watermark = state(tmp_path / "root", "bronze/raw")["watermark"]
         since = None if known.clock is None else (known.clock - NOON) // timedelta(microseconds=1)

@@ -14,9 +14,10 @@ from headgate.declaration.expressions.expression import parse_expression, parse_
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.model import Measure
 from headgate.declaration.names import SILVER_COLUMNS
+from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import DOUBLE, FLOAT, INTEGRALS, DataType, Decimal, is_floating
 from headgate.gold.states import fold, merged, state_type
-from tests.unit.declaration.expression_examples import EXAMPLES, SCOPE
+from tests.unit.declaration.nested_examples import EXAMPLES, SCOPE
 
 pytestmark = pytest.mark.spark
 
@@ -51,7 +52,12 @@ def _in_spark(
     ddl = ", ".join(f"`{name}` {type_}" for name, type_ in columns.items())
     named = {f"_{index}": text for index, text in enumerate(texts)}
     rows = spark.createDataFrame([], ddl).select(*(F.expr(t).alias(n) for n, t in named.items()))
-    return {named[name]: type_ for name, type_ in rows.dtypes}
+    return {named[name]: _as_ours(type_) for name, type_ in rows.dtypes}
+
+
+def _as_ours(type_: str) -> str:
+    """A type that Spark prints, as we print it."""
+    return str(parse_type(type_)) if "<" in type_ else type_
 
 
 def test_every_example_has_the_type_that_spark_finds(spark: SparkSession) -> None:

@@ -1,4 +1,5 @@
-"""A real Airflow on SQLite: every component a process of its own, that a test can kill."""
+"""A real Airflow, on SQLite unless told otherwise: every component is a process of its own, that a
+test can kill."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 class Airflow:
     """Reads the DAGs of ``dags``; everybody on this machine is its admin."""
 
-    def __init__(self, home: Path, dags: Path) -> None:
+    def __init__(self, home: Path, dags: Path, database: str | None = None) -> None:
         self._home = home
         self._port = free_port()
         address = f"http://127.0.0.1:{self._port}"
@@ -49,6 +50,8 @@ class Airflow:
             "LOGGING__TRIGGER_LOG_SERVER_PORT": free_port(),
             "LOGGING__WORKER_LOG_SERVER_PORT": free_port(),
         }
+        if database is not None:
+            settings["DATABASE__SQL_ALCHEMY_CONN"] = database
         self._environment = {
             # Tests of DAGs import Airflow as a library in this process, and say so here.
             **{k: v for k, v in os.environ.items() if not k.lstrip("_").startswith("AIRFLOW")},
@@ -61,6 +64,11 @@ class Airflow:
     def migrate(self) -> None:
         done = self._airflow("db", "migrate")
         assert done.wait(PATIENCE) == 0, self.log("db")
+
+    def cli(self, *arguments: str) -> None:
+        """Run a command of Airflow's command line to its end."""
+        done = self._airflow(*arguments)
+        assert done.wait(PATIENCE) == 0, self.log(arguments[0])
 
     def start(self, *components: str) -> None:
         for name in components or COMPONENTS:
@@ -177,8 +185,10 @@ class Airflow:
         content = self.ask("GET", f"{path}?full_content=true")["content"]
         return "\n".join(str(line.get("event", "")) for line in content)
 
-    def wait(self, condition: Callable[[], object], otherwise: str) -> None:
-        until = time.monotonic() + PATIENCE
+    def wait(
+        self, condition: Callable[[], object], otherwise: str, patience: float = PATIENCE
+    ) -> None:
+        until = time.monotonic() + patience
         while not condition():
             for name, process in self._running.items():
                 assert process.poll() is None, f"{name} has ended: {self.log(name)}"
@@ -214,9 +224,9 @@ class Airflow:
 
 
 @contextmanager
-def running_airflow(home: Path, dags: Path) -> Iterator[Airflow]:
+def running_airflow(home: Path, dags: Path, database: str | None = None) -> Iterator[Airflow]:
     home.mkdir()
-    airflow = Airflow(home, dags)
+    airflow = Airflow(home, dags, database)
     try:
         airflow.migrate()
         airflow.start()

@@ -11,6 +11,7 @@ from typing import Any
 from headgate.sources.kafka.errors import BrokersUnreachableError, UnknownTopicError
 from headgate.sources.kafka.topics import Partition, Topic
 from headgate.sources.micro_batches import BatchEnd
+from headgate.sources.records import PartedRecords
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import State
 
@@ -67,10 +68,12 @@ class Reading:
 
     meanwhile: Callable[[], None] = lambda: None
 
-    def read(self, *_: object) -> str:
+    record_size = 1.0
+
+    def read(self, *_: object) -> Reading:
         happening, self.meanwhile = self.meanwhile, lambda: None
         happening()
-        return "rows"
+        return self
 
 
 @dataclass
@@ -90,9 +93,6 @@ class Bronze:
     def payload(self) -> BronzePayload:
         return BronzePayload.of(self.state)
 
-    def no_records(self) -> None:
-        return None
-
     def absorb(
         self,
         rows: object,
@@ -107,7 +107,7 @@ class Bronze:
             offsets=dict(reached.offsets),
             topics=tuple(reached.topics),
             gaps=(*held.gaps, *reached.gaps),
-            clocks=held.clocks if rows is None else dict(self.clocks),
+            clocks=held.clocks if isinstance(rows, PartedRecords) else dict(self.clocks),
         )
         self.state = replace(self.state, n=self.state.n + 1, payload=payload)
         self.commits.append(reached)

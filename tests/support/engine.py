@@ -3,7 +3,9 @@ and gold catch up, and when the driver is replaced by a new one."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,21 +14,38 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from headgate.declaration.model import Pipeline
-from headgate.jobs.lease import highest_epoch
+from headgate.jobs.catching_up import CatchUp
+from headgate.jobs.lease import Lease, highest_epoch
+from headgate.jobs.loading import Loading
 from headgate.jobs.opening import open_tables
+from headgate.jobs.operating import take_in
 from headgate.jobs.pipeline_sources import PipelineSources
+from headgate.jobs.progress import Progress
+from headgate.jobs.publishing import Publications
 from headgate.jobs.reading import open_sources
 from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
 from headgate.jobs.replaying import replay
+from headgate.jobs.run import Run
+from headgate.jobs.run_control import RunControl
 from headgate.jobs.runtime import PipelineRuntime
+from headgate.jobs.task import Task
+from headgate.loads import requests as loads
+from headgate.loads.requests import LoadRequest
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import create
+from headgate.sources.contract import DeployedSource, connector_of
 from headgate.sources.files.log import FilesLog
 from headgate.sources.files.micro_batches import FilesMicroBatches
+from headgate.sources.loading import LoadWanted
 from headgate.sources.micro_batches import MicroBatchSource
+from headgate.storage.backlog import Backlog
+from headgate.storage.documents import new_id
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
+from headgate.tables.load import Load
+from headgate.tables.operation import Operation
+from headgate.tables.payloads.bronze import BronzePayload
 
 
 @dataclass
@@ -124,6 +143,61 @@ class Engine:
         """Take a waiting replay in, as bronze's job does between two batches."""
         replay(self.layout, self.runtime, self.clock)
         self.catch_up()
+
+    def take_in(self) -> None:
+        """Take in the operations that people ask for, as bronze's job does between two batches."""
+        take_in(self.layout, self.runtime, self.clock)
+        self.catch_up()
+
+    def begin_load(self, *topics: str, files: str | None = None, **more: Any) -> LoadRequest:
+        """Ask for a load, as a person does."""
+        (source,) = self.pipeline.sources.values()
+        now = self.clock()
+        id_ = new_id(now)
+        place = DeployedSource(self.layout.storage, self.pipeline.name, source)
+        folder = loads.folder_of(self.layout, id_)
+        wanted = LoadWanted(files, topics)
+        plan = connector_of(source).plan_load(
+            place, wanted, folder, lambda: nullcontext(self.spark), now
+        )
+        request = LoadRequest(id_, source.name, plan, "a test", now, **more)
+        loads.keep(self.layout, request)
+        return request
+
+    def loading(self) -> Loading:
+        """What carries out loads in bronze's job."""
+        control = RunControl(
+            self.layout, self.pipeline.name, Lease(self.layout, LAYERS, self.pipeline.name)
+        )
+        publications = Publications(self.runtime.publications, time.monotonic)
+        return Loading(
+            Run(
+                *(Task(self.pipeline, str(self.root)), self.layout, self.epoch, self.spark),
+                self.runtime,
+                catch_up=CatchUp(self.runtime, publications, self.clock),
+                progress=Progress.begin(
+                    self.pipeline, self.layout, "fused", self.epoch, self.runtime
+                ),
+                control=control,
+                report=lambda _: None,
+                say=lambda _: None,
+                clock=self.clock,
+            )
+        )
+
+    def load(self, steps: int | None = None) -> None:
+        """Take so many steps of the open loads, or all."""
+        loading = self.loading()
+        while (steps is None or steps > 0) and loading.is_open():
+            loading.step(lambda: Backlog("files", 0), lambda: False)
+            steps = None if steps is None else steps - 1
+        loading.close()
+
+    def bronze_loads(self) -> Sequence[Load]:
+        return BronzePayload.of(self.runtime.head.table.refresh()).loads
+
+    def operations(self) -> Sequence[Operation]:
+        return BronzePayload.of(self.runtime.head.table.refresh()).operations
 
     def drain(self) -> None:
         self.operate("drain")

@@ -7,7 +7,7 @@ a record is decided here, by the record itself: see ``Record``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -70,7 +70,7 @@ def without_spark() -> Iterator[None]:
 
 
 class ArrowReader:
-    def __init__(self, _: object, landing: Storage, __: object) -> None:
+    def __init__(self, landing: Storage, _: object) -> None:
         self._landing = landing
 
     def read(self, files: Sequence[LoggedFile]) -> list[Row]:
@@ -105,6 +105,10 @@ class ArrowBronze:
         self.table = table
 
     @property
+    def offsets(self) -> Mapping[str, int]:
+        return BronzePayload.of(self.table.refresh()).offsets
+
+    @property
     def shape(self) -> TableSchema:
         return shape_of(self.table)
 
@@ -122,9 +126,6 @@ class ArrowBronze:
         files = staged(self.table, state, records)
         verify()
         return self.table.commit(state.counting(counts, changed=bool(records)), add=files)
-
-    def no_records(self) -> list[Row]:
-        return []
 
 
 class ArrowSilver(SilverStage):
@@ -192,7 +193,9 @@ class ArrowGold(FoldStage):
     def shapes(self, _: object) -> tuple[TableSchema, ...]:
         return shape_of(self.late), shape_of(self.gold)
 
-    def _prepare_gold(self, held: State, group: Sequence[Commit], now: datetime) -> Prepared:
+    def _prepare_gold(
+        self, held: State, group: Sequence[Commit], now: datetime
+    ) -> tuple[Prepared, int]:
         last = group[-1].state
         payload = replace(GoldPayload.of(held), watermark=SilverPayload.of(last).watermark)
         state = held.absorbing(last.n, now, payload)
@@ -216,9 +219,11 @@ class ArrowGold(FoldStage):
             "final": len(final),
         }
         state = state.counting(counts, changed=bool(folded))
-        return Prepared(self.gold, state, files, opened.live)
+        return Prepared(self.gold, state, files, opened.live), counts["late"]
 
-    def _prepare_late(self, held: State, group: Sequence[Commit], now: datetime) -> Prepared | None:
+    def _prepare_late(
+        self, held: State, group: Sequence[Commit], now: datetime, _: int
+    ) -> Prepared | None:
         late = self.late.refresh()
         state = late.absorbing(group[-1].state.n, now)
         pairs = self._pairs_of(files_of(group, after=late.n), held)

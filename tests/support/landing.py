@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from tests.oracle import SourceRecord, read_files
+from tests.oracle import Arrival, SourceRecord, read_files
 
 ARRIVED = datetime(2026, 3, 1, 12, tzinfo=UTC)
 """When files arrive unless a test says otherwise: half an hour after their events."""
@@ -42,6 +42,18 @@ class Landing:
     def records(self) -> list[SourceRecord]:
         """The oracle's view of the JSON-lines files written so far."""
         return read_files(self.written)
+
+
+def loaded(
+    archive: Landing, after: Mapping[int, int], number: int = 1, happenings: int = 0
+) -> list[SourceRecord]:
+    """The records of an archive, which load ``number`` has brought after these offsets of the
+    source and after so many happenings."""
+    arrival = Arrival(number, after, happenings)
+    return [
+        replace(record, offset=record.offset - (number << 56), arrival=arrival)
+        for record in archive.records()
+    ]
 
 
 def lines(values: Iterable[bytes]) -> bytes:

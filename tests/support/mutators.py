@@ -256,7 +256,7 @@ MUTATORS = (*OF_FIELDS, *OF_BYTES)
 ALONE = 10
 """How many records each mutator spoils alone: most of its texts come up."""
 
-SENT_AGAIN = 0.2
+SENT_AGAIN = 0.3
 
 
 def mutated(fields: Fields, names: Sequence[str], chance: random.Random) -> bytes:

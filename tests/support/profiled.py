@@ -24,6 +24,7 @@ ARROW: Mapping[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "timestamp": pa.timestamp("us", "UTC"),
     "date": pa.date32(),
+    "array<string>": pa.list_(pa.string()),
 }
 Rows = Sequence[Mapping[str, Any]]
 

@@ -21,6 +21,7 @@ from headgate.declaration.model import Pipeline
 from headgate.sources.contract import CONNECTORS, DeployedSource
 from headgate.sources.files.log import LoggedFile
 from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
+from headgate.sources.records import PartedRecords
 from headgate.storage.files import Storage
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import State
@@ -50,6 +51,7 @@ class Bronze:
     state: State = field(default_factory=lambda: State(BronzePayload()))
     read: Read = field(default_factory=list)
     refuse: Callable[[], None] = lambda: None
+    while_reading: Callable[[], None] = lambda: None
 
     @property
     def table(self) -> Any:
@@ -59,22 +61,37 @@ class Bronze:
     def payload(self) -> BronzePayload:
         return BronzePayload.of(self.state)
 
-    def no_records(self) -> Read:
-        return []
+    @property
+    def offsets(self) -> Mapping[str, int]:
+        return self.payload.offsets
 
     def absorb(
         self,
-        rows: Read,
+        records: Read | PartedRecords,
         reached: BatchEnd,
         now: datetime,
         verify: Callable[[], None] = lambda: None,
     ) -> State:
+        taken = self._taken(records)
         verify()
         self.refuse()
         payload = replace(self.payload, offsets=dict(reached.offsets), topics=tuple(reached.topics))
         self.state = replace(self.state, n=self.state.n + 1, payload=payload)
-        self.read += rows
+        self.read += taken
         return self.state
+
+    def _taken(self, records: Read | PartedRecords) -> Read:
+        if not isinstance(records, PartedRecords):
+            return records
+        self.while_reading()
+        rows = [row for block in records.blocks() for row in block.to_pylist()]
+        return [(row["partition"], int(row["value"])) for row in rows]
+
+
+class Taken(list[tuple[int, Any]]):
+    """What a reader gives in the place of records; each of them has a byte."""
+
+    record_size = 1.0
 
 
 @dataclass
@@ -103,6 +120,7 @@ class Log(ABC):
 
     def open(self, pipeline: Pipeline, bronze: Bronze) -> MicroBatchSource:
         source = source_of(pipeline)
+        bronze.while_reading = self._is_read
         place = self.place(pipeline)
         kept = {kind_of(s.table.name).name: s for s in CONNECTORS[source.kind].tables(place)}
         for name, shape in kept.items():
@@ -115,6 +133,9 @@ class Log(ABC):
             clock=lambda: NOON,
         )
         return CONNECTORS[source.kind].micro_batches(context)
+
+    def _is_read(self) -> None:
+        self.while_reading()
 
     def place(self, pipeline: Pipeline) -> DeployedSource:
         return DeployedSource(
@@ -148,9 +169,9 @@ class FilesOf(Log):
         for number in range(records):
             (self.landing.folder / f"{number:03d}.json").unlink()
 
-    def _read(self, files: Sequence[LoggedFile]) -> Read:
+    def _read(self, files: Sequence[LoggedFile]) -> Taken:
         self.while_reading()
-        return [(0, int((self.landing.folder / file.path).read_bytes())) for file in files]
+        return Taken((0, int((self.landing.folder / file.path).read_bytes())) for file in files)
 
 
 @dataclass
@@ -181,10 +202,10 @@ class KafkaOf(Log):
             log.first = records
 
     def _read(
-        self, _: object, start: Mapping[int, int], end: Mapping[int, int], __: object
-    ) -> Read:
+        self, _: object, start: Mapping[int, int], end: Mapping[int, int], *__: object
+    ) -> Taken:
         self.while_reading()
-        return [(p, offset) for p in end for offset in range(start[p], end[p])]
+        return Taken((p, offset) for p in end for offset in range(start[p], end[p]))
 
 
 @dataclass
@@ -202,13 +223,6 @@ class NumbersOf(Log):
     def forget(self, records: int) -> None:
         self.first = records
         self._write([str(number) for _, number in self.written])
-
-    def spark(self) -> Any:
-        def frame(rows: Sequence[tuple[Any, ...]], _: str) -> Read:
-            self.while_reading()
-            return [(row[3], int(row[0])) for row in rows]
-
-        return SimpleNamespace(createDataFrame=frame)
 
     def _write(self, values: Sequence[str]) -> None:
         records = [{"at": NOON.isoformat(), "value": value} for value in values[self.first :]]

@@ -16,7 +16,8 @@ from headgate.declaration.reading.checked import Report
 from headgate.declaration.suites.model import Suite
 from headgate.declaration.suites.reading import read_suite
 from headgate.declaration.suites.subject import RowSubject
-from headgate.declaration.types import DataType, parse_type
+from headgate.declaration.type_parser import parse_type
+from headgate.declaration.types import DataType
 
 SECOND = timedelta(seconds=1)
 

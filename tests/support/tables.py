@@ -112,9 +112,9 @@ def _miscounted(root: Path, counts: Mapping[str, Any]) -> list[str]:
         duplicates = counts["duplicate"] - numbers["replaced"]
         wanted[f"silver/{name}"] |= {**numbers, "duplicate": duplicates}
     for name, gold in counts["gold"].items():
-        wanted[f"gold/{name}"] = {k: gold[k] for k in ("folded", "late")}
+        wanted[f"gold/{name}"] = {k: gold[k] for k in ("folded", "late", "replayed")}
+        wanted[f"late/{name}"] = {k: gold[k] for k in ("late", "replayed")}
     wanted[f"quarantine/{SOURCE}"] = {"quarantined": counts["quarantined"]}
-    wanted |= {f"late/{name}": {"late": gold["late"]} for name, gold in counts["gold"].items()}
     return [
         f"{table}: {key} is {total.get(key, 0)}, expected {number}"
         for table, numbers in wanted.items()

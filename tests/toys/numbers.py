@@ -14,14 +14,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from headgate.declaration.keys.key import Key
 from headgate.declaration.reading.checked import Report, Section
 from headgate.sources.contract import Connector, DeployedSource, Session
 from headgate.sources.errors import SourceError
 from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
+from headgate.sources.records import PartedRecords, Rows
 from headgate.storage.backlog import Backlog
 from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.record_shape import record_shape
+from headgate.tables.record_shape import record_schema
 
 
 @dataclass(frozen=True)
@@ -151,13 +154,15 @@ class NumbersMicroBatches(MicroBatchSource):
                 raise SourceError("the document was rewritten", "put it back")
 
         rows = [
-            (r["value"], None, None, 0, number, self._reads.path, at, at)
+            {"value": r["value"].encode(), "partition": 0, "offset": number}
+            | {"document": self._reads.path, "ingested_at": at, "seen_at": at}
             for number, r in enumerate(records, start)
             for at in (datetime.fromisoformat(r["at"]),)
         ]
-        frame = self._context.spark.createDataFrame(rows, record_shape("document"))
+        table = pa.Table.from_pylist(rows, record_schema("document"))
         reached = BatchEnd({"number": end})
-        self._context.bronze.absorb(frame, reached, self._context.clock(), verify)
+        batch = PartedRecords([Rows(table)])
+        self._context.bronze.absorb(batch, reached, self._context.clock(), verify)
         self._next = end
         return True
 

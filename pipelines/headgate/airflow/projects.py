@@ -9,23 +9,29 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import yaml  # type: ignore[import-untyped]
 
+from headgate.declaration.errors import Invalid
 from headgate.declaration.files import declarations_in
+from headgate.declaration.keys.airflow import MODES, POLICIES
+from headgate.declaration.model import BackfillSchedule
 from headgate.declaration.names import NAME_PATTERN
+from headgate.declaration.quantities import parse_duration
 from headgate.supervision.launcher import Stream
 
 
 @dataclass(frozen=True)
 class Declared:
-    """The stream of a declaration and the names of its gold tables."""
+    """The stream of a declaration, the names of its gold tables, and its ``airflow.backfill``."""
 
     stream: Stream
     gold: tuple[str, ...]
+    backfill: BackfillSchedule | None = None
 
 
 def declared_in(folder: Path, root: str | Path | None) -> tuple[Declared, ...]:
@@ -38,8 +44,23 @@ def declared_in(folder: Path, root: str | Path | None) -> tuple[Declared, ...]:
         name, gold = content.get("pipeline"), content.get("gold")
         if _is_name(name) and name not in found:
             names = tuple(filter(_is_name, gold)) if isinstance(gold, dict) else ()
-            found[name] = Declared(Stream(file, name, tables), names)
+            found[name] = Declared(Stream(file, name, tables), names, _backfill(content))
     return tuple(found.values())
+
+
+def _backfill(content: Mapping[Any, Any]) -> BackfillSchedule | None:
+    """None also where it is wrong: ``require_declarations`` says so."""
+    airflow = content.get("airflow")
+    section = airflow.get("backfill") if isinstance(airflow, dict) else None
+    if not isinstance(section, dict):
+        return None
+    mode, publish = section.get("mode", MODES[0]), section.get("publish", POLICIES[0])
+    if mode not in MODES or publish not in POLICIES:
+        return None
+    try:
+        return BackfillSchedule(parse_duration(str(section.get("every"))), mode, publish)
+    except Invalid:
+        return None
 
 
 def _read(file: Path) -> dict[Any, Any]:

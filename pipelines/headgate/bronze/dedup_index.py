@@ -191,8 +191,7 @@ class DedupIndex:
 def _with_id_and_time(ordered: pa.Table) -> pa.Table:
     """The rows with an id and a time: ``DEDUP_ROWS``, and ``i``, the position in the batch."""
     usable = pc.and_(pc.is_valid(ordered.column("time")), pc.is_valid(ordered.column("hash_a")))
-    rows = ordered.select(["hash_a", *_VALUES])
-    rows = rows.append_column("conforms", pc.is_null(ordered.column("reason")))
+    rows = ordered.select(["hash_a", *_VALUES, "conforms"])
     return rows.append_column("i", pa.array(np.arange(len(ordered)))).filter(usable)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
+from headgate.bronze.decoding.documents import in_utf8
 from headgate.declaration.model import EventTime
 from headgate.declaration.types import DATE, TIMESTAMP, DataType
 
@@ -33,16 +34,11 @@ def type_form(type_: DataType) -> str:
 def mismatch(column: str, value: str, expected: str) -> str:
     """Says that a column does not have the expected form. ``value`` is JSON text."""
     shown = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}..."
-    return _in_utf8(f"{column} is not {expected}: {shown}")
+    return in_utf8(f"{column} is not {expected}: {shown}")
 
 
 def undeclared(names: Iterable[str]) -> str:
     """The first few fields that no schema declares."""
     first = list(islice(names, _NAMED + 1))
     more = ", ..." if len(first) > _NAMED else ""
-    return _in_utf8(f"not declared: {', '.join(name[:_SHOWN] for name in first[:_NAMED])}{more}")
-
-
-def _in_utf8(text: str) -> str:
-    """Replaces lone surrogates, which cannot be encoded."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return in_utf8(f"not declared: {', '.join(name[:_SHOWN] for name in first[:_NAMED])}{more}")

@@ -1,17 +1,42 @@
-"""The 64-bit hashes by which ids and contents are compared."""
+"""The hashes by which ids and contents are compared. They are stored nowhere.
+
+DuckDB's ``hash`` is not good enough: it hardly mixes blocks of eight bytes, so that ids with two
+counters in them collide.
+"""
 
 from __future__ import annotations
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+from functools import lru_cache
 
-HASHES = ("hash_a", "hash_b", "content")
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+_HASHES = "select md5_number(event_id) as id, md5_number(value) as content from given"
 
 
-def hashes(event_id: Column) -> tuple[Column, ...]:
-    """Two independent hashes of the id (null without an id), and one of the column ``value``."""
-    return (
-        F.when(event_id.isNotNull(), F.xxhash64(event_id)).alias("hash_a"),
-        F.when(event_id.isNotNull(), F.xxhash64(F.lit("headgate"), event_id)).alias("hash_b"),
-        F.xxhash64("value").alias("content"),
-    )
+@lru_cache(maxsize=1)
+def _database() -> duckdb.DuckDBPyConnection:
+    """Made at first use and kept for ever. A thread-local one would crash each child process that
+    is forked: Python destroys there what belongs to other threads, and DuckDB does not survive it.
+    """
+    return duckdb.connect(":memory:", config={"threads": 1})
+
+
+def hashes(rows: pa.Table) -> pa.Table:
+    """``hash_a`` and ``hash_b``, the halves of the MD5 of the column ``event_id`` (null without an
+    id), and ``content``, a half of that of the column ``value``, as int64."""
+    with _database().cursor() as connection:  # for this thread alone
+        connection.register("given", rows.select(["event_id", "value"]))
+        found = connection.sql(_HASHES).to_arrow_table().combine_chunks()
+    (hash_a, hash_b), (content, _) = (_halves(found.column(name)) for name in ("id", "content"))
+    return pa.table({"hash_a": hash_a, "hash_b": hash_b, "content": content})
+
+
+def _halves(column: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    """The lower and the upper 64 bits of numbers of 128 bits, which DuckDB gives as decimals."""
+    array = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+    bits = np.frombuffer(array.buffers()[1] or b"", np.int64).reshape(-1, 2)
+    bits = bits[array.offset : array.offset + len(array)]
+    unknown = array.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(bits[:, 0], mask=unknown), pa.array(bits[:, 1], mask=unknown)

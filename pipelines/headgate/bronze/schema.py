@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pyspark.sql.types import StructType
 
-from headgate.bronze.record import record_type
-from headgate.declaration.model import Source
+from headgate.declaration.model import Record, Source
 from headgate.declaration.sources import kind_of_source
-from headgate.declaration.types import BIGINT, BINARY, BOOLEAN, INT, STRING, TIMESTAMP
+from headgate.declaration.types import BIGINT, BINARY, BOOLEAN, INT, STRING, TIMESTAMP, Struct
 from headgate.tables.frames import struct_type
 from headgate.tables.record_shape import HEADERS
+
+
+def record_type(record: Record) -> Struct:
+    """The type of bronze's ``record`` column."""
+    return Struct.of({c.name: c.type for c in record.schema})
 
 
 def bronze_type(source: Source) -> StructType:

@@ -28,35 +28,28 @@ SEQUENCER_INPUT = pa.schema(
         ("hash_a", pa.int64()),
         ("hash_b", pa.int64()),
         ("content", pa.int64()),
-        ("reason", pa.string()),
-        ("reason_column", pa.string()),
-        ("reason_detail", pa.string()),
-        ("rescued", pa.string()),
+        ("conforms", pa.bool_()),
     ]
 )
 """The input of ``sequence`` (made by ``sequencer_input``). ``time`` is the event time in
-microseconds, null if there is none or it is in the future; the hashes are null without an id."""
+microseconds, null if there is none or it is in the future; the hashes are null without an id;
+``conforms`` says whether the record is valid by itself."""
 
 STAMPS = pa.schema(
     [
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
+        ("row", pa.int64()),
         ("clock", pa.timestamp("us", "UTC")),
         ("duplicate", pa.bool_()),
         ("differing", pa.bool_()),
-        ("reason", pa.string()),
-        ("reason_column", pa.string()),
-        ("reason_detail", pa.string()),
-        ("rescued", pa.string()),
     ]
 )
+"""``row`` is a row of the input."""
 
 
 @dataclass(frozen=True)
 class Sequenced:
-    """``stamps`` has a row for each record that is out of order, a duplicate, or has a validation
-    result. ``clocks`` are the partitions' watermarks and ``watermark`` is the source's watermark
-    after the batch."""
+    """``stamps`` has a row for each record that is out of order or a duplicate. ``clocks`` are the
+    partitions' watermarks and ``watermark`` is the source's watermark after the batch."""
 
     stamps: pa.Table
     clocks: Mapping[str, int]
@@ -83,7 +76,7 @@ def sequence(
     time = ordered.column("time").fill_null(NEVER).to_numpy()
     before, after = _clocks(partition, time, clocks, watermark)
     found = dedup_index.find(ordered) if dedup_index else _none(len(time))
-    stamps = _stamps(ordered, time, before, found.duplicate, found.differing)
+    stamps = _stamps(time, before, found.duplicate, found.differing)
     waited_for = [after.get(str(number)) for number in partitions]
     known = [clock for clock in waited_for if clock is not None]
     lowest = min(known) if known and len(known) == len(waited_for) else None
@@ -106,34 +99,41 @@ def sequence_copies(
     (``was_valid``) is a duplicate of it: silver takes it where a rule has refused that record.
     Copies are mended on purpose, so none is refused because it differs.
     """
-    time = ordered.column("time").fill_null(NEVER).to_numpy()
-    before = np.full(len(time), NEVER if watermark is None else watermark, np.int64)
+    time, before = _arrived_at(watermark, ordered)
     found = dedup_index.find(ordered) if dedup_index else _none(len(time))
     duplicate = was_valid | found.duplicate | found.differing
-    stamps = _stamps(ordered, time, before, duplicate, np.zeros_like(duplicate))
+    stamps = _stamps(time, before, duplicate, np.zeros_like(duplicate))
     return Sequenced(stamps, {}, watermark, int(duplicate.sum()), 0, found.corrected)
 
 
-def _stamps(
-    ordered: pa.Table, time: Micros, before: Micros, duplicate: Flags, differing: Flags
-) -> pa.Table:
-    # Stored only if it is after the record's own time. Most records are in order.
+def sequence_load(
+    ordered: pa.Table, watermark: int | None, dedup_index: DedupIndex | None
+) -> Sequenced:
+    """Sequence a batch of history. It arrives at the source's ``watermark``, and moves none.
+
+    Within a load nothing is late: an archive is in the order of its files' names, and its windows
+    are complete when all of it was read.
+    """
+    time, before = _arrived_at(watermark, ordered)
+    found = dedup_index.find(ordered) if dedup_index else _none(len(time))
+    stamps = _stamps(time, before, found.duplicate, found.differing)
+    duplicates, differing = int(found.duplicate.sum()), int(found.differing.sum())
+    return Sequenced(stamps, {}, watermark, duplicates, differing, found.corrected)
+
+
+def _arrived_at(watermark: int | None, ordered: pa.Table) -> tuple[Micros, Micros]:
+    """The times of some records, and the watermark for each of them."""
+    time = ordered.column("time").fill_null(NEVER).to_numpy()
+    return time, np.full(len(time), NEVER if watermark is None else watermark, np.int64)
+
+
+def _stamps(time: Micros, before: Micros, duplicate: Flags, differing: Flags) -> pa.Table:
+    # A clock is stored only if it is after the record's own time. Most records are in order.
     behind = (before > time) & (time != NEVER)
-    has_result = ordered.column("reason").is_valid().to_numpy()
-    has_result |= ordered.column("rescued").is_valid().to_numpy()
-    stored = np.flatnonzero(behind | duplicate | differing | has_result)
+    stored = np.flatnonzero(behind | duplicate | differing)
     clock = pa.array(before[stored], mask=~behind[stored]).cast(pa.timestamp("us", "UTC"))
-    return pa.table(
-        [
-            ordered.column("partition").take(stored),
-            ordered.column("offset").take(stored),
-            clock,
-            pa.array(duplicate[stored]),
-            pa.array(differing[stored]),
-            *(ordered.column(c).take(stored) for c in STAMPS.names[5:]),
-        ],
-        schema=STAMPS,
-    )
+    columns = [pa.array(stored), clock, pa.array(duplicate[stored]), pa.array(differing[stored])]
+    return pa.table(columns, schema=STAMPS)
 
 
 def _clocks(

@@ -2,44 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
+from headgate.bronze.batches import (
+    IN_DRIVER,
+    DecodedBatch,
+    Decoding,
+    InDriver,
+    InWorkers,
+    ScratchLostError,
+)
 from headgate.bronze.copies import MendedCopies
-from headgate.bronze.dedup_index import DEDUP_ROWS, DedupIndex, Span
-from headgate.bronze.hashes import HASHES, hashes
-from headgate.bronze.reasons import UNREADABLE, Reason
-from headgate.bronze.record import RecordParser
+from headgate.bronze.dedup_index import DedupIndex, Span
+from headgate.bronze.dedup_rows import dedup_rows
+from headgate.bronze.rows import RowShape, write_rows
 from headgate.bronze.schema import bronze_type
-from headgate.bronze.sequencer_input import KEY_COLUMNS, sequencer_input
-from headgate.bronze.sequencing import Sequenced, sequence, sequence_copies
-from headgate.bronze.validation import RESULTS, RESULTS_DDL, validate_batches
+from headgate.bronze.sequencing import Sequenced, sequence, sequence_copies, sequence_load
+from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Source
 from headgate.declaration.sources import kind_of_source
+from headgate.failpoints import failpoint
 from headgate.sources.micro_batches import BatchEnd
+from headgate.sources.records import Records
+from headgate.tables.arrow import attempt_folder
 from headgate.tables.data_file import DataFile
-from headgate.tables.frames import Rows, arrow_schema, held_in_memory, micros, row_type
+from headgate.tables.frames import arrow_schema, micros, row_type
 from headgate.tables.history import Footers
 from headgate.tables.live_files import latest_time, overlapping_files
+from headgate.tables.load import Load
 from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.projection import Projection
-from headgate.tables.record_shape import record_shape
 from headgate.tables.replay import Replay
-from headgate.tables.staging import stage
 from headgate.tables.state import State
 from headgate.tables.table import Table
 from headgate.tables.table_schema import TableSchema
 
-VALIDATED_ON_DRIVER = 1 << 20
-"""Up to this many bytes of flagged records are validated on the driver."""
+READ_ATTEMPTS = 3
+"""How often a batch is read whose decoded records are lost in between."""
 
 
 class BronzeStage:
@@ -52,12 +57,11 @@ class BronzeStage:
         source: Source,
     ) -> None:
         self._spark = spark
-        self._source, self._kind = source, kind_of_source(source)
+        self._source = source
         self.type = bronze_type(source)
         self.table = table
-        self._parser = RecordParser(source)
-        # Expressions are built once: building them for every batch costs more than a small batch.
-        self._key_columns = Projection(*_key_columns(self._parser.text))
+        format = kind_of_source(source).format(source.reads)
+        self._decoding = Decoding(source.record, format, f"headgate/{uuid.uuid4().hex[:12]}")
         self._dedup_index: DedupIndex | None = None
         self._footers = Footers(self.table)
 
@@ -66,42 +70,107 @@ class BronzeStage:
         self.table, self._footers = table, Footers(table)
 
     @property
+    def offsets(self) -> Mapping[str, int]:
+        """As ``BronzeWriter``."""
+        return BronzePayload.of(self.table.refresh()).offsets
+
+    @property
     def shape(self) -> TableSchema:
         return TableSchema(self.table, arrow_schema(self.type), "event_time")
 
     def absorb(
         self,
-        records: DataFrame,
+        records: Records,
         reached: BatchEnd,
         now: datetime,
         verify: Callable[[], None] = lambda: None,
     ) -> State:
         """As ``BronzeWriter``."""
+        return self._read_again(lambda: self._absorb(records, reached, now, verify))
+
+    def _read_again(self, commit: Callable[[], State]) -> State:
+        """Call ``commit`` again if what it has decoded is lost."""
+        for _ in range(READ_ATTEMPTS - 1):
+            try:
+                return commit()
+            except ScratchLostError:
+                continue
+        return commit()
+
+    def _absorb(
+        self, records: Records, reached: BatchEnd, now: datetime, verify: Callable[[], None]
+    ) -> State:
         held = self.table.refresh()
         payload = BronzePayload.of(held)
-        with held_in_memory(self._parser.parse(records)) as rows:
-            ordered = self._ordered(rows)
-            sequenced = sequence(
-                ordered,
-                payload.clocks,
-                payload.watermark,
-                reached.partitions,
-                self._open_dedup_index(payload),
-            )
-            payload = replace(
-                payload,
-                offsets=dict(reached.offsets),
-                topics=tuple(reached.topics),
-                gaps=(*payload.gaps, *reached.gaps),
-                clocks=dict(sequenced.clocks),
-                watermark=sequenced.watermark,
-            )
-            counts, changed = _counts(ordered, sequenced), ordered.num_rows > 0
-            state = held.absorbing(held.n + 1, now, payload).counting(counts, changed=changed)
-            stamped = self._stamped(rows, sequenced)
-            files = stage(self.table, state, stamped, time_column="event_time")
+        batch = self._decoded(records)
+        sequenced = sequence(
+            batch.ordered,
+            payload.clocks,
+            payload.watermark,
+            reached.partitions,
+            self._open_dedup_index(payload),
+        )
+        payload = replace(
+            payload,
+            offsets=dict(reached.offsets),
+            topics=tuple(reached.topics),
+            gaps=(*payload.gaps, *reached.gaps),
+            clocks=dict(sequenced.clocks),
+            watermark=sequenced.watermark,
+        )
+        counts, changed = _counts(batch.ordered, sequenced), batch.ordered.num_rows > 0
+        state = held.absorbing(held.n + 1, now, payload).counting(counts, changed=changed)
+        return self._written(state, batch, sequenced, verify)
+
+    def load(
+        self,
+        load: Load,
+        records: Records,
+        offsets: Mapping[str, int],
+        now: datetime,
+        verify: Callable[[], None] = lambda: None,
+    ) -> State:
+        """Commit records of a load as the next batch; the load then continues at ``offsets``, and
+        the source stays where it is. ``verify`` is as in ``absorb``. Raises CommitRefusedError or
+        FencedError."""
+        return self._read_again(lambda: self._load(load, records, offsets, now, verify))
+
+    def _load(
+        self,
+        load: Load,
+        records: Records,
+        offsets: Mapping[str, int],
+        now: datetime,
+        verify: Callable[[], None],
+    ) -> State:
+        held = self.table.refresh()
+        payload = BronzePayload.of(held)
+        batch = self._decoded(records)
+        index = self._open_dedup_index(payload)
+        sequenced = sequence_load(batch.ordered, payload.watermark, index)
+        rows = len(batch.ordered)
+        load = replace(load, n=held.n + 1, offsets=dict(offsets), rows=load.rows + rows)
+        counts = {**_counts(batch.ordered, sequenced), "loaded": rows}
+        # ``changed_at`` stays: it says when the source last had a record.
+        state = held.absorbing(load.n, now, payload.with_load(load)).counting(counts)
+        return self._written(state, batch, sequenced, verify)
+
+    def _written(
+        self,
+        state: State,
+        batch: DecodedBatch,
+        sequenced: Sequenced,
+        verify: Callable[[], None],
+    ) -> State:
+        storage, folder = self.table.storage, attempt_folder(state)
+        files = batch.write(storage, folder, self._row_shape(), sequenced.stamps)
         verify()
-        return self._commit(state, files, ordered)
+        return self._commit(state, files, batch.ordered)
+
+    def _decoded(self, records: Records) -> DecodedBatch:
+        if records.size <= IN_DRIVER:
+            return InDriver(self._decoding, records.blocks())
+        return InWorkers(self._decoding, records, self._spark)
 
     def replay(
         self,
@@ -115,29 +184,32 @@ class BronzeStage:
         ``verify`` is called before the commit. Raises CommitRefusedError or FencedError."""
         held = self.table.refresh()
         payload = BronzePayload.of(held)
-        with held_in_memory(self._parser.parse(copies.records(self._spark))) as rows:
-            ordered = self._ordered(rows)
-            sequenced = self._sequenced_copies(ordered, copies, payload)
-            replay = Replay(id_, held.n + 1, len(ordered), reason)
-            payload = replace(payload, replays=(*payload.replays, replay))
-            counts = {**_counts(ordered, sequenced), "replayed": len(ordered)}
-            # ``changed_at`` stays: it says when the source last had a record.
-            state = held.absorbing(replay.n, now, payload).counting(counts)
-            moved = copies.moved(self._stamped(rows, sequenced), held.total.get("replayed", 0))
-            files = stage(self.table, state, moved, time_column="event_time")
+        batch = InDriver(self._decoding, iter([copies.records()]))
+        sequenced = self._sequenced_copies(batch.ordered, copies, payload)
+        replay = Replay(id_, held.n + 1, len(batch.ordered), reason)
+        payload = replace(payload, replays=(*payload.replays, replay))
+        counts = {**_counts(batch.ordered, sequenced), "replayed": len(batch.ordered)}
+        # ``changed_at`` stays: it says when the source last had a record.
+        state = held.absorbing(replay.n, now, payload).counting(counts)
+        rows = batch.stamped(self._row_shape(), sequenced.stamps)
+        moved = [copies.moved(each, held.total.get("replayed", 0)) for each in rows]
+        path = f"{attempt_folder(state)}/part-0.parquet"
+        files = write_rows(self.table.storage, path, moved)
         verify()
-        return self._commit(state, files, ordered)
+        return self._commit(state, files, batch.ordered)
 
     @contextmanager
     def judged(self, copies: MendedCopies) -> Iterator[DataFrame]:
         """The rows that bronze would get of mended copies, at the positions of the records that
         they mend. Nothing is written."""
         payload = BronzePayload.of(self.table.refresh())
-        with held_in_memory(self._parser.parse(copies.records(self._spark))) as rows:
-            sequenced = self._sequenced_copies(self._ordered(rows), copies, payload)
-            yield self._stamped(rows, sequenced)
+        batch = InDriver(self._decoding, iter([copies.records()]))
+        sequenced = self._sequenced_copies(batch.ordered, copies, payload)
+        (rows,) = batch.stamped(self._row_shape(), sequenced.stamps)
+        yield self._spark.createDataFrame(rows)
 
     def _commit(self, state: State, files: Sequence[DataFile], ordered: pa.Table) -> State:
+        failpoint(f"{BRONZE.name}.staged")
         committed = self.table.commit(state, add=files)
         if self._dedup_index is not None:
             self._dedup_index.add(ordered)
@@ -157,66 +229,11 @@ class BronzeStage:
         nothing = dict.fromkeys(("read", "duplicate", "differing", "corrected"), 0)
         return self.table.commit(held.absorbing(held.n + 1, now).counting(nothing))
 
-    def no_records(self) -> DataFrame:
-        """As ``BronzeWriter``."""
-        return self._spark.createDataFrame([], record_shape(self._kind.place))
-
-    def _ordered(self, rows: DataFrame) -> pa.Table:
-        """``SEQUENCER_INPUT`` of parsed records."""
-        keys = self._read_key_columns(rows)
-        future_after = micros(self._source.record.future_after)
-        return sequencer_input(keys, self._validated(rows, keys), future_after)
-
-    def _read_key_columns(self, rows: DataFrame) -> pa.Table:
-        return self._key_columns.of(rows).toArrow().cast(KEY_COLUMNS)
-
-    def _validated(self, rows: DataFrame, keys: pa.Table) -> pa.Table:
-        """``RESULTS`` of the flagged records. A few of them are validated on the driver: Spark's
-        Python workers take a tenth of a second to start."""
-        size = pc.sum(keys.filter(pc.field("needs_validation")).column("size")).as_py()
-        if size is None:
-            return RESULTS.empty_table()
-        flagged = self._parser.to_validate(rows.where("needs_validation"))
-        validate = validate_batches(self._source.record, self._kind.format(self._source.reads))
-        if size > VALIDATED_ON_DRIVER:
-            return flagged.mapInArrow(validate, RESULTS_DDL).toArrow().cast(RESULTS)
-        return pa.Table.from_batches(validate(iter(flagged.toArrow().to_batches())), RESULTS)
-
-    def _stamped(self, rows: DataFrame, sequenced: Sequenced) -> DataFrame:
-        """Bronze's rows: the parsed records joined with the columns that ``sequence`` computed."""
-        places, stamps = ["partition", "offset"], sequenced.stamps
-        if not self._kind.is_partitioned:
-            # A hash of one number is looked up faster than one of two.
-            places, stamps = ["offset"], stamps.drop_columns("partition")
-        known = F.broadcast(self._spark.createDataFrame(stamps))
-        return self._columns.of(rows.join(known, places, "left"))
-
-    @cached_property
-    def _columns(self) -> Projection:
+    def _row_shape(self) -> RowShape:
         """The columns that the table has. A table made by an older version lacks newer ones."""
-        stamped = zip(self.type.fieldNames(), self._stamped_columns(), strict=True)
         held = row_type(self.table).fieldNames()
-        return Projection(*(column for name, column in stamped if name in held))
-
-    def _stamped_columns(self) -> list[Column]:
-        record = self._source.record
-        unreadable = F.coalesce(F.col("reason").isin(*(r.value for r in UNREADABLE)), F.lit(False))
-        no_id = F.coalesce(F.col("reason") == Reason.MISSING_ID.value, F.lit(False))
-        # A truncated document may have given fields before it ended. They do not count.
-        readable = {
-            "event_id": (~unreadable & ~no_id) | F.lit(not record.event_id),
-            "event_time": ~unreadable,
-            "record": ~unreadable,
-        }
-        computed = {name: F.when(where, F.col(name)) for name, where in readable.items()}
-        computed["value"] = F.col("value").cast("binary")
-        computed["duplicate"] = F.coalesce("duplicate", F.lit(False))
-        if record.duplicates and record.duplicates.differing == "quarantine":
-            # This reason has the lowest priority: any other one means the record is invalid.
-            differs = F.when(F.col("differing"), Reason.DIFFERING_DUPLICATE.value)
-            computed["reason"] = F.coalesce("reason", differs)
-        names = self.type.fieldNames()
-        return [computed.get(name, F.col(name)).alias(name) for name in names]
+        columns = tuple(name for name in self.type.fieldNames() if name in held)
+        return RowShape(self._source.record, columns)
 
     def _open_dedup_index(self, payload: BronzePayload) -> DedupIndex | None:
         rule = self._source.record.duplicates
@@ -224,7 +241,7 @@ class BronzeStage:
             return None
         if self._dedup_index is None:
             newest = max(payload.clocks.values(), default=None)
-            if payload.replays:  # copies move no clock, and may be after all of them
+            if payload.replays or payload.loads:  # they move no clock, and may be after all of them
                 newest = latest_time(self.table.handle, "event_time")
             self._dedup_index = DedupIndex(
                 micros(rule.within), rule.differing, self._load_dedup_rows, newest
@@ -238,39 +255,7 @@ class BronzeStage:
         handle = self.table.handle
         files = overlapping_files(handle, "event_time", spans)
         files = self._footers.of(handle.version(), files)
-        if not files:
-            return DEDUP_ROWS.empty_table()
-        rows = Rows(self._spark, self.table).of(files)
-        time = F.unix_micros("event_time")
-        wanted = F.lit(False)
-        for first, last in spans:
-            low = F.timestamp_micros(F.lit(first))
-            wanted |= F.col("event_time").between(low, F.timestamp_micros(F.lit(last)))
-        reason = F.coalesce("reason", F.lit(Reason.DIFFERING_DUPLICATE.value))
-        future = reason == Reason.FUTURE.value
-        known = rows.where(wanted & ~future & F.col("event_id").isNotNull())
-        # A copy belongs to the log of the record that it mends.
-        copied = F.col("partition") < 0
-        log = F.when(copied, F.bitwise_not("partition")).otherwise(F.col("partition"))
-        conforms = (reason == Reason.DIFFERING_DUPLICATE.value).alias("conforms")
-        columns = [log.alias("partition"), time.alias("time"), *hashes(F.col("event_id")), conforms]
-        return known.select(*columns).toArrow().cast(DEDUP_ROWS)
-
-
-def _key_columns(text: Column) -> list[Column | str]:
-    """The columns of ``KEY_COLUMNS``: everything that sequencing needs."""
-    # A CSV line that cannot be split has no text to validate.
-    size = F.coalesce(F.octet_length(text), F.lit(0)).alias("size")
-    time, seen_at = F.unix_micros("event_time").alias("time"), F.unix_micros("seen_at")
-    return [
-        "partition",
-        "offset",
-        time,
-        seen_at.alias("seen_at"),
-        *HASHES,
-        "needs_validation",
-        size,
-    ]
+        return dedup_rows(self.table.storage, files, spans)
 
 
 def _counts(ordered: pa.Table, sequenced: Sequenced) -> dict[str, int]:

@@ -10,9 +10,11 @@ from headgate.cli.rows import cells
 if TYPE_CHECKING:
     from headgate.savepoints.deployment import Deployment
 
-COLOUR = {"rebuild": "yellow", "reread": "yellow", "refuse": "red", "new": "green"}
+COLOUR = {"rebuild": "yellow", "reread": "yellow", "refuse": "red"}
+COLOUR |= dict.fromkeys(("new", "extend"), "green")
 MEANINGS = {
     "resume": "resume: every table goes on where it is",
+    "extend": "extend: columns get new fields, null in what was read before; nothing is built anew",
     "rebuild": "rebuild: the tables below are built anew, from the table above them",
     "reread": "rebuild all: everything is read again from the source, which still holds it",
     "refuse": "refuse: bronze cannot be built anew, the source does not hold all that was read",

@@ -12,9 +12,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headgate.commands import rendered
 from headgate.declaration.secrets import without
+
+if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
+    from headgate.storage.layout import Layout
 
 _current: Path | None = None
 _hidden: frozenset[str] = frozenset()
@@ -30,6 +35,19 @@ def hide(secrets: Iterable[str]) -> None:
 def shown(text: str) -> str:
     """A text without secrets, with its commands as they are typed here."""
     return without(_hidden, rendered(text))
+
+
+def divert_to(layout: Layout, declared: Pipeline, job: str) -> None:
+    """``divert`` into the log of Spark in a job of a verb, and ``hide`` the declaration's secrets.
+    Call this before anything is shown."""
+    from headgate.declaration.secrets import secrets_of
+    from headgate.process_tree.rotation import rotate
+    from headgate.supervision.logs import spark_log
+
+    hide(secrets_of(declared))
+    log = spark_log(layout, job)
+    rotate(log)
+    divert(log)
 
 
 def divert(path: Path) -> None:

@@ -40,6 +40,10 @@ PipelineName = Annotated[
         metavar="PIPELINE", help="A declaration's path, or its name.", show_default=False
     ),
 ]
+GoldName = Annotated[
+    str,
+    typer.Argument(metavar="TABLE", help="Such as gold.per_minute.", show_default=False),
+]
 Root = Annotated[
     str,
     typer.Option(

@@ -7,10 +7,12 @@ import os
 import socket
 
 
-def person() -> str:
-    """User and host. A user without a name, as in many containers, is a number."""
+def person(note: str = "") -> str:
+    """User and host, and a ``note`` of theirs. A user without a name, as in many containers, is a
+    number."""
     try:
         user = getpass.getuser()
     except (OSError, KeyError):
         user = str(os.getuid())
-    return f"{user}@{socket.gethostname()}"
+    who = f"{user}@{socket.gethostname()}"
+    return f"{who}: {note}" if note else who

@@ -3,6 +3,7 @@ interpreted."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -25,13 +26,16 @@ Row = Sequence[Any]
 
 
 def as_text(value: object) -> str:
-    """A value as a person reads it; bytes that are no text keep their escapes."""
+    """A value as a person reads it; bytes that are no text keep their escapes. Arrays, maps and
+    structs are JSON."""
     if value is None:
         return "null"
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     if isinstance(value, datetime):
         return value.isoformat(sep=" ").replace("+00:00", "Z")
+    if isinstance(value, list | dict):
+        return json.dumps(value, default=as_text, ensure_ascii=False)
     return str(value)
 
 

@@ -46,6 +46,15 @@ VERBS = {
     ),
     "gate": ("maintain.gate:app", "Gold tables that rules hold back."),
     "quarantine": ("quarantine.verbs:app", "Refused records: show them, mend and replay them."),
+    "late": ("late.verbs:app", "Late rows: show them, fold them into the final rows."),
+    "load": (
+        "load.verb:load",
+        "Load history beside the live stream, and fold its late rows.",
+    ),
+    "backfill": (
+        "backfill.verb:backfill",
+        "Compute final windows again from bronze, and compare.",
+    ),
     "quality": ("quality.report:app", "What rules have decided."),
     "files": ("maintain.files:app", "The landing files of a pipeline."),
     "kafka": ("kafka.verbs:app", "A Kafka broker to develop with, and its topics."),

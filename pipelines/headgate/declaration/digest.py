@@ -34,7 +34,7 @@ GOLD_LAYOUT = 2
 # What does not change which rows a table has: how work is spread, what is expected of a source's
 # health. What a source reads has more of it, which its kind knows.
 _NOT_MEANT: dict[type, tuple[str, ...]] = {
-    GoldTable: ("salt", "kind", "operator", "suite"),
+    GoldTable: ("salt", "kind", "operator", "suite", "late"),
     SilverTable: ("suite",),
     Source: ("kind", "reads", "expect_input_every", "expect_event_time_within"),
 }

@@ -15,6 +15,7 @@ from headgate.declaration.errors import DeclarationError, Invalid
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.keys.pipeline import pipeline_key
 from headgate.declaration.model import (
+    BackfillSchedule,
     CircuitBreaker,
     GoldTable,
     Pipeline,
@@ -109,6 +110,7 @@ def _build(root: Section, report: Report, reading: SuiteReading, text: str) -> P
         if table is not None:
             gold[name] = table
     publish = _build_publications(root, source_sections, report)
+    backfill = _build_backfill(root.section("airflow"), report)
     pipeline = root.text("pipeline")
     if report.problems or pipeline is None:
         return None
@@ -125,7 +127,22 @@ def _build(root: Section, report: Report, reading: SuiteReading, text: str) -> P
         publish=publish,
         savepoints=_build_schedule(root.section("savepoints")),
         circuit_breaker=_build_circuit_breaker(root.section("circuit_breaker"), report),
+        backfill=backfill,
         text=text,
+    )
+
+
+def _build_backfill(airflow: Section | None, report: Report) -> BackfillSchedule | None:
+    section = airflow.section("backfill") if airflow else None
+    if section is None:
+        return None
+    mode, publish = section.text("mode", "verify"), section.text("publish", "when_equal")
+    if section.get("publish") is not None and mode != "rebuild":
+        report.add(section.line, f"{section.path}.publish", "has no effect without mode: rebuild")
+    return BackfillSchedule(
+        every=section.duration("every", timedelta(days=1)),
+        mode=mode,  # type: ignore[arg-type]
+        publish=publish,  # type: ignore[arg-type]
     )
 
 

@@ -44,14 +44,16 @@ class MeasureKind(ABC):
 
     ``result`` says in words which type its value has, ``keeps`` what an open window keeps for it.
     ``also_called`` are names by which other systems know it, to be proposed in errors.
-    ``takes_rows`` allows ``name(*)``. ``distinct`` is the measure that ``name(distinct x)`` stands
-    for. ``adds_up``: the values of all results add up to the value over all their pairs.
+    ``takes_rows`` allows ``name(*)``, ``takes_nested`` arguments with parts. ``distinct`` is the
+    measure that ``name(distinct x)`` stands for. ``adds_up``: the values of all results add up to
+    the value over all their pairs.
     """
 
     result: ClassVar[str]
     keeps: ClassVar[str]
     also_called: ClassVar[tuple[str, ...]] = ()
     takes_rows: ClassVar[bool] = False
+    takes_nested: ClassVar[bool] = False
     distinct: ClassVar[str | None] = None
     adds_up: ClassVar[bool] = False
 

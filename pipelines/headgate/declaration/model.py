@@ -135,11 +135,21 @@ class Measure:
 
 
 @dataclass(frozen=True)
+class LateSchedule:
+    """Late rows are replayed ``every`` so often, those with an event time up to ``within`` behind
+    the watermark."""
+
+    every: timedelta
+    within: timedelta
+
+
+@dataclass(frozen=True)
 class GoldTable:
     """``kind`` names the operator, a folder of ``headgate.operators``, and ``operator`` is what it
     has built. ``columns`` are computed over ``by`` and ``measures`` when the table is written.
     ``salt`` is how many parts the first step of folding spreads a key over; None for one. A version
-    that breaks a rule of ``suite`` does not become visible."""
+    that breaks a rule of ``suite`` does not become visible. ``late`` is when late rows are
+    replayed; None if a person does it."""
 
     name: str
     silver: str
@@ -152,6 +162,13 @@ class GoldTable:
     allowed_lateness: timedelta
     salt: int | None = None
     suite: Suite | None = None
+    late: LateSchedule | None = None
+
+    @property
+    def counter(self) -> str | None:
+        """The first measure that counts rows; None if there is none."""
+        counts = (m.name for m in self.measures if m.function == "count" and m.argument is None)
+        return next(counts, None)
 
     @property
     def schema(self) -> tuple[Column, ...]:
@@ -197,6 +214,16 @@ class CircuitBreaker:
 
 
 @dataclass(frozen=True)
+class BackfillSchedule:
+    """Airflow computes each interval of gold of the length ``every`` again, and compares. ``mode``
+    and ``publish`` say what is done before, and with what differs (``keys.airflow``)."""
+
+    every: timedelta
+    mode: Literal["verify", "late", "rebuild"]
+    publish: Literal["when_equal", "always", "after_approval"]
+
+
+@dataclass(frozen=True)
 class Pipeline:
     """A whole declaration. ``digest`` is the SHA-256 of its meaning: sources' locations and
     resolved secrets are left out, so moving a landing folder is not another pipeline.
@@ -214,6 +241,7 @@ class Pipeline:
     publish: Mapping[str, Publication] = field(default_factory=dict)
     savepoints: SavepointSchedule | None = None
     circuit_breaker: CircuitBreaker | None = None
+    backfill: BackfillSchedule | None = None
     text: str = field(default="", repr=False, compare=False)
 
     @property

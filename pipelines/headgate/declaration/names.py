@@ -15,6 +15,7 @@ from headgate.declaration.types import (
     TIMESTAMP,
     Array,
     DataType,
+    Struct,
 )
 
 NAME_PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
@@ -42,7 +43,8 @@ WARNINGS = "_warnings"
 """The ids of the rules that a row breaks, where the table has a suite; null if it breaks none."""
 
 # Columns that a late side table adds to the silver row and the operator's columns.
-WHY_LATE: Columns = {"late_seconds": DOUBLE, "reason": STRING}
+REPLAYED = "replayed"
+WHY_LATE: Columns = {"late_seconds": DOUBLE, "reason": STRING, REPLAYED: BIGINT}
 # Those that no silver table may have, whatever its gold tables are.
 LATE_COLUMNS: Columns = {**WINDOW_COLUMNS, **WHY_LATE}
 
@@ -55,6 +57,18 @@ def silver_columns(*, rescues: bool, has_suite: bool) -> Columns:
     rescued = {RESCUED: STRING} if rescues else {}
     warnings = {WARNINGS: Array(STRING)} if has_suite else {}
     return {**SILVER_COLUMNS, **rescued, **warnings}
+
+
+def silver_row(declared: Columns, own: Columns) -> Columns:
+    """All columns of a silver table in their order: the author's, Headgate's, then structs.
+
+    delta-rs reads no statistics of a column that follows a struct without statistics, and a table
+    has those of its event time.
+    """
+    columns = {**declared, **own}
+    structs = {name: type_ for name, type_ in columns.items() if isinstance(type_, Struct)}
+    flat = {name: type_ for name, type_ in columns.items() if name not in structs}
+    return {**flat, **structs}
 
 
 def check_name(name: str) -> None:

@@ -110,6 +110,18 @@ def _escape(literal: str) -> str:
     return escaped.replace("''", "'").replace("'", r"\x27")
 
 
+def fields_of(pattern: str) -> list[tuple[str, str]]:
+    """The parts of a pattern: the letters of a field, or else a literal."""
+    return [(found["field"] or "", _literal(found)) for found in _fields(pattern)]
+
+
+def _literal(found: re.Match[str]) -> str:
+    quoted: str | None = found["quoted"]
+    if quoted is None:
+        return found["other"] or ""
+    return quoted.replace("''", "'") or "'"
+
+
 def _fields(pattern: str) -> list[re.Match[str]]:
     if not pattern or len(pattern) > _MAX_PATTERN:
         raise Invalid(f"a date pattern has 1 to {_MAX_PATTERN} characters")

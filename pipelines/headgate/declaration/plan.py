@@ -22,6 +22,7 @@ from headgate.declaration.names import (
     WHY_LATE,
     Columns,
     silver_columns,
+    silver_row,
 )
 from headgate.declaration.operators import columns_of, operator_of
 from headgate.declaration.quantities import format_duration
@@ -120,7 +121,7 @@ def _silver(table: SilverTable, pipeline: Pipeline) -> dict[str, Any]:
         "drop": list(table.drop),
         "where": table.where,
         **suite_plan(table.suite, rejected=REJECTED.path(table.name)),
-        "schema": _schema({**declared, **own}),
+        "schema": _schema(silver_row(declared, own)),
     }
 
 
@@ -133,8 +134,8 @@ def _own_columns(table: SilverTable, record: Record) -> Columns:
 def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
     own = {column.name: column.type for column in table.schema}
     above = pipeline.silver[table.silver]
-    silver = {column.name: column.type for column in above.schema}
-    silver |= _own_columns(above, pipeline.sources[above.source].record)
+    silver: Columns = {column.name: column.type for column in above.schema}
+    silver = silver_row(silver, _own_columns(above, pipeline.sources[above.source].record))
     columns = dict(columns_of(table))
     return {
         "table": GOLD.path(table.name),
@@ -151,6 +152,11 @@ def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
         "late": {
             "table": LATE.path(table.name),
             "schema": _schema({**silver, **columns, **WHY_LATE}),
+            "replay": table.late
+            and {
+                "every": format_duration(table.late.every),
+                "within": format_duration(table.late.within),
+            },
         },
     }
 
@@ -247,6 +253,9 @@ def _gold_lines(gold: Mapping[str, Any], table: GoldTable) -> list[str]:
     for name, measure in gold["measures"].items():
         call = f"{measure['function']}({measure['argument'] or '*'})"
         lines.append(f"  measure  {name} = {call}; keeps {measure['state']}")
+    if replay := gold["late"]["replay"]:
+        every, within = replay["every"], replay["within"]
+        lines.append(f"  late     replayed every {every}, within {within} of the watermark")
     if gold["salt"]:
         lines.append(f"  salt     {gold['salt']} parts of each key in the first step")
     return lines

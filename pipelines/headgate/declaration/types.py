@@ -6,13 +6,9 @@ types of ``DECLARED`` and decimals; the others are of expressions and of states.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
-
-from headgate.declaration.errors import Invalid
-from headgate.declaration.nearest import nearest
 
 MAX_PRECISION = 38
 
@@ -86,14 +82,6 @@ DECLARED = {
 }
 SYNONYMS = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 SYNONYMS |= {"real": "float", "bool": "boolean"}
-_LIKELY = {"text": "string", "str": "string", "varchar": "string", "char": "string"}
-_LIKELY |= {"datetime": "timestamp", "number": "decimal(18,2)", "numeric": "decimal(18,2)"}
-_LIKELY |= {"decimal": "decimal(18,2)", "int64": "bigint", "int32": "int", "float64": "double"}
-_LIKELY |= {"timestamp_ntz": "timestamp", "timestamp_ltz": "timestamp"}
-_DECIMAL = re.compile(r"(?:decimal|dec|numeric)\s*\(\s*(\d{1,3})\s*(?:,\s*(\d{1,3})\s*)?\)")
-_COMES_NEXT = re.compile(r"(array|map|struct|variant|object)\b", re.IGNORECASE)
-_NESTED = re.compile(r"(array|map|struct)\s*<(.*)>", re.IGNORECASE | re.DOTALL)
-_FIELD = re.compile(r"\s*(\w+|`[^`]+`)\s*[:\s]\s*(.+)", re.DOTALL)
 
 
 def is_number(type_: DataType) -> bool:
@@ -116,57 +104,63 @@ def is_time(type_: DataType) -> bool:
     return type_ in (DATE, TIMESTAMP)
 
 
+def has_map(type_: DataType) -> bool:
+    """Whether it is a map or holds one: Spark cannot compare such values."""
+    return any(isinstance(part, Map) for part in parts(type_))
+
+
+def parts(type_: DataType) -> Iterator[DataType]:
+    """A type and all types in it."""
+    yield type_
+    inner: Iterable[DataType] = ()
+    if isinstance(type_, Array):
+        inner = (type_.element,)
+    elif isinstance(type_, Map):
+        inner = (type_.key, type_.value)
+    elif isinstance(type_, Struct):
+        inner = (field for _, field in type_.fields)
+    for part in inner:
+        yield from parts(part)
+
+
+def differences(before: DataType, after: DataType, path: str) -> Iterator[str]:
+    """Messages such as ``items.element.vat added``, of a column at ``path`` whose type changes."""
+    if isinstance(before, Struct) and isinstance(after, Struct):
+        old, new = dict(before.fields), dict(after.fields)
+        kept = [place for place, name in enumerate(new) if name in old]
+        for name in dict.fromkeys((*old, *new)):
+            if name in old and name in new:
+                yield from differences(old[name], new[name], f"{path}.{name}")
+            elif name in old:
+                yield f"{path}.{name} removed"
+            else:
+                is_last = [*new].index(name) > max(kept, default=-1)
+                yield f"{path}.{name} added{'' if is_last else ', not at the end of its struct'}"
+        if old == new and before != after:
+            yield f"{path}: fields in another order"
+    elif isinstance(before, Array) and isinstance(after, Array):
+        yield from differences(before.element, after.element, f"{path}.element")
+    elif isinstance(before, Map) and isinstance(after, Map):
+        yield from differences(before.value, after.value, f"{path}.value")
+    elif before != after:
+        yield f"{path} changed: {before} -> {after}"
+
+
+def extends(after: DataType, before: DataType) -> bool:
+    """Whether a type is another one with any number of fields added, each at the end of its struct.
+    A file that has values of ``before`` can be read as ``after``: the added fields are null."""
+    if isinstance(before, Struct) and isinstance(after, Struct):
+        held = after.fields[: len(before.fields)]
+        return len(held) == len(before.fields) and all(
+            new == old and extends(theirs, ours)
+            for (new, theirs), (old, ours) in zip(held, before.fields, strict=True)
+        )
+    if isinstance(before, Array) and isinstance(after, Array):
+        return extends(after.element, before.element)
+    if isinstance(before, Map) and isinstance(after, Map):
+        return before.key == after.key and extends(after.value, before.value)
+    return before == after
+
+
 def is_nested(type_: DataType) -> bool:
     return isinstance(type_, Array | Map | Struct)
-
-
-def declared_type(text: str) -> DataType:
-    """The type of a declared column. Raises Invalid with the nearest supported one."""
-    if _COMES_NEXT.match(text.strip()):
-        raise Invalid(
-            f"the type {text} comes next; today, leave the field out, write unknown_fields: "
-            "rescue, and take parts of it in silver with get_json_object(_rescued, '$.field.part')"
-        )
-    return parse_type(text)
-
-
-def parse_type(text: str) -> DataType:
-    """A type as it is written or printed, in any depth. Raises Invalid with the nearest one."""
-    lower = text.strip().lower()
-    lower = SYNONYMS.get(lower, lower)
-    if lower in DECLARED:
-        return DECLARED[lower]
-    if found := _DECIMAL.fullmatch(lower):
-        precision, scale = int(found[1]), int(found[2] or 0)
-        if not 1 <= precision <= MAX_PRECISION or scale > precision:
-            raise Invalid(f"{lower} is out of range: 1 <= precision <= 38, 0 <= scale <= precision")
-        return Decimal(precision, scale)
-    if found := _NESTED.fullmatch(text.strip()):
-        return _parse_nested(text, found[1].lower(), _split(found[2]))
-    base = lower.split("(")[0].strip()
-    if base == "decimal":
-        raise Invalid(f"{text!r} needs a precision and a scale", _LIKELY[base])
-    raise Invalid(f"{text!r} is not a supported type", _LIKELY.get(base) or nearest(base, DECLARED))
-
-
-def _parse_nested(text: str, kind: str, parts: list[str]) -> DataType:
-    fields = [found.groups() for part in parts if (found := _FIELD.fullmatch(part))]
-    if kind == "struct" and len(fields) == len(parts):
-        return Struct(tuple((name.strip("`"), parse_type(type_)) for name, type_ in fields))
-    if kind == "array" and len(parts) == 1:
-        return Array(parse_type(parts[0]))
-    if kind == "map" and len(parts) == 2:
-        return Map(parse_type(parts[0]), parse_type(parts[1]))
-    raise Invalid(f"{text!r} is not a supported type")
-
-
-def _split(text: str) -> list[str]:
-    """The parts between the commas that are in no brackets."""
-    parts, depth = [""], 0
-    for character in text:
-        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(character, 0)
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return parts

@@ -1,8 +1,8 @@
 """Compares sums over a version of a gold table with sums over its silver table.
 
 Each row of silver that passes the table's ``where`` is in the same number of pairs, and each pair
-is folded or in the late table. So what is folded is what silver has, less what is late. All three
-tables are read as of one batch, whatever they have absorbed since.
+is folded or waits in the late table. So what is folded is what silver has, less what waits. All
+three tables are read as of one batch, whatever they have absorbed since.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, DoubleType, FloatType
 
 from headgate.declaration.model import GoldTable
+from headgate.declaration.names import REPLAYED
 from headgate.declaration.operators import operator_of
 from headgate.declaration.suites.model import Rule
 from headgate.expectations.result import RuleResult
@@ -61,6 +62,8 @@ class SilverSums:
         if self._declared.where is not None:
             silver = silver.where(self._declared.where)
         late = self._late_rows.of(files_at(self._late, n))
+        if REPLAYED in late.columns:
+            late = late.where(F.col(REPLAYED).isNull())
         sums = _sums(version, silver, late, rules)
         return tuple(compared(rule, sums[rule.id], self._pairs) for rule in rules)
 

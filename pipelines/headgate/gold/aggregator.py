@@ -61,7 +61,14 @@ class Aggregator:
 
     def partial_states(self, pairs: DataFrame) -> DataFrame:
         """``_key`` and ``new`` (a state per measure) of every result and key among some pairs."""
-        keyed = self._key.of(pairs)
+        return self.states_of(self.keyed(pairs))
+
+    def keyed(self, pairs: DataFrame) -> DataFrame:
+        """Some pairs with ``_key``: their result and key."""
+        return self._key.of(pairs)
+
+    def states_of(self, keyed: DataFrame) -> DataFrame:
+        """As ``partial_states``, of pairs with ``_key``."""
         if self._salt is None:
             return self._new.of(keyed.groupBy("_key").agg(*self._partials))
         parts = keyed.groupBy("_key", self._salt).agg(*self._partials)

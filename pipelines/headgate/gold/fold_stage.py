@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -14,11 +14,16 @@ from pyspark.sql.types import StructType
 
 from headgate.declaration.kinds import GOLD, LATE, SILVER
 from headgate.declaration.model import GoldTable
+from headgate.declaration.names import REPLAYED
 from headgate.gold.aggregator import Aggregator, batch_constants
 from headgate.gold.assignment import Assignment
+from headgate.gold.late_candidates import FEW, late_candidates
+from headgate.gold.late_replay import LATE_TIME, LateReplay
 from headgate.gold.pairs import Pairs
+from headgate.gold.recomputing import Meant, final_rows
 from headgate.gold.schema import gold_type, late_type, state_field, time_column
 from headgate.operations.contract import Place
+from headgate.tables.arrow import stage_arrow
 from headgate.tables.catching_up import files_of, steps
 from headgate.tables.data_file import DataFile
 from headgate.tables.frames import Rows, arrow_schema, micros, row_type
@@ -27,12 +32,10 @@ from headgate.tables.open_rows import open_rows
 from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.payloads.silver import SilverPayload
 from headgate.tables.projection import Projection
-from headgate.tables.staging import Prepared, prepare_together, stage
+from headgate.tables.staging import Prepared, stage
 from headgate.tables.state import State
 from headgate.tables.table import TableOf
 from headgate.tables.table_schema import TableSchema
-
-LATE_TIME = "_event_time"
 
 
 class FoldStage:
@@ -49,7 +52,7 @@ class FoldStage:
         self._spark = spark
         self._declared = declared
         self._pairs = Pairs(declared, assignment)
-        self._aggregator = aggregator
+        self._aggregator, self._assignment = aggregator, assignment
         self._time_column = time_column(declared)
         self._counts = _counted()
         self.silver = table(SILVER.path(declared.silver)).reader()
@@ -57,10 +60,11 @@ class FoldStage:
         self.gold = table(GOLD.path(declared.name))
         self._silver_rows = Rows(spark, self.silver)
         self._gold_rows = Rows(spark, self.gold, state_field(declared))
-        self.places: Sequence[Place] = (
-            Place(self.late, Rows(spark, self.late).of, LATE_TIME),
-            Place(self.gold, self._gold_rows.of, self._time_column, assignment.end),
-        )
+        tables = (self.silver, self.late, self.gold)
+        replay = LateReplay(spark, declared, tables, self._pairs, assignment, aggregator)
+        late = Place(self.late, Rows(spark, self.late).of, LATE_TIME, replay=replay.mark)
+        gold = Place(self.gold, self._gold_rows.of, self._time_column, assignment.end, replay.fold)
+        self.places: Sequence[Place] = (late, gold)
 
     def shapes(self, silver: StructType) -> tuple[TableSchema, ...]:
         gold, late = gold_type(self._declared), late_type(self._declared, silver)
@@ -72,19 +76,24 @@ class FoldStage:
     def catch_up(self, upto: int, now: datetime, most_steps: int | None = None) -> None:
         for group in islice(steps(self.silver, self.gold.refresh().n, upto), most_steps):
             held = self.gold.refresh()
-            ready = prepare_together(
-                partial(self._prepare_gold, held, group, now),
-                partial(self._prepare_late, held, group, now),
-            )
+            gold, late = self._prepare_gold(held, group, now)
             # Late commits before gold: if gold has a batch, its late table must have it too.
-            for prepared in reversed(ready):
-                prepared.commit()
+            side = self._prepare_late(held, group, now, late) if late else None
+            replace(gold, side=side).commit()
+
+    def final_rows(self, files: Sequence[DataFile], meant: Meant, now: datetime) -> DataFrame:
+        """The final rows that some files of silver give, in one pass (``gold.recomputing``)."""
+        parts = self._declared, self._pairs, self._assignment, self._aggregator
+        return final_rows(self._spark, *parts, self._silver_rows.of(files), meant, now)
 
     def late_pairs(self, rows: DataFrame) -> DataFrame:
         closed_through = GoldPayload.of(self.gold.refresh()).closed_through
         return self._pairs.of(rows, closed_through).where(F.col("_late").isNotNull())
 
-    def _prepare_gold(self, held: State, group: Sequence[Commit], now: datetime) -> Prepared:
+    def _prepare_gold(
+        self, held: State, group: Sequence[Commit], now: datetime
+    ) -> tuple[Prepared, int]:
+        """The commit of a group, and how many of its pairs are late."""
         last = group[-1].state
         watermark = SilverPayload.of(last).watermark
         payload = replace(GoldPayload.of(held), watermark=watermark)
@@ -101,22 +110,35 @@ class FoldStage:
         counts = {k: int(v or 0) for k, v in observed.get.items()}
         counts["final"] = sum(f.rows for f in staged if f.is_final)
         state = state.counting(counts, changed=bool(counts["folded"] or counts["final"]))
-        return Prepared(self.gold, state, add=staged, remove=opened.live)
+        return Prepared(self.gold, state, add=staged, remove=opened.live), counts["late"]
 
-    def _prepare_late(self, held: State, group: Sequence[Commit], now: datetime) -> Prepared | None:
+    def _prepare_late(
+        self, held: State, group: Sequence[Commit], now: datetime, count: int
+    ) -> Prepared | None:
+        """The commit of the late pairs of a group: at most ``count``."""
         late = self.late.refresh()
         # It is ahead of gold if a crash came between the two commits of an earlier step.
         files = files_of(group, after=late.n)
         if not files:
             return None
         state = late.absorbing(group[-1].state.n, now)
-        late_pairs = self._paired(files, held).where(F.col("_late").isNotNull())
-        rows = self._late_columns.of(late_pairs)
-        staged = stage(self.late, state, rows, time_column=LATE_TIME, most_files=1)
+        closed_through = GoldPayload.of(held).closed_through
+        is_small = count <= FEW and closed_through is None
+        candidates = late_candidates(self.silver, files) if is_small else None
+        if candidates is not None:
+            rows = self._late_rows(self._spark.createDataFrame(candidates), None).toArrow()
+            staged = stage_arrow(self.late, state, rows, time_column=LATE_TIME)
+        else:
+            rows = self._late_rows(self._silver_rows.of(files), closed_through)
+            staged = stage(self.late, state, rows, time_column=LATE_TIME, most_files=1)
         if not staged:
             return None
         counted = state.counting({"late": sum(f.rows for f in staged)})
         return Prepared(self.late, counted, staged)
+
+    def _late_rows(self, silver: DataFrame, closed_through: int | None) -> DataFrame:
+        pairs = self._pairs.of(silver, closed_through)
+        return self._late_columns.of(pairs.where(F.col("_late").isNotNull()))
 
     def _paired(self, files: Sequence[DataFile], held: State) -> DataFrame:
         """The pairs of some silver files. ``_late`` says why a pair is late."""
@@ -127,7 +149,11 @@ class FoldStage:
 
     @cached_property
     def _late_columns(self) -> Projection:
-        computed = {"late_seconds": self._pairs.late_seconds, "reason": F.col("_late")}
+        computed = {
+            "late_seconds": self._pairs.late_seconds,
+            "reason": F.col("_late"),
+            REPLAYED: F.lit(None).cast("bigint"),
+        }
         names = row_type(self.late).fieldNames()
         return Projection(*(computed.get(name, F.col(f"`{name}`")).alias(name) for name in names))
 

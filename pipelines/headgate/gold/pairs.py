@@ -31,8 +31,12 @@ class Pairs:
         arrival was at or after ``late_from``, or ``closed`` if a drain had made the result final
         before.
         """
+        return self._late_after(closed_through).of(self.assigned(silver))
+
+    def assigned(self, silver: DataFrame) -> DataFrame:
+        """The pairs of ``of``, without saying which are late."""
         rows = silver if self._where is None else silver.where(self._where)
-        return self._late_after(closed_through).of(self._assignment.assign(rows))
+        return self._assignment.assign(rows)
 
     def _late_after(self, closed_through: int | None) -> Projection:
         if closed_through not in self._lateness:

@@ -31,6 +31,7 @@ def state_field(table: GoldTable) -> StructField:
 
 
 def late_type(table: GoldTable, silver: StructType) -> StructType:
-    """A silver row, the result that it is late for, by how many seconds, and the reason."""
+    """A silver row, the result that it is late for, by how many seconds, the reason, and the number
+    of the replay that has folded it."""
     late = struct_type({**columns_of(table), **WHY_LATE})
     return StructType([*silver.fields, *late.fields])

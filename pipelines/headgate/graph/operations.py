@@ -37,6 +37,20 @@ class OperationKind(ABC):
     def describe(self, document: Document) -> str:
         """A message about its effect on a table: the end of "gold/sales must …"."""
 
+    def files(self, document: Document) -> Collection[str]:
+        """The files in the pipeline's folder, beside its tables, that it reads."""
+        return ()
+
+    def is_meant_at(self, document: Document, generation: int) -> bool:
+        """Whether a request still means the tables, now that bronze has this generation. One that
+        does not is dropped when it is taken in."""
+        return True
+
+    def taken_back(self, document: Document, savepoint: str) -> Document:
+        """The document after the restore of a savepoint that was taken before the operation was
+        asked for. By default tables that go back carry it out again."""
+        return document
+
 
 KINDS: Registry[OperationKind] = Registry("headgate.operations", OperationKind)
 

@@ -13,7 +13,9 @@ from headgate.jobs import stream
 from headgate.jobs.catching_up import CatchUp
 from headgate.jobs.error_translation import translate_error
 from headgate.jobs.lease import Lease
+from headgate.jobs.loading import Loading
 from headgate.jobs.opening import open_tables
+from headgate.jobs.operating import take_in
 from headgate.jobs.progress import Progress
 from headgate.jobs.publishing import Publications
 from headgate.jobs.replaying import replay
@@ -25,6 +27,7 @@ from headgate.jobs.session import LocalSessions, SessionProvider
 from headgate.jobs.task import Task
 from headgate.publish.circuit_breaker import Breaker
 from headgate.savepoints.clone import require_whole
+from headgate.storage.backlog import Backlog
 from headgate.storage.layout import Layout
 from headgate.tables.errors import FencedError
 
@@ -89,7 +92,10 @@ class Driver:
         if task.only_open:
             if task.once:
                 replay(self._layout, runtime, _now, self._say)
+                take_in(self._layout, runtime, _now)
                 runtime.catch_up(_now())
+            if task.loads:
+                self._load(self._begin(spark, runtime, epoch))
             return
         remove_orphaned(self._layout, task.layers, epoch)
         self._process(self._begin(spark, runtime, epoch))
@@ -119,10 +125,23 @@ class Driver:
             clock=_now,
         )
 
+    def _load(self, run: Run) -> None:
+        """Carry out the open loads; the source is not read."""
+        control, loading = self._control, Loading(run)
+        try:
+            while not control.is_ending and loading.is_open():
+                control.observe_stop_requests(run.progress.since)
+                if not loading.step(lambda: Backlog("batches", 0), lambda: False):
+                    control.wait(stream.POLL)
+        finally:
+            loading.close()
+        run.progress.finish(run.runtime, finished=not control.is_stopping)
+
     def _process(self, run: Run) -> None:
         """Do all work of the run, from the first catch-up to the last report."""
         control, runtime = self._control, run.runtime
         replay(self._layout, runtime, _now, self._say)
+        take_in(self._layout, runtime, _now)
         self._say("bringing the tables level")
         run.catch_up.run(one_step=True)
         stream.process(run)

@@ -7,18 +7,22 @@ from contextlib import suppress
 from datetime import datetime
 
 from headgate.declaration.kinds import BRONZE, kind_of
+from headgate.failpoints import failpoint
 from headgate.jobs.begin_rebuild import begin_rebuild
 from headgate.jobs.errors import DefinitionChangedError
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.jobs.runtime import PipelineRuntime
 from headgate.savepoints.declarations import keep
+from headgate.savepoints.deployment import to_extend
 from headgate.savepoints.errors import ResetOpenError
 from headgate.savepoints.store import create
 from headgate.savepoints.undeclared import undeclared
 from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS
 from headgate.tables.agreement import States, require_agreement, states_of
 from headgate.tables.damage import require_present
 from headgate.tables.engine import engine
+from headgate.tables.extending import extend
 
 
 def open_tables(
@@ -38,11 +42,22 @@ def open_tables(
     _finish_undeclared(runtime, layout, epoch, now)
     for table in runtime.owned():
         require_present(table)
+    if request.changed and set(runtime.layers) == set(LAYERS):
+        _extend(runtime, layout, now)
     changed = {table.name for table in runtime.changed()} if request.changed else set()
     why = "the declaration changed" if changed else "asked for by hand"
     begin_rebuild(runtime, layout, changed | set(request.tables), epoch, now, why)
     runtime.require_declared()
     keep(layout, runtime.pipeline)
+
+
+def _extend(runtime: PipelineRuntime, layout: Layout, now: datetime) -> None:
+    """Give the tables the fields that the declaration only adds inside of columns. After a crash,
+    the next upgrade goes on with the tables that lack them."""
+    tables = {table.name: table for table in runtime.owned()}
+    for path, schema in to_extend(layout, runtime.pipeline, tables).items():
+        extend(tables[path], schema, runtime.pipeline.definitions[path], now)
+        failpoint("extend.table_done")
 
 
 def _finish_undeclared(runtime: PipelineRuntime, layout: Layout, epoch: int, now: datetime) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+from headgate.jobs.operating import takes_requests
 from headgate.jobs.runtime import PipelineRuntime
 from headgate.replay import requests
 from headgate.replay.carrying_out import carry_out
@@ -12,12 +13,8 @@ from headgate.storage.layout import Layout
 
 
 def is_asked(layout: Layout, runtime: PipelineRuntime) -> bool:
-    """Whether a replay waits that can be carried out now. During a rebuild of bronze none can: its
-    batches are those of the source."""
-    rebuilt = runtime.rebuild.tables if runtime.rebuild else ()
-    if "bronze" not in runtime.layers or runtime.head.table.name in rebuilt:
-        return False
-    return requests.waiting(layout) is not None
+    """Whether a replay waits that can be carried out now."""
+    return takes_requests(runtime) and requests.waiting(layout) is not None
 
 
 def replay(

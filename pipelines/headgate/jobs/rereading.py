@@ -3,9 +3,8 @@ reset to that position."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,16 +42,10 @@ def what_is_gone(
     """A message about the input after ``offsets`` of ``topics`` (as in ``State``) that the source
     no longer has; None if it has everything. For Kafka this starts a JVM and takes seconds."""
 
-    @contextmanager
-    def spark() -> Iterator[SparkSession]:
-        from headgate.jobs.session import LocalSessions
+    def spark() -> AbstractContextManager[SparkSession]:
+        from headgate.jobs.session import passing_session
 
-        with tempfile.TemporaryDirectory(prefix="headgate-") as scratch:
-            started = LocalSessions(1, jars).start("headgate-rereading", Path(scratch))
-            try:
-                yield started
-            finally:
-                started.stop()
+        return passing_session("headgate-rereading", 1, jars)
 
     source = pipeline.sources[graph_of(pipeline).head.name]
     place = DeployedSource(layout.storage, pipeline.name, source)

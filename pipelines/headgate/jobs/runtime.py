@@ -204,13 +204,15 @@ class PipelineRuntime:
         def is_as_made(pipeline: Pipeline, path: str) -> bool:
             return path in made_as and pipeline.definitions.get(path) == made_as[path]
 
+        # The upstream table must match its declaration, too: a new table may need new columns, and
+        # one that is as it was made cannot read a record that has got new fields.
         silver = {
             name: before.silver[name]
             for before in pipelines
             for name in self.pipeline.silver
             if is_as_made(before, SILVER.path(name))
+            and is_as_made(before, BRONZE.path(before.silver[name].source))
         }
-        # The upstream table must match its declaration, too: a new table may need new columns.
         gold = {
             name: before.gold[name]
             for before in pipelines
@@ -243,12 +245,12 @@ class PipelineRuntime:
         """
         if self._generation_moved():
             self._take_over(now)
-        waits_for = self._still_awaited()
+        waits_for, most_steps = self._still_awaited(), 1 if one_step else None
         try:
-            level = self.stages.catch_up(self.layers, now, _most(one_step), waits_for)
+            level = self.stages.catch_up(self.layers, now, most_steps, waits_for)
             if self._rebuilt is None:
                 return level
-            self._rebuilt.catch_up(self.layers, now, _most(one_step), waits_for)
+            self._rebuilt.catch_up(self.layers, now, most_steps, waits_for)
         except LogGapError as error:
             if self._generation_moved():  # the missing batches were reset
                 raise ResetAskedError(self.pipeline) from error
@@ -295,7 +297,3 @@ class PipelineRuntime:
             stage.write_to(self.table(BRONZE.path(name)))
         self.rebuild, self._rebuilt, self._rebuilt_tables = None, None, {}
         self.stages = self._declared
-
-
-def _most(one_step: bool) -> int | None:
-    return 1 if one_step else None

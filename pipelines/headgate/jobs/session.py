@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -16,10 +18,6 @@ from headgate.jars import class_archive
 from headgate.jobs import references
 from headgate.jvm import leave_out_checksum_files
 
-# Each split is a task of its own, so the position of a line does not depend on the other files of
-# the batch.
-_SPLIT = 8 * 1024 * 1024
-
 # Give half the heap to the young generation: nearly all objects of a batch are garbage after it.
 # This cuts collections by a third and a batch's CPU time by 2 to 3 %. Huge pages cut it by 8 to
 # 10 %; only a JVM on Linux knows that flag.
@@ -30,16 +28,18 @@ _JVM = "-XX:+UseParallelGC -XX:NewRatio=1" + (
 _OPTIONS = "spark.driver.extraJavaOptions"
 
 # Columns whose values are all unique: a dictionary would be useless.
-_UNIQUE = ("value", "offset", "event_id", "_offset", "_event_id")
+_UNIQUE = ("_offset", "_event_id")
 
+
+# Bytes. Each split of a table's file is a task of its own.
+_SPLIT = 8 << 20
 
 # Options that Spark must redact when it prints a plan or a configuration.
 _SECRET = r"(?i)secret|password|passphrase|token|access[.]?key|credential|jaas|keystore[.]key"
 
 
 class SessionProvider(Protocol):
-    """Gives drivers their sessions. Options that affect results are the same in all sessions: for
-    example, the size of a split is part of every offset in a file."""
+    """Gives drivers their sessions. Options that affect results are the same in all sessions."""
 
     def start(self, name: str, scratch: Path) -> SparkSession:
         """Start a session; the caller stops it. ``scratch`` is a local folder that is removed after
@@ -59,6 +59,17 @@ class LocalSessions:
         Reads ``HEADGATE_DRIVER_MEMORY`` (default 2g).
         """
         return _start(name, self.cores, scratch, self.jars)
+
+
+@contextmanager
+def passing_session(name: str, cores: int, jars: Sequence[Path] = ()) -> Iterator[SparkSession]:
+    """A session of a verb, in a scratch folder that is removed with it."""
+    with tempfile.TemporaryDirectory(prefix="headgate-") as scratch:
+        spark = LocalSessions(cores, jars).start(name, Path(scratch))
+        try:
+            yield spark
+        finally:
+            spark.stop()
 
 
 def _start(name: str, cores: int, scratch: Path, jars: Sequence[Path]) -> SparkSession:
@@ -119,6 +130,8 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.sql.caseSensitive": "true",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.shuffle.partitions": str(cores),
+        # Each split is a task of its own, so the position of a line does not depend on the other
+        # files of the batch.
         "spark.sql.files.maxPartitionBytes": str(_SPLIT),
         "spark.sql.files.openCostInBytes": str(_SPLIT),
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -131,8 +144,6 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.hadoop.parquet.enable.summary-metadata": "false",
         "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
         "spark.hadoop.parquet.size.statistics.enabled": "false",
-        # No query filters by ranges of JSON documents, so they need no statistics.
-        "spark.hadoop.parquet.column.statistics.enabled#value": "false",
         # The default manager forks a process for every file. The checkpoint is disposable.
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
+from functools import partial
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
@@ -17,6 +18,7 @@ from headgate.operators.contract import GoldStage, stage_of
 from headgate.silver.stage import SilverStage
 from headgate.tables.errors import HeldError
 from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.side_by_side import side_by_side
 from headgate.tables.table import Table, TableOf
 
 
@@ -74,32 +76,51 @@ class Stages:
                 silver.catch_up(n, self._operations(), now, most_steps)
                 level &= silver.has_absorbed(n)
         if "gold" in layers:
-            for name, gold in self.gold.items():
-                if gold.silver.name in waits_for:
-                    level = False
-                else:
-                    level &= self._catch_up_gold(name, gold, now, most_steps)
+            level &= self._catch_up_gold(now, most_steps, waits_for)
         return level
 
     def _catch_up_gold(
-        self, name: str, gold: GoldStage, now: datetime, most_steps: int | None
+        self, now: datetime, most_steps: int | None, waits_for: Collection[str]
     ) -> bool:
-        """Returns whether the table is up to date. A table that its gate holds is not: it is tried
-        again between batches, too, when a person asks for it or its rules may be met by now."""
-        upto, gate = gold.silver.refresh().n, self._gates[name]
+        """Returns whether all gold tables are up to date."""
+        ready = {n: gold for n, gold in self.gold.items() if gold.silver.name not in waits_for}
+        upto = {name: gold.silver.refresh().n for name, gold in ready.items()}
+        # Read bronze after silver, so that no operation that silver has carried out is missed.
+        self._head.refresh()
+        operations = self._operations()
+
+        def catch_up(name: str) -> bool:
+            return self._catch_up_to(upto[name], name, operations, now, most_steps)
+
+        # One thread alone validates: Great Expectations has a context that is global.
+        ungated = [partial(catch_up, name) for name in ready if self._gates[name] is None]
+        done = side_by_side(ungated)
+        done += [catch_up(name) for name in ready if self._gates[name] is not None]
+        return all(done) and len(ready) == len(self.gold)
+
+    def _catch_up_to(
+        self,
+        upto: int,
+        name: str,
+        operations: Operations,
+        now: datetime,
+        most_steps: int | None,
+    ) -> bool:
+        """Returns whether a gold table is at batch ``upto``. A table that its gate holds is not: it
+        is tried again between batches, too, when a person asks for it or its rules may be met by
+        now."""
+        gold, gate = self.gold[name], self._gates[name]
         gold.gold.gate = gate
         if gate is not None and not gate.is_due(upto):
             return False
-        # Read bronze after silver, so that no operation that silver has carried out is missed.
-        self._head.refresh()
-        operations = self._operations().of(place.table for place in gold.places)
+        its_own = operations.of(place.table for place in gold.places)
         ends = gate.stops(upto) if gate is not None else ()
         try:
-            for stop in sorted({*operations.stops(upto), *ends}):
+            for stop in sorted({*its_own.stops(upto), *ends}):
                 gold.catch_up(stop, now, most_steps)
                 if (n := gold.gold.refresh().n) < stop:
                     return False
-                operations.carry_out(gold.places, n, now)
+                its_own.carry_out(gold.places, n, now)
         except HeldError:
             return False
         if gate is not None:

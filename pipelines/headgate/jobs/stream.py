@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headgate.jobs import references, replaying
+from headgate.jobs import operating, references, replaying
 from headgate.jobs.batch_runner import BatchRunner
 from headgate.jobs.errors import StopRequested
+from headgate.jobs.late_replaying import LateReplays
+from headgate.jobs.loading import Loading
 from headgate.jobs.maintaining import Maintaining
 from headgate.jobs.planning import ends_path, planned_end
 from headgate.jobs.reading import micro_batches
@@ -20,6 +23,9 @@ from headgate.storage.documents import write_document
 from headgate.storage.layout import Layout
 
 POLL = 0.25  # seconds between checks of stop requests, the lease and the query
+FED_FOR = 10.0
+"""Seconds after new input for which the source is listed at each check, so that what arrives waits
+for less. A source that is slow to list is listed less often: for a tenth of the time at most."""
 TRIGGER = "250 milliseconds"
 MOST_PLANNED = 1000
 
@@ -45,6 +51,10 @@ class StreamSupervisor:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._schedule = Schedule(run.layout, run.task.pipeline)
+        self._late_replays = LateReplays(run.layout, run.task.pipeline)
+        self._loading = Loading(run, self.waits)
+        self._listed = self._fed = -math.inf
+        self._listing_took = 0.0
 
     def waits(self, trouble: str) -> None:
         """Called while brokers do not answer, possibly before the query has started."""
@@ -69,6 +79,7 @@ class StreamSupervisor:
         finally:
             run.control.batch_lock.end(query.stop)
             source.close()
+            self._loading.close()
         self._raise_failure(query, batches.failure)
 
     def _plan(self, source: MicroBatchSource, batches: BatchRunner) -> None:
@@ -110,25 +121,29 @@ class StreamSupervisor:
             control.observe_stop_requests(run.progress.since)
             if control.is_ending:
                 return
-            if run.task.once and source.has_absorbed_all():
+            if run.task.once and source.has_absorbed_all() and not self._loading.is_open():
                 return
             if time.monotonic() - polled >= source.every:
                 polled = time.monotonic()
                 self._poll(source, batches)
+            elif self._is_fed(time.monotonic()) and self._list(source):
+                self._plan(source, batches)
             if run.writes_bronze:
                 self._schedule.keep(run.clock())
+                self._late_replays.keep(run.clock())
             maintaining.step()
-            control.wait(POLL)
+            if not self._loading.step(source.backlog, lambda: self._has_input(source)):
+                control.wait(POLL)
 
     def _poll(self, source: MicroBatchSource, batches: BatchRunner) -> None:
         run, lock = self._run, self._run.control.batch_lock
         if not run.task.once:
-            source.poll(final=False)
+            self._list(source)
         self._plan(source, batches)
         if not run.writes_bronze:
             with lock.between_batches():
                 run.catch_up.run(one_step=True)
-        self._replay(source)
+        self._take_in(source)
         with lock.if_free() as free:
             # The other jobs have already caught up above.
             if free and run.writes_bronze:
@@ -142,18 +157,42 @@ class StreamSupervisor:
         if news:
             run.report(run.progress)
 
-    def _replay(self, source: MicroBatchSource) -> None:
-        """Take a replay that was asked for into bronze, and bring all tables up to it."""
+    def _list(self, source: MicroBatchSource) -> bool:
+        """Returns whether there is something to read."""
+        began = time.monotonic()
+        source.poll(final=False)
+        self._listed = time.monotonic()
+        self._listing_took = self._listed - began
+        is_there = source.pending() > 0
+        if is_there:
+            self._fed = self._listed
+        return is_there
+
+    def _has_input(self, source: MicroBatchSource) -> bool:
+        """Whether the source has input, or had new input a short time ago."""
+        return time.monotonic() - self._fed < FED_FOR or source.pending() > 0
+
+    def _is_fed(self, now: float) -> bool:
+        """Whether the source had new input a short time ago, and may be listed again."""
+        if self._run.task.once or now - self._fed >= FED_FOR:
+            return False
+        return now - self._listed >= 10 * self._listing_took
+
+    def _take_in(self, source: MicroBatchSource) -> None:
+        """Take what people have asked for into bronze, and bring all tables up to it."""
         run = self._run
-        if replaying.is_asked(run.layout, run.runtime):
+        asked = [each.is_asked(run.layout, run.runtime) for each in (replaying, operating)]
+        if any(asked):
             with run.control.batch_lock.between_batches():
-                if replaying.replay(run.layout, run.runtime, run.clock, run.say):
+                done = replaying.replay(run.layout, run.runtime, run.clock, run.say)
+                if operating.take_in(run.layout, run.runtime, run.clock) or done:
                     run.catch_up.run(one_step=True)
                     run.progress.batch_done(run.runtime, source.backlog())
                     run.report(run.progress)
 
     def _trouble(self, source: MicroBatchSource) -> str | None:
-        troubles = source.trouble, self._run.catch_up.trouble, self._schedule.trouble
+        scheduled = self._schedule.trouble, self._late_replays.trouble
+        troubles = source.trouble, self._run.catch_up.trouble, *scheduled
         return "; ".join(trouble for trouble in troubles if trouble) or None
 
     def _raise_failure(self, query: StreamingQuery, failure: BaseException | None) -> None:

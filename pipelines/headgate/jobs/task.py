@@ -16,7 +16,8 @@ class Task:
     """``layers`` are the layers that the driver writes; a *fused* driver writes all. ``once`` ends
     the driver when everything that the source has now is absorbed. ``accept_gap`` continues after
     records that a topic has lost. ``rebuild`` names the tables to rebuild. ``only_open`` ends the
-    driver when the tables are open, and with ``once`` when they have absorbed all of bronze."""
+    driver when the tables are open, and with ``once`` when they have absorbed all of bronze; with
+    ``loads``, when the open loads of history are done."""
 
     pipeline: Pipeline
     root: str
@@ -27,5 +28,6 @@ class Task:
     accept_gap: bool = False
     rebuild: RebuildRequest = NOTHING
     only_open: bool = False
+    loads: bool = False
     cores: int = 2
     jars: Sequence[Path] = ()

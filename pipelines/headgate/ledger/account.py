@@ -47,8 +47,9 @@ class SilverAccount:
 
 @dataclass(frozen=True)
 class GoldAccount:
-    """pairs = folded + late, in (row, window) pairs. ``rows`` counts the rows in the table now;
-    later events cannot change ``final`` of them."""
+    """pairs = folded + late, in (row, window) pairs. ``replayed`` of the folded ones were late
+    before a replay. ``rows`` counts the rows in the table now; later events cannot change ``final``
+    of them."""
 
     table: str
     silver: str
@@ -57,6 +58,7 @@ class GoldAccount:
     pairs: int
     folded: int
     late: int
+    replayed: int
     rows: int
     final: int
 

@@ -72,8 +72,9 @@ def _gold(declared: GoldTable, at: Positions) -> GoldAccount:
         n=gold.state.n,
         lag=at.bronze.state.n - gold.state.n,
         pairs=gold.total("pairs"),
-        folded=gold.total("folded"),
-        late=gold.total("late"),
+        folded=gold.total("folded") + gold.total("replayed"),
+        late=gold.total("late") - gold.total("replayed"),
+        replayed=gold.total("replayed"),
         rows=_rows(gold),
         final=gold.total("final"),
     )
@@ -136,8 +137,10 @@ def _check_gold(declared: GoldTable, at: Positions, laws: _Laws) -> None:
     gold = at.gold[declared.name]
     outcomes = gold.total("folded") + gold.total("late")
     laws.check(gold, "pairs = folded + late", gold.total("pairs"), outcomes)
-    late = as_of(at.late[declared.name], gold.state.n).total("late")
-    laws.check(gold, "late = rows of its late table", gold.total("late"), late)
+    late = as_of(at.late[declared.name], gold.state.n)
+    laws.check(gold, "late = rows of its late table", gold.total("late"), late.total("late"))
+    replayed = late.total("replayed")
+    laws.check(gold, "replayed = marked rows of its late table", gold.total("replayed"), replayed)
     laws.check(gold, "final rows = rows of its final files", gold.total("final"), _final_rows(gold))
     windows = operator_of(declared).pairs_per_row(declared.operator)
     if declared.where is None and windows is not None:

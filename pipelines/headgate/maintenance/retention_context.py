@@ -13,6 +13,7 @@ from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
 from headgate.savepoints.errors import ResetOpenError
+from headgate.savepoints.holds import held
 from headgate.savepoints.rebuilds import begun, files_of
 from headgate.savepoints.resets import awaiting, why
 from headgate.savepoints.savepoint import Savepoint
@@ -74,8 +75,9 @@ def read_context(layout: Layout, pipeline: Pipeline) -> RetentionContext:
 
 
 def all_savepoints(layout: Layout) -> tuple[Savepoint, ...]:
-    """Raises NotLevelError if one is damaged, because what it needs is then unknown."""
-    found = []
+    """Those that were taken, and what backfills read now. Raises NotLevelError if one is damaged,
+    because what it needs is then unknown."""
+    found = [*held(layout)]
     for each in savepoints(layout):
         if isinstance(each, Unreadable):
             raise NotLevelError(

@@ -7,7 +7,7 @@ rows before and after.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import zip_longest
@@ -115,7 +115,7 @@ def _batches(storage: Storage, file: DataFile, schema: pa.Schema) -> Iterator[pa
             parquet = pq.ParquetFile(source, page_checksum_verification=True)
             # Files of final rows have the state column only if their batch also left open rows.
             found = [field for field in parquet.schema_arrow if field.name != STATE]
-            if not _is_same(pa.struct(found), pa.struct(schema)):
+            if not _has_columns(found, schema):
                 raise damaged_file(storage.uri(file.path), "has other columns than its table")
             for batch in parquet.iter_batches(_ROWS):
                 yield batch.select(schema.names).cast(schema)
@@ -124,13 +124,24 @@ def _batches(storage: Storage, file: DataFile, schema: pa.Schema) -> Iterator[pa
         raise damaged_file(storage.uri(file.path), what) from error
 
 
-def _is_same(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether types are equal, except for nullability and the names of list elements."""
+def _has_columns(found: Iterable[pa.Field], wanted: Iterable[pa.Field]) -> bool:
+    """Whether a file has all columns, and perhaps fewer fields inside of them: some may have been
+    added since."""
+    pairs = zip_longest(found, wanted)
+    return all(a and b and a.name == b.name and _can_be(a.type, b.type) for a, b in pairs)
+
+
+def _can_be(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether types are equal, except for nullability, the names of list elements, and fields at
+    the end of structs that are only wanted."""
     if pa.types.is_struct(found) and pa.types.is_struct(wanted):
-        pairs = zip_longest(_fields(found), _fields(wanted))
-        return all(a and b and a.name == b.name and _is_same(a.type, b.type) for a, b in pairs)
+        held = _fields(found)
+        return _has_columns(held, _fields(wanted)[: len(held)])
     if pa.types.is_list(found) and pa.types.is_list(wanted):
-        return _is_same(found.value_type, wanted.value_type)
+        return _can_be(found.value_type, wanted.value_type)
+    if pa.types.is_map(found) and pa.types.is_map(wanted):
+        is_key_same = found.key_type == wanted.key_type
+        return bool(is_key_same) and _can_be(found.item_type, wanted.item_type)
     return bool(found == wanted)
 
 

@@ -12,6 +12,7 @@ class Count(MeasureKind):
     result = "bigint"
     keeps = "a count"
     takes_rows = True
+    takes_nested = True
     distinct = "count_distinct"
     adds_up = True
 

@@ -28,9 +28,9 @@ def intend(bronze: Table, graph: Graph, name: str, document: Document, now: date
     if not known(name).touches(graph, document):
         return
     held = bronze.refresh()
-    operation = Operation(held.operation + 1, name, held.n, document)
     state = held.held("operation", bronze.epoch)
     payload = BronzePayload.of(state)
+    operation = Operation(held.operation + 1, name, held.n, document, payload.watermark)
     payload = replace(payload, operations=(*payload.operations, operation))
     bronze.commit(replace(state, payload=payload, operation=operation.number, at=commit_time(now)))
     failpoint("operation.intended")
@@ -80,5 +80,5 @@ def _carry_out(operation: Operation, place: Place, now: datetime) -> None:
     state = replace(state, operation=operation.number, at=commit_time(now))
     change = OPERATIONS[operation.name].change(place, state, operation.document)
     failpoint("operation.staged")
-    table.commit(change.state, add=change.add, remove=change.remove)
+    table.commit(change.state, add=change.add, remove=change.remove, moved=change.moved)
     failpoint("operation.table_done")

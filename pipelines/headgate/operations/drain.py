@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from headgate.declaration.kinds import GOLD
@@ -41,10 +41,21 @@ class Drain(TableOperation):
         held = GoldPayload.of(state)
         ends = (last[0] if last else None, held.closed_through)
         closed_through = max((end for end in ends if end is not None), default=None)
-        payload = replace(held, closed_through=closed_through)
+        drains = _drains(held, state.operation, closed_through)
+        payload = replace(held, closed_through=closed_through, drains=drains)
         total = add_counts(state.total, {"final": sum(f.rows for f in staged)})
         state = replace(state, payload=payload, changed_at=state.at, total=total)
         return Change(state, add=staged, remove=opened.live)
+
+
+def _drains(held: GoldPayload, number: int, closed_through: int | None) -> Mapping[str, int]:
+    """What each drain has closed. One that closes nothing new is left out."""
+    if closed_through is None or closed_through == held.closed_through:
+        return held.drains
+    drains = dict(held.drains)
+    if held.closed_through is not None and not drains:
+        drains["0"] = held.closed_through  # by an older version, and nobody knows where
+    return {**drains, str(number): closed_through}
 
 
 MEMBER = Drain()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shlex
@@ -18,7 +17,7 @@ from filelock import FileLock
 
 from headgate import exit_codes
 from headgate.errors import HeadgateError
-from headgate.process_tree import members
+from headgate.process_tree import locks, members
 from headgate.process_tree.members import POLL_EVERY, started
 
 _LOCK = "lock"
@@ -105,17 +104,7 @@ def lock(folder: Path) -> FileLock:
 
 
 def is_locked(folder: Path) -> bool:
-    try:
-        lock = os.open(folder / _LOCK, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(lock)
-    return False
+    return locks.is_locked(folder / _LOCK)
 
 
 def read(folder: Path) -> Presence | None:

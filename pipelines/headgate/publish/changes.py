@@ -30,17 +30,18 @@ def changes(table: Table, after: int, upto: int) -> Iterator[Commit]:
             return
         if commit is None or not _has_rows(commit):
             continue
-        if any(not table.storage.exists(file.path) for file in commit.files):
+        if any(not table.storage.exists(file.path) for file in commit.news):
             yield _what_is_live(table)
             return
-        yield commit
+        yield replace(commit, files=commit.news)
 
 
 def _has_rows(commit: Commit) -> bool:
-    """A reset to an earlier version has no new rows. A reset to a rebuild has all its rows."""
+    """A reset to an earlier version has no new rows. A reset to a rebuild has all its rows. Files
+    that a replay of late pairs has moved have none."""
     state = commit.state
     is_new = state.kind in ("data", "operation") or (state.kind == "reset" and state.origin is None)
-    return is_new and bool(commit.files)
+    return is_new and bool(commit.news)
 
 
 def _what_is_live(table: Table) -> Commit:

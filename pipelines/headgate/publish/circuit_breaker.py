@@ -6,7 +6,7 @@ same, and a restart changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice, takewhile
 
 from headgate.declaration.kinds import BRONZE, SILVER
@@ -54,22 +54,39 @@ class Breaker:
         if self._declared is None or not all(each.exists for each in self._bronze):
             return None
         states = [each.refresh() for each in self._bronze]
-        # A person has made the batch of a replay. It says nothing about the input.
-        replays = {replay.n for state in states for replay in BronzePayload.of(state).replays}
+        # A person has asked for the batches of replays and loads. They say nothing about the input.
+        asked_for = {replay.n for state in states for replay in BronzePayload.of(state).replays}
+        for bronze in self._bronze:
+            asked_for.update(_loaded(bronze, self._declared.batches))
         newest = range(min(state.n for state in states), 0, -1)
-        own = (n for n in newest if n not in replays)
+        own = (n for n in newest if n not in asked_for)
         first = next(islice(own, self._declared.batches - 1, None), None)
         if first is None:
             return None
-        read = sum(_counts(each, first, replays).get("read", 0) for each in self._bronze)
-        silver = {n: _counts(table, first, replays) for n, table in self._silver.items()}
+        read = sum(_counts(each, first, asked_for).get("read", 0) for each in self._bronze)
+        silver = {n: _counts(table, first, asked_for) for n, table in self._silver.items()}
         return why_open(self._declared, read, silver)
 
 
-def _counts(table: Table, first: int, replays: Collection[int]) -> Counts:
-    """The sum of a table's counts since batch id ``first``, without replays. A commit that took
-    several batches together counts as a whole."""
+def _loaded(bronze: Table, batches: int) -> Iterator[int]:
+    """The newest batches of loads, back to the newest ``batches`` of the source."""
+    if not BronzePayload.of(bronze.state).loads:
+        return
+    others = set[int]()
+    for commit in lineage(bronze):
+        n = commit.state.n
+        if any(load.n == n for load in BronzePayload.of(commit.state).loads):
+            yield n
+        else:
+            others.add(n)
+            if len(others) > batches:
+                return
+
+
+def _counts(table: Table, first: int, asked_for: Collection[int]) -> Counts:
+    """The sum of a table's counts since batch id ``first``, without some batches. A commit that
+    took several batches together counts as a whole."""
     if not table.exists:
         return {}
     newest = takewhile(lambda commit: commit.state.n >= first, lineage(table))
-    return counted(commit for commit in newest if commit.state.n not in replays)
+    return counted(commit for commit in newest if commit.state.n not in asked_for)

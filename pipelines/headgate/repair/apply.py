@@ -12,6 +12,7 @@ from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
 from headgate.graph.graph import graph_of
+from headgate.loads.requests import reopen
 from headgate.repair.files_log import fill
 from headgate.repair.findings import CannotRepairError
 from headgate.repair.plan import Plan
@@ -69,6 +70,8 @@ def mend(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: dateti
         failpoint("repair.fenced")
     if plan.filling is not None:
         fill(layout, pipeline, plan.filling, epoch, now)
+    if plan.reread:
+        reopen(layout)
     _reset(tables, pipeline, plan, now)
     for path, version in plan.positions.items():
         _place(tables[path], version, now)

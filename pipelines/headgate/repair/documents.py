@@ -25,12 +25,16 @@ _MEANS = {
     + pipeline_command("pause"),
     "replay": "a replay that waits is forgotten, and its records stay refused: ask again, "
     + pipeline_command("quarantine replay"),
+    "operations": "a request that waits is forgotten: ask again",
+    "loads": "a load is forgotten, what it has read stays: ask again for all of it, "
+    + pipeline_command("load"),
     "gates": "why a gold table is held, or its release: the next validation says it again",
     "savepoints": "this savepoint is lost, and its name with it; others and the tables stay",
     "declarations": "the text of a declaration that tables or savepoints were made from; that of "
     "today's is kept again at the next start, an older one is in your version control",
 }
-_FOLDERS = ("savepoints", "declarations", "gates")
+_FOLDERS = ("savepoints", "declarations", "gates", "operations")
+_LOADS = f"{CONTROL}/loads"
 _UNKNOWN = "nobody knows what it said: it is put aside as it is"
 LEASES = f"{CONTROL}/lease-"
 UNFINISHED = Layout.document("clone")
@@ -63,7 +67,8 @@ def damaged_documents(layout: Layout) -> tuple[DamagedDocument, ...]:
 
 
 def _documents(layout: Layout) -> Iterator[str]:
-    for folder in (CONTROL, *(f"{CONTROL}/{name}" for name in _FOLDERS)):
+    loads = (f"{_LOADS}/{name}" for name in layout.storage.folders(_LOADS))
+    for folder in (CONTROL, *(f"{CONTROL}/{name}" for name in _FOLDERS), *loads):
         for stat in layout.storage.list(folder):
             if stat.path.endswith(".json"):
                 yield stat.path

@@ -126,7 +126,9 @@ def _in_bronze(bronze: Table) -> Mapping[int, tuple[str, datetime]]:
                 rows = pq.read_table(source, columns=columns)
         except (OSError, pa.ArrowException):
             continue  # what bronze lacks itself is reported as bronze's own damage
-        rows = rows.filter(pc.greater_equal(rows.column("partition"), 0))  # no mended copies
+        # Neither mended copies nor loads.
+        is_own = pc.greater_equal(pc.min_element_wise(rows["partition"], rows["offset"]), 0)
+        rows = rows.filter(is_own)
         sequence = pc.shift_right(rows.column("offset"), POSITION_BITS)
         grouped = rows.append_column("sequence", sequence).group_by("sequence")
         for row in grouped.aggregate([("file", "min"), ("ingested_at", "min")]).to_pylist():

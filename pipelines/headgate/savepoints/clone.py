@@ -14,9 +14,10 @@ from typing import ClassVar
 from deltalake import DeltaTable
 
 from headgate.commands import pipeline_command
-from headgate.declaration.kinds import kind_of
+from headgate.declaration.kinds import BRONZE, kind_of
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
+from headgate.graph.operations import known
 from headgate.savepoints.errors import FolderTakenError, SavepointError
 from headgate.savepoints.savepoint import SavedTable, Savepoint
 from headgate.savepoints.verify import verify
@@ -27,6 +28,7 @@ from headgate.storage.places import parent
 from headgate.tables.checksum import digest_of
 from headgate.tables.history import lineage
 from headgate.tables.live_files import live_files
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table
 
 _UNFINISHED = Layout.document("clone")
@@ -69,6 +71,8 @@ def clone(
         table = Table(layout.storage, path, pipeline=savepoint.pipeline)
         _copy(table, to.storage.at(path), saved, lowest)
         failpoint("clone.table_done")
+    for path in _beside(layout, savepoint):
+        layout.storage.copy(path, to.storage)
     if layout.storage.exists(kept := Layout.declaration(savepoint.definition)):
         layout.storage.copy(kept, to.storage)
     for path, saved in tables.items():
@@ -78,6 +82,15 @@ def clone(
             raise SavepointError(f"{path}: the copy is not what the savepoint says", "try again")
         table.require_intact()
     to.storage.remove(_UNFINISHED)
+
+
+def _beside(layout: Layout, savepoint: Savepoint) -> Iterator[str]:
+    """The files beside the tables that operations read when the tables are built anew."""
+    path = next(p for p in savepoint.tables if kind_of(p) == BRONZE)
+    bronze = Table(layout.storage, path, pipeline=savepoint.pipeline)
+    state = next(lineage(bronze, savepoint.bronze.version)).state
+    for each in BronzePayload.of(state).operations:
+        yield from known(each.name).files(each.document)
 
 
 def require_whole(layout: Layout) -> None:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
 from headgate.declaration.digest import GOLD_LAYOUT
+from headgate.declaration.errors import Invalid
 from headgate.declaration.keys.pipeline import durations
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of, name_of
 from headgate.declaration.quantities import format_duration
+from headgate.declaration.type_parser import parse_type
+from headgate.declaration.types import differences
+from headgate.savepoints.additions import only_adds
 
-DeploymentAction = Literal["resume", "new", "rebuild", "reread", "refuse", "left"]
-"""``resume``: the table continues; ``new``: it is created and catches up; ``rebuild``: it is
-rebuilt from its upstream table; ``reread``: the whole pipeline is rebuilt from its source;
-``refuse``: neither is possible; ``left``: it is no longer declared and stays as it is."""
+DeploymentAction = Literal["resume", "new", "extend", "rebuild", "reread", "refuse", "left"]
+"""``resume``: the table continues; ``new``: it is created and catches up; ``extend``: it gets
+fields inside of columns and continues; ``rebuild``: it is rebuilt from its upstream table;
+``reread``: the whole pipeline is rebuilt from its source; ``refuse``: neither is possible;
+``left``: it is no longer declared and stays as it is."""
 
 Definition = Mapping[str, Any]
 
@@ -46,18 +52,24 @@ def compare(
     deployed: Mapping[str, Deployed],
     *,
     can_reread: bool,
+    can_extend: Callable[[str], bool] = lambda _: True,
 ) -> tuple[TablePlan, ...]:
     """The plan for each table, declared tables first.
 
     ``declared`` is the meaning of the declaration. ``definitions`` has its digests by the paths of
     bronze, silver and gold tables, ``deployed`` the existing tables by the same paths.
-    ``can_reread`` says whether the source still has everything that was ever read.
+    ``can_reread`` says whether the source still has everything that was ever read, ``can_extend``
+    whether the columns of a table can be extended to the declared ones.
     """
-    plans = [
-        _plan(path, definitions[path], deployed, declared, can_reread)
-        for path in definitions
-        if kind_of(path) in _SECTIONS
-    ]
+    plans: list[TablePlan] = []
+    continued: set[str] = set()
+    for path in definitions:
+        if kind_of(path) in _SECTIONS:
+            above = _above(declared, path)
+            extend = can_extend if above is None or above in continued else lambda _: False
+            plans.append(_plan(path, definitions[path], deployed, declared, can_reread, extend))
+            if plans[-1].verdict in ("resume", "extend"):
+                continued.add(path)
     made = {plan.table for plan in plans if plan.verdict == "new"}
     for path in deployed.keys() - definitions.keys():
         plans.append(TablePlan(path, "left", tuple(_renamed(path, deployed[path], declared, made))))
@@ -66,7 +78,7 @@ def compare(
 
 def worst(plans: tuple[TablePlan, ...]) -> DeploymentAction:
     """The action with the greatest consequences among some plans."""
-    order: tuple[DeploymentAction, ...] = ("refuse", "reread", "rebuild")
+    order: tuple[DeploymentAction, ...] = ("refuse", "reread", "rebuild", "extend")
     verdicts = {plan.verdict for plan in plans}
     return next((verdict for verdict in order if verdict in verdicts), "resume")
 
@@ -77,6 +89,7 @@ def _plan(
     deployed: Mapping[str, Deployed],
     declared: Definition,
     can_reread: bool,
+    can_extend: Callable[[str], bool],
 ) -> TablePlan:
     there = deployed.get(path)
     if there is None:
@@ -87,6 +100,8 @@ def _plan(
     if there.definition == definition:
         return TablePlan(path, "resume")
     reasons = tuple(_reasons(path, there.meaning, declared))
+    if there.meaning is not None and only_adds(path, there.meaning, declared) and can_extend(path):
+        return TablePlan(path, "extend", reasons)
     if kind_of(path) != BRONZE:
         return TablePlan(path, "rebuild", reasons)
     return TablePlan(path, "reread" if can_reread else "refuse", reasons)
@@ -151,9 +166,21 @@ def _named_differences(place: str, old: list[Definition], new: list[Definition])
         elif name not in after:
             yield f"{place}: {name} removed"
         elif before[name] != after[name]:
-            yield f"{place}: {name} changed"
+            yield from _column_differences(place, before[name], after[name])
     if before == after:
         yield f"{place} in another order"
+
+
+def _column_differences(place: str, before: Definition, after: Definition) -> Iterator[str]:
+    """Of a column with another type: which parts of it change."""
+    name = before["name"]
+    found = [f"{name} changed"]
+    if {**before, "type": None} == {**after, "type": None}:
+        # A measure of another package may have a type that no declaration can name.
+        with suppress(Invalid):
+            old, new = (parse_type(str(each["type"])) for each in (before, after))
+            found = list(differences(old, new, name))
+    yield from (f"{place}: {said}" for said in found)
 
 
 def _renamed(path: str, there: Deployed, declared: Definition, made: set[str]) -> Iterator[str]:

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from deltalake import Schema
+
 from headgate.declaration.digest import GOLD_LAYOUT, Meaning, meaning_of, table_digests
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.graph.graph import graph_of
 from headgate.savepoints import rebuilds
+from headgate.savepoints.additions import nested_columns, only_adds
 from headgate.savepoints.compatibility import Deployed, DeploymentAction, TablePlan, compare, worst
 from headgate.savepoints.declarations import all_kept, declaration_of
 from headgate.sources.contract import DeployedSource, connector_of
 from headgate.storage.layout import Layout
 from headgate.tables.engine import engine
+from headgate.tables.extending import extended
 from headgate.tables.payloads.silver import SilverPayload
 from headgate.tables.snapshot import tables_of
 from headgate.tables.state import State
+from headgate.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -41,30 +46,27 @@ class Deployment:
     def to_rebuild(self) -> tuple[str, ...]:
         return tuple(p.table for p in self.tables if p.verdict in ("rebuild", "reread"))
 
+    def to_change(self) -> tuple[str, ...]:
+        """The tables to rebuild, and those that get fields and continue."""
+        extended = (p.table for p in self.tables if p.verdict == "extend")
+        return (*self.to_rebuild(), *extended)
+
 
 def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
     """Read logs and kept declarations, and compare. If bronze changes, the source is queried too.
 
     Raises LogGapError if a log is damaged.
     """
-    kept = {p.digest: p for p in all_kept(layout)}
-    by_table = _by_table(kept)
     tables = {table.name: table for table in tables_of(layout, pipeline.name)}
     states = {
         path: t.refresh() for path, t in tables.items() if kind_of(path) in (BRONZE, SILVER, GOLD)
     }
-    deployed = {
-        path: Deployed(state.definition, by_table.get((path, state.definition)))
-        for path, state in states.items()
-    }
     bronze = states.get(graph_of(pipeline).head.path)
-    changed = bronze is not None and bronze.definition != pipeline.definitions[_bronze(pipeline)]
-    plans = compare(
-        meaning_of(pipeline),
-        pipeline.definitions,
-        deployed,
-        can_reread=changed and _holds_everything(layout, pipeline),
-    )
+    meanings = _meanings(layout)
+    plans = _plans(pipeline, tables, meanings, can_reread=False)
+    is_refused = bronze is not None and worst(plans) == "refuse"
+    if is_refused and _holds_everything(layout, pipeline):
+        plans = _plans(pipeline, tables, meanings, can_reread=True)
     if bronze is not None:
         plans = tuple(_under_way(layout, pipeline, bronze, plans))
         plans = tuple(_with_rules(pipeline, states, plans))
@@ -72,6 +74,50 @@ def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
     declaration = declaration_of(layout, pipeline, made_as) if bronze else ""
     wrote = next((s.engine for path, s in states.items() if kind_of(path) == BRONZE), None)
     return Deployment(plans, wrote, declaration)
+
+
+def to_extend(layout: Layout, pipeline: Pipeline, tables: Mapping[str, Table]) -> dict[str, Schema]:
+    """The new schemas of the tables that are to be extended, by path, upstream tables first.
+    ``tables`` are all tables of the pipeline, refreshed."""
+    declared, meanings = meaning_of(pipeline), _meanings(layout)
+    plans = _plans(pipeline, tables, meanings, can_reread=False)
+    continued = {plan.table for plan in plans if plan.verdict in ("resume", "extend")}
+    found = {}
+    for path, of in ((node.path, node.side_of or node.path) for node in graph_of(pipeline)):
+        if of not in continued or path not in tables:
+            continue
+        # Each for itself: after a restore or a crash, one of them may have the fields already.
+        made_as = tables[path].state.definition
+        before = meanings.get((path, made_as))
+        has_all = made_as == pipeline.definitions.get(path)
+        if before is not None and not has_all and only_adds(of, before, declared):
+            found[path] = _extended(pipeline, tables[path])
+    return {path: schema for path, schema in found.items() if schema is not None}
+
+
+def _plans(
+    pipeline: Pipeline,
+    tables: Mapping[str, Table],
+    meanings: Mapping[tuple[str, str], Meaning],
+    *,
+    can_reread: bool,
+) -> tuple[TablePlan, ...]:
+    deployed = {
+        path: Deployed(table.state.definition, meanings.get((path, table.state.definition)))
+        for path, table in tables.items()
+        if kind_of(path) in (BRONZE, SILVER, GOLD)
+    }
+    return compare(
+        meaning_of(pipeline),
+        pipeline.definitions,
+        deployed,
+        can_reread=can_reread,
+        can_extend=lambda path: _extended(pipeline, tables[path]) is not None,
+    )
+
+
+def _extended(pipeline: Pipeline, table: Table) -> Schema | None:
+    return extended(table.handle.schema(), nested_columns(pipeline, table.name))
 
 
 def _under_way(
@@ -106,12 +152,13 @@ def _bronze(pipeline: Pipeline) -> str:
     return graph_of(pipeline).head.path
 
 
-def _by_table(kept: Mapping[str, Pipeline]) -> dict[tuple[str, str], Meaning]:
+def _meanings(layout: Layout) -> dict[tuple[str, str], Meaning]:
+    """The kept meanings, by the path and the digest of each of their tables."""
     found: dict[tuple[str, str], Meaning] = {}
-    for meant in map(meaning_of, kept.values()):
-        for layout in range(1, GOLD_LAYOUT + 1):
-            made = {**meant, "layout": layout}
-            found |= dict.fromkeys(table_digests(meant, layout).items(), made)
+    for meant in map(meaning_of, all_kept(layout)):
+        for version in range(1, GOLD_LAYOUT + 1):
+            made = {**meant, "layout": version}
+            found |= dict.fromkeys(table_digests(meant, version).items(), made)
     return found
 
 

@@ -20,13 +20,16 @@ from deltalake.exceptions import TableNotFoundError
 from headgate.commands import SEE_DAMAGE
 from headgate.declaration.kinds import kind_of
 from headgate.failpoints import failpoint
+from headgate.graph.operations import known
 from headgate.tables.checksum import NO_FILES, digest_of
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError
+from headgate.tables.extending import extend, extends
 from headgate.tables.history import lineage, with_footers
-from headgate.tables.live_files import live_files
+from headgate.tables.live_files import live_files, live_paths
 from headgate.tables.log import read_commit
 from headgate.tables.log_folder import log_folder
+from headgate.tables.operation import Operation
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import ConsistentSnapshot
 from headgate.tables.state import State, commit_time
@@ -177,12 +180,16 @@ def intend(
     savepoint: str | None = None,
     reread: Target | None = None,
     above: int = 0,
+    since: int | None = None,
 ) -> Intent:
     """Request the reset of some tables. ``reread`` resets bronze itself in the same commit. The new
-    generation is also higher than ``above``.
+    generation is also higher than ``above``. ``since`` is the number of the last operation that was
+    asked for before the savepoint: later ones may be taken back.
 
     After this commit, the reset will be carried out, by this process or a later one.
     """
+    if reread is not None:
+        _extend_first(bronze, reread, now)
     held = bronze.refresh()
     generation = max(held.generation, above) + 1
     intent = Intent(generation, tables, why, now, savepoint, reread is not None)
@@ -192,10 +199,21 @@ def intend(
         back = _back(bronze, held, reread)
     held = back.state
     payload = replace(BronzePayload.of(held), reset=intent.document(), reset_commit=version + 1)
+    if savepoint is not None and since is not None:
+        payload = replace(payload, operations=_taken_back(payload, savepoint, since))
     state = replace(held, payload=payload, generation=intent.generation, at=commit_time(now))
     bronze.commit(state, back.add, back.remove, back.schema)
     failpoint("reset.intended")
     return intent
+
+
+def _taken_back(payload: BronzePayload, savepoint: str, since: int) -> tuple[Operation, ...]:
+    return tuple(
+        each
+        if each.number <= since
+        else replace(each, document=known(each.name).taken_back(each.document, savepoint))
+        for each in payload.operations
+    )
 
 
 def reset(table: Table, target: Target, generation: int, now: datetime) -> State:
@@ -203,6 +221,7 @@ def reset(table: Table, target: Target, generation: int, now: datetime) -> State
 
     Raises LogGapError if the version's files do not have the target's digest.
     """
+    _extend_first(table, target, now)
     back = _back(table, table.refresh(), target)
     state = replace(back.state, generation=generation, at=commit_time(now))
     return table.commit(state, back.add, back.remove, back.schema)
@@ -255,12 +274,23 @@ def _back(table: Table, held: State, target: Target) -> _Back:
         state = replace(
             state, origin=None, data_commit=table.handle.version() + 1, changed_at=changed_at
         )
-    if (schema := _changed(table, there.schema())) is not None:
-        return _Back(state, tuple(then.values()), tuple(now.values()), schema)
     added = tuple(file for path, file in then.items() if path not in now)
     removed = tuple(file for path, file in now.items() if path not in then)
+    if there.schema() == table.handle.schema():
+        return _Back(state, added, removed)
+    if len(added) == len(then):
+        return _Back(state, added, tuple(now.values()), there.schema())
+    # A new schema would remove the files that stay, so fields that were added since stay, too.
     return _Back(state, added, removed)
 
 
-def _changed(table: Table, schema: Schema) -> Schema | None:
-    return None if schema.to_json() == table.handle.schema().to_json() else schema
+def _extend_first(table: Table, target: Target, now: datetime) -> None:
+    """Give a table the fields that a target has, before the commit that brings back its files: with
+    files that stay, that commit cannot change columns."""
+    if target.version is None or target.rebuilt:
+        return
+    table.refresh()
+    there = DeltaTable(table.log.uri(), version=target.version)
+    schema, held = there.schema(), table.handle.schema()
+    if schema != held and extends(schema, held) and live_paths(there) & live_paths(table.handle):
+        extend(table, schema, table.state.definition, now)

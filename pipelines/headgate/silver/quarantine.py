@@ -95,14 +95,24 @@ def _failed(bronze: Storage, file: DataFile, columns: dict[str, str]) -> Iterato
     with bronze.open(file.path) as source:
         parquet = pq.ParquetFile(source, page_checksum_verification=True)
         # A file of an older version has fewer columns.
-        held = set(parquet.schema_arrow.names)
-        reasons = parquet.read(columns=["reason", "duplicate"])
-        if not pc.any(_is_failed(reasons)).as_py():
-            return
-        wanted = [name for name in (*columns.values(), "duplicate") if name in held]
-        for batch in parquet.iter_batches(_ROWS, columns=wanted):
-            part = pa.Table.from_batches([batch])
-            yield part.filter(_is_failed(part))
+        wanted = [n for n in (*columns.values(), "duplicate") if n in parquet.schema_arrow.names]
+        for group in range(parquet.num_row_groups):
+            if not _may_have_reasons(parquet.metadata.row_group(group)):
+                continue
+            reasons = parquet.read_row_group(group, columns=["reason", "duplicate"])
+            if pc.any(_is_failed(reasons)).as_py():
+                for batch in parquet.iter_batches(_ROWS, row_groups=[group], columns=wanted):
+                    part = pa.Table.from_batches([batch])
+                    yield part.filter(_is_failed(part))
+
+
+def _may_have_reasons(group: pq.RowGroupMetaData) -> bool:
+    """Bronze keeps rows with a reason in row groups of their own, unless an older version wrote
+    them."""
+    columns = (group.column(place) for place in range(group.num_columns))
+    reason = next(column for column in columns if column.path_in_schema == "reason")
+    known = reason.statistics
+    return known is None or not known.has_null_count or known.null_count < reason.num_values
 
 
 def _is_failed(rows: pa.Table) -> pa.ChunkedArray:

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from headgate.declaration.kinds import BRONZE, QUARANTINE, REJECTED, SILVER
 from headgate.declaration.model import SilverTable, Source
 from headgate.declaration.suites.model import Suite, count_key
+from headgate.declaration.types import Struct
 from headgate.operations.carrying_out import Operations
 from headgate.operations.contract import Place
 from headgate.silver.ceilings import require_below_ceilings
@@ -26,7 +27,7 @@ from headgate.silver.transform import SilverTransform, depends_on_values_alone, 
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.catching_up import files_of, steps_between
 from headgate.tables.data_file import DataFile
-from headgate.tables.frames import Rows, arrow_schema, micros, row_type
+from headgate.tables.frames import Rows, arrow_schema, micros, row_type, struct_type
 from headgate.tables.log import Commit
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.payloads.rejected import RejectedPayload
@@ -51,6 +52,7 @@ class SilverStage:
     ) -> None:
         self._spark = spark
         self._source = source
+        self._has_ceilings = True
         self._declared = {t.name: t for t in tables}
         self._transforms = {t.name: SilverTransform(t, source.record) for t in tables}
         self._quarantine_transform = QuarantineTransform(source)
@@ -59,7 +61,8 @@ class SilverStage:
         self.silver = {t.name: table(SILVER.path(t.name)) for t in tables}
         with_suite = (t.name for t in tables if t.suite)
         self.rejected = {name: table(REJECTED.path(name)) for name in with_suite}
-        self._bronze_rows = Rows(spark, self.bronze)
+        record = Struct.of({column.name: column.type for column in source.record.schema})
+        self._bronze_rows = Rows(spark, self.bronze, declared=struct_type({"record": record}))
         reach = source.record.one_copy_within
         within = None if reach is None else micros(reach)
         self._replacements = {
@@ -113,6 +116,15 @@ class SilverStage:
                 self._absorb(names, group, now, quarantining=n == front)
                 operations.carry_out(places, group[-1].state.n, now)
 
+    def absorb_again(self, batches: Commit, now: datetime) -> None:
+        """Absorb batches that other tables have absorbed before, in one step, without quarantine.
+        No share of rejected rows stops it: it did not stop those.
+
+        Raises CommitRefusedError.
+        """
+        self._has_ceilings = False
+        self._absorb([*self.silver], [batches], now, quarantining=False)
+
     def _places(self, names: Iterable[str], *, quarantining: bool) -> tuple[Place, ...]:
         sides = [(self.quarantine, QUARANTINE_TIME)] if quarantining else []
         sides += [(self.rejected[n], REJECTED_TIME) for n in names if n in self.rejected]
@@ -154,7 +166,12 @@ class SilverStage:
         if held.n >= last.n:
             return None
         files = files_of(group, after=held.n)
-        payload = replace(SilverPayload.of(held), watermark=BronzePayload.of(last).watermark)
+        payload = SilverPayload.of(held)
+        payload = replace(
+            payload,
+            watermark=BronzePayload.of(last).watermark,
+            watermarks=BronzePayload.of(self.bronze.state).watermarks_until(last.n),
+        )
         state = held.absorbing(last.n, now, payload)
         if (decided := self._decided(name, last.n)) is None:
             transform, suite = self._transforms[name], self._declared[name].suite
@@ -171,7 +188,7 @@ class SilverStage:
         state = replace(state, payload=replace(payload, suite=suite.digest))
         kept, apart = divided(staged)
         broken = rules_broken(table.storage, staged)
-        if not self._is_replay(last.n):
+        if self._has_ceilings and not self._is_asked_for(held.n, last):
             require_below_ceilings(name, suite, broken, sum(file.rows for file in staged))
         replaced = self._replaced(name, state, transform, files, (kept, apart), counts)
         broken += rules_broken(table.storage, replaced)
@@ -200,10 +217,12 @@ class SilverStage:
         counts["replaced"] = len(rows)
         return stage_arrow(self.silver[name], state, rows, time_column=SILVER_TIME)
 
-    def _is_replay(self, n: int) -> bool:
-        """Whether a step ends with a replay, which is a step of its own. A person has chosen its
-        records, and has seen what becomes of them: no share of them stops the stream."""
-        return any(replay.n == n for replay in BronzePayload.of(self.bronze.state).replays)
+    def _is_asked_for(self, after: int, last: State) -> bool:
+        """Whether a step after batch ``after`` ends with a replay, which is a step of its own, or
+        has a batch of a load. A person has chosen these: no share of them stops the stream."""
+        replays = BronzePayload.of(self.bronze.state).replays
+        loads = BronzePayload.of(last).loads
+        return any(each.n == last.n for each in replays) or any(each.n > after for each in loads)
 
     def _ahead(self, name: str) -> int:
         """The batch id of a table's rejected rows, if they are ahead of it: a crash came between

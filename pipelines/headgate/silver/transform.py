@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from headgate.declaration.model import Record, SilverTable, Source
-from headgate.declaration.names import WARNINGS, silver_columns
+from headgate.declaration.names import WARNINGS, silver_columns, silver_row
 from headgate.declaration.sources import kind_of_source
 from headgate.silver.rules import MASK, RowRules
 from headgate.tables.frames import struct_type
@@ -26,11 +26,11 @@ REJECTED = "_rejected"
 
 def silver_type(table: SilverTable, record: Record) -> StructType:
     """The declared columns, then ours: event id, position, watermark at arrival, event time and,
-    with a suite, the ids of broken rules."""
+    with a suite, the ids of broken rules. Structs are last."""
     declared = {c.name: c.type for c in table.schema}
     rescues = record.unknown_fields == "rescue"
     own = silver_columns(rescues=rescues, has_suite=table.suite is not None)
-    return struct_type({**declared, **own})
+    return struct_type(silver_row(declared, own))
 
 
 class SilverTransform:

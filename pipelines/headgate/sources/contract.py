@@ -16,8 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from headgate.declaration.model import Source
 from headgate.declaration.sources import Reads, SourceKind
 from headgate.registry import Registry
+from headgate.sources.errors import SourceError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from headgate.sources.loading import LoadPlan, LoadWanted
     from headgate.sources.micro_batches import MicroBatchSource, SourceContext
     from headgate.storage.files import Storage
     from headgate.tables.table_schema import TableSchema
@@ -100,6 +104,26 @@ class Connector(SourceKind[Reads]):
         """A record as the document that a replay reads. ``where`` is its file or topic, ``value``
         its bytes in bronze. A record that cannot be taken apart stays as it is."""
         return value
+
+    def plan_load(
+        self,
+        place: DeployedSource,
+        wanted: LoadWanted,
+        folder: Storage,
+        session: Session,
+        now: datetime,
+    ) -> LoadPlan:
+        """Decide what a load of history reads. ``folder`` is the load's own. Raises SourceError."""
+        raise SourceError(f"{self.title} cannot be loaded", "load files, or a topic")
+
+    def loading(self, context: SourceContext, plan: LoadPlan, folder: Storage) -> MicroBatchSource:
+        """The reader of a load, which continues at ``context.bronze.offsets`` and ends at
+        ``plan.ends``. Raises SourceError if what it has to read has changed."""
+        raise SourceError(f"{self.title} cannot be loaded", "load files, or a topic")
+
+    def passed_over(self, place: DeployedSource, folder: Storage) -> Mapping[str, str]:
+        """What a load could not read, and why."""
+        return {}
 
     def unread(self, place: DeployedSource) -> tuple[UnreadInput, ...] | None:
         """The input that the ledger lists as not read; None if this kind of source has none."""

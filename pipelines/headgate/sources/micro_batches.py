@@ -14,8 +14,9 @@ from headgate.declaration.model import Source
 from headgate.storage.backlog import Backlog
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
+    from headgate.sources.records import Records
     from headgate.tables.state import State
     from headgate.tables.table import Table
 
@@ -37,21 +38,23 @@ class BronzeWriter(Protocol):
     @property
     def table(self) -> Table: ...
 
+    @property
+    def offsets(self) -> Mapping[str, int]:
+        """Where the source continues, as of bronze's newest commit."""
+
     def absorb(
         self,
-        records: DataFrame,
+        records: Records,
         reached: BatchEnd,
         now: datetime,
         verify: Callable[[], None] = ...,
     ) -> State:
         """Commit the records of a source range as the next batch.
 
-        ``records`` has the schema of ``tables.record_shape``. ``verify`` is called after they were
-        read and raises if they changed meanwhile. Raises CommitRefusedError or FencedError.
+        A range without records is still a batch, which advances the offsets. ``verify`` is called
+        after they were read and raises if they changed meanwhile. Raises CommitRefusedError or
+        FencedError.
         """
-
-    def no_records(self) -> DataFrame:
-        """An empty frame: a range without records is still a batch, which advances the offsets."""
 
 
 @dataclass(frozen=True)

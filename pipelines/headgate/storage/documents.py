@@ -4,6 +4,8 @@ checksum of its content, so that a changed byte is detected when it is read."""
 from __future__ import annotations
 
 import json
+import uuid
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
@@ -19,6 +21,11 @@ Document = dict[str, Any]
 
 class DamagedDocumentError(HeadgateError, code=exit_codes.LOG_GAP):
     """A document is not what was written."""
+
+
+def new_id(now: datetime) -> str:
+    """An id for something that is asked for at a time; ids sort by it."""
+    return f"{now:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
 
 
 def write_document(storage: Storage, path: str, content: Document) -> None:

@@ -69,6 +69,9 @@ class Storage:
     def at(self, path: str) -> Storage:
         return Storage(self.uri(path))
 
+    def __reduce__(self) -> tuple[type[Storage], tuple[str]]:
+        return Storage, (self.root,)  # without its open filesystem
+
     def _full(self, path: str) -> str:
         base = self._filesystem[1]
         return f"{base}/{path}" if path else base

@@ -15,6 +15,11 @@ def is_uri(address: str) -> bool:
     return _SCHEME in address
 
 
+def is_address(path: str) -> bool:
+    """Whether a path is an address, not one below some folder."""
+    return path.startswith("/") or is_uri(path)
+
+
 def absolute(address: str) -> str:
     """A path as an absolute one; a URI as it is."""
     if is_uri(address):

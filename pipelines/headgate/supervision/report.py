@@ -13,6 +13,7 @@ from headgate.supervision.ending import Ended
 from headgate.supervision.freshness import Freshness
 from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import Condition
+from headgate.supervision.past import PastReport
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ class TablesReport:
     history: tuple[BatchReport, ...] | None = None
     freshness: Freshness | None = None
     held: tuple[HoldReport, ...] | None = ()
+    past: PastReport | None = None
     problems: Mapping[str, str] = field(default_factory=dict)
     has_rules: bool = False
 

@@ -24,6 +24,7 @@ from headgate.supervision.finality import final_up_to
 from headgate.supervision.freshness import freshness
 from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import Condition, observe
+from headgate.supervision.past import past
 from headgate.supervision.report import (
     Account,
     BatchReport,
@@ -34,6 +35,8 @@ from headgate.supervision.report import (
     StreamStatus,
     TablesReport,
 )
+from headgate.tables.operation import Operation
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import TablePosition
 from headgate.tables.table import Table
 
@@ -116,9 +119,14 @@ def tables_of_stream(
         history=read_part("history", lambda: _history(bronze)),
         freshness=read_part("freshness", lambda: freshness(layout, declared)),
         held=read_part("held", lambda: _held(layout, declared)),
+        past=read_part("past", lambda: past(layout, declared, _operations(bronze))),
         problems=problems,
         has_rules=bool(declared.suites),
     )
+
+
+def _operations(bronze: Table) -> Sequence[Operation]:
+    return BronzePayload.of(bronze.refresh()).operations
 
 
 def _account(layout: Layout, declared: Pipeline) -> Account:

@@ -40,11 +40,12 @@ def describe(storage: Storage, folder: str, time_column: str) -> tuple[DataFile,
     """The Parquet files under ``folder``, with rows and bounds from their footers."""
     found = (s for s in storage.list(folder, recursive=True) if s.path.endswith(".parquet"))
     return tuple(
-        _footer(storage, s.path, s.size, time_column) for s in sorted(found, key=lambda s: s.path)
+        described(storage, s.path, s.size, time_column) for s in sorted(found, key=lambda s: s.path)
     )
 
 
-def _footer(storage: Storage, path: str, size: int, time_column: str) -> DataFile:
+def described(storage: Storage, path: str, size: int, time_column: str) -> DataFile:
+    """A file of ``size`` bytes, with rows and bounds from its footer."""
     with storage.open(path) as source:
         metadata = pq.read_metadata(source)
         footer = footer_checksum(source)

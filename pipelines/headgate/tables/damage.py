@@ -7,7 +7,7 @@ its footer's checksum, and a stage compares it before it reads the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -72,8 +72,29 @@ def read_sound(storage: Storage, file: DataFile) -> pa.Table:
         with storage.open(file.path) as source:
             return pq.ParquetFile(source, page_checksum_verification=True).read()
     except (OSError, pa.ArrowException) as error:
-        what = f"cannot be read: {str(error).splitlines()[0][:200]}"
-        raise damaged_file(storage.uri(file.path), what) from error
+        raise _unreadable(storage, file, error) from error
+
+
+def sound_batches(
+    storage: Storage, file: DataFile, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Those of some columns that a file has, piece by piece. Every page is checked. Raises
+    DamagedFileError."""
+    require_sound(storage, [file])
+    try:
+        with storage.open(file.path) as source:
+            parquet = pq.ParquetFile(source, page_checksum_verification=True)
+            held = [name for name in columns if name in parquet.schema_arrow.names]
+            # One row group at a time: a piece that spans several could fill the memory.
+            for group in range(parquet.num_row_groups):
+                yield from parquet.iter_batches(_ROWS, row_groups=[group], columns=held)
+    except (OSError, pa.ArrowException) as error:
+        raise _unreadable(storage, file, error) from error
+
+
+def _unreadable(storage: Storage, file: DataFile, error: Exception) -> DamagedFileError:
+    what = f"cannot be read: {str(error).splitlines()[0][:200]}"
+    return damaged_file(storage.uri(file.path), what)
 
 
 def damaged_file(uri: str, what: str) -> DamagedFileError:

@@ -1,10 +1,9 @@
-"""Frames over a table's files, and frames that stay in memory during a batch."""
+"""Frames over a table's files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 import pyarrow as pa
@@ -13,7 +12,6 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from headgate.declaration.types import DataType
-from headgate.jvm import forget_checkpoint
 from headgate.storage.globs import literal
 from headgate.tables.damage import require_sound
 from headgate.tables.data_file import DataFile
@@ -40,12 +38,20 @@ def arrow_schema(type_: StructType) -> pa.Schema:
 
 class Rows:
     """Reads files that a table's log names, without listing folders or inferring schemas. The table
-    must exist at the first read. ``unnamed`` are columns of the files that are not in the log."""
+    must exist at the first read. ``unnamed`` are columns of the files that are not in the log, and
+    ``declared`` the types of columns that may have more fields in the log."""
 
-    def __init__(self, spark: SparkSession, table: Table, *unnamed: StructField) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        table: Table,
+        *unnamed: StructField,
+        declared: StructType | None = None,
+    ) -> None:
         self._spark = spark
         self._table = table
         self._unnamed = unnamed
+        self._declared = {field.name: field for field in declared.fields} if declared else {}
         self._known: tuple[str, StructType, DataFrameReader] | None = None
 
     def of(self, files: Sequence[DataFile]) -> DataFrame:
@@ -62,24 +68,11 @@ class Rows:
         shape = self._table.state.shape
         if self._known is None or self._known[0] != shape:
             left_out = self._table.partition_by
-            fields = [f for f in row_type(self._table).fields if f.name not in left_out]
+            held = (f for f in row_type(self._table).fields if f.name not in left_out)
+            fields = [self._declared.get(f.name, f) for f in held]
             stored = StructType([*fields, *self._unnamed])
             self._known = shape, stored, self._spark.read.schema(stored)
         return self._known
-
-
-@contextmanager
-def held_in_memory(frame: DataFrame) -> Iterator[DataFrame]:
-    """Compute ``frame`` once, at its first use, and release its memory at the end.
-
-    This is a local checkpoint and not a cache: if rows are lost, the batch fails. A cache would
-    compute them again from files that may have changed.
-    """
-    held = frame.localCheckpoint(eager=False)
-    try:
-        yield held
-    finally:
-        forget_checkpoint(held)
 
 
 def micros(duration: timedelta) -> int:

@@ -123,9 +123,9 @@ def _from_live_files(
         return later
     files = tuple(file for file in live if after < file.n <= base)
     at_base = next((c.state for c in walked if c.state.n == base), None)
-    # The watermark of that batch is unknown, so windows become final with the next batch.
-    known = at_base or State.empty(table.name)
-    state = State(known.payload, kind="data", from_n=after, n=base)
+    # If that batch's watermark is unknown, windows become final with the next batch.
+    payload = at_base.payload if at_base else table.state.payload.as_of(base)
+    state = State(payload, kind="data", from_n=after, n=base)
     version = table.handle.version()
     return (Commit(version, state, with_footers(table, version, files)), *later)
 

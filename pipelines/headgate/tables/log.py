@@ -28,12 +28,19 @@ Action = dict[str, Any]
 @dataclass(frozen=True)
 class Commit:
     """An entry that Headgate wrote: the state after it, the files that it added and the paths
-    that it removed. A data commit absorbed bronze's batch ids ``(state.from_n, state.n]``."""
+    that it removed. A data commit absorbed bronze's batch ids ``(state.from_n, state.n]``. The
+    ``moved`` files are those among ``files`` that have no new rows."""
 
     version: int
     state: State
     files: tuple[DataFile, ...]
     removed: tuple[str, ...] = ()
+    moved: frozenset[str] = frozenset()
+
+    @property
+    def news(self) -> tuple[DataFile, ...]:
+        """The added files that have new rows."""
+        return tuple(file for file in self.files if file.path not in self.moved)
 
 
 def commit_metadata(
@@ -99,7 +106,9 @@ def _commit(storage: Storage, version: int, actions: Sequence[Action]) -> Commit
         raise ValueError("its checksum does not match")
     if content["format"] != FORMAT:
         raise other_format(storage.uri(entry_path(version)), content["format"])
-    return Commit(version, State.decode(content), added, removed)
+    added_as_new = (a["add"].get("dataChange", True) for a in actions if "add" in a)
+    moved = {f.path for f, is_new in zip(added, added_as_new, strict=True) if not is_new}
+    return Commit(version, State.decode(content), added, removed, frozenset(moved))
 
 
 def _has_our_mark(version: int, actions: Sequence[Action]) -> bool:

@@ -10,9 +10,12 @@ from typing import Any
 @dataclass(frozen=True)
 class Operation:
     """The ``number``-th operation of a pipeline. ``name`` is its kind, ``document`` has its
-    parameters. It takes place after bronze's batch id ``n``."""
+    parameters. It takes place after bronze's batch id ``n``, at the ``watermark`` of that batch
+    (microseconds since 1970 UTC; None if there was none): a log does not keep the batch's commit
+    for ever."""
 
     number: int
     name: str
     n: int
     document: Mapping[str, Any]
+    watermark: int | None = None

@@ -1,8 +1,10 @@
 """The schema in which every source passes its records to bronze.
 
 =============  ====================================  ==========================================
-value          string                                the bytes, exactly as read
-parse          string                                CSV only: the cells as a JSON object of texts
+value          binary                                the bytes, exactly as read; null if a broker's
+                                                     record has none
+document       binary                                CSV only: the cells as a JSON object of texts;
+                                                     null if they do not fit the header
 key            binary                                the broker's key; null for files
 headers        array<struct<key, value>>             the broker's headers; null for files
 partition      int                                   0 for files; see ``sources.kafka.topics``
@@ -11,12 +13,11 @@ file | topic   string                                path under the landing fold
 ingested_at    timestamp                             file modification time or broker time
 seen_at        timestamp                             what "future" is measured from
 =============  ====================================  ==========================================
-
-Spark's strings can have any bytes, valid UTF-8 or not. Spark reads strings without a copy, but
-copies binaries at each access. Bronze stores ``value`` as binary.
 """
 
 from __future__ import annotations
+
+import pyarrow as pa
 
 from headgate.declaration.types import BINARY, STRING, Array, Struct
 
@@ -31,9 +32,20 @@ def offset_of(sequence: int, position: int = 0) -> int:
     return sequence << POSITION_BITS | position
 
 
-def record_shape(place: str) -> str:
-    """The Spark schema; ``place`` is the source's: ``file`` or ``topic``."""
-    return (
-        f"value string, key binary, headers {HEADERS}, partition int, offset bigint, "
-        f"{place} string, ingested_at timestamp, seen_at timestamp"
+def record_schema(place: str, *, has_document: bool = False) -> pa.Schema:
+    """The Arrow schema; ``place`` is the source's: ``file`` or ``topic``."""
+    header = pa.struct([("key", pa.string()), ("value", pa.binary())])
+    time = pa.timestamp("us", "UTC")
+    return pa.schema(
+        [
+            ("value", pa.binary()),
+            *([("document", pa.binary())] if has_document else []),
+            ("key", pa.binary()),
+            ("headers", pa.list_(header)),
+            ("partition", pa.int32()),
+            ("offset", pa.int64()),
+            (place, pa.string()),
+            ("ingested_at", time),
+            ("seen_at", time),
+        ]
     )

@@ -7,7 +7,6 @@ is an orphan; vacuum removes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -16,12 +15,9 @@ from headgate.declaration.kinds import kind_of
 from headgate.failpoints import failpoint
 from headgate.tables.arrow import attempt_folder, describe
 from headgate.tables.data_file import DataFile
+from headgate.tables.side_by_side import side_by_side
 from headgate.tables.state import State
 from headgate.tables.table import Table
-
-# One thread in addition to the stream's. It lives as long as the process, because each Python
-# thread is bound to a JVM thread.
-_BESIDE = ThreadPoolExecutor(max_workers=1, thread_name_prefix="beside")
 
 
 def stage(
@@ -77,15 +73,6 @@ Preparation = Callable[[], Prepared | None]
 
 
 def prepare_together(*preparations: Preparation) -> tuple[Prepared, ...]:
-    """The prepared commits of different tables, in order.
-
-    While one preparation writes its rows, Spark plans another: a small batch is mostly planning. An
-    error of a preparation is raised here, after all of them have ended.
-    """
-    first, *others = preparations
-    pending = [_BESIDE.submit(other) for other in others]
-    try:
-        ready = [first()]
-    finally:
-        wait(pending)
-    return tuple(p for p in (*ready, *(f.result() for f in pending)) if p is not None)
+    """The prepared commits of different tables, in order. An error of a preparation is raised after
+    all of them have ended."""
+    return tuple(p for p in side_by_side(preparations) if p is not None)

@@ -16,7 +16,7 @@ from headgate.declaration.kinds import kind_of
 from headgate.registry import Registry
 from headgate.storage.format import FORMAT
 
-Kind = Literal["create", "data", "fence", "operation", "reset", "maintenance"]
+Kind = Literal["create", "data", "fence", "operation", "reset", "maintenance", "extend"]
 Counts = Mapping[str, int]
 
 GENERATION_BITS = 40
@@ -52,6 +52,10 @@ class Payload:
     def carried(self) -> Self:
         """The part that the next commit repeats; the rest describes this commit alone."""
         return self
+
+    def as_of(self, n: int) -> Self:
+        """What this payload still says of an earlier batch ``n``, whose commit is gone."""
+        return type(self)()
 
     def emptied(self) -> Self:
         """The payload after a reset that empties the table."""

@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction
+from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
-from deltalake.transaction import AddAction, RemoveAction
 
 from headgate.commands import SEE_DAMAGE
 from headgate.declaration.kinds import GOLD, kind_of, transaction_id
@@ -29,6 +28,7 @@ from headgate.tables.live_files import live_files
 from headgate.tables.log import FOREIGN_COMMITS, commit_metadata, has_entry, read_commit
 from headgate.tables.log_folder import last_checkpoint, log_folder
 from headgate.tables.state import State
+from headgate.tables.writing import Files, write, write_wider
 
 # Reader version 1, writer version 2: deltalake, DuckDB, polars, Trino and Power BI can read it. Set
 # here so that no default of a cluster turns a feature on. Only Headgate may trim logs: the state is
@@ -67,6 +67,11 @@ class Table:
         self._read: tuple[int, State] | None = None
         self._foreign = False
         self.gate: Gate | None = None
+
+    @property
+    def home(self) -> Storage:
+        """The storage of the pipeline, in which the table has a folder."""
+        return self._place[0]
 
     @property
     def exists(self) -> bool:
@@ -229,51 +234,41 @@ class Table:
         add: Sequence[DataFile] = (),
         remove: Sequence[DataFile] = (),
         schema: Schema | None = None,
+        moved: Sequence[DataFile] = (),
+        *,
+        wider: Schema | None = None,
     ) -> State:
         """One commit of files, transaction and accounting, on the handle last refreshed.
 
-        ``schema`` is a new schema of the table; then all live files must be removed. Raises
+        ``schema`` is a new schema of the table; then all live files must be removed. ``wider`` is
+        one that extends it (``tables.extending``); then no file may change. ``moved`` are
+        added files whose rows were in removed ones: nobody publishes them again. Raises
         CommitRefusedError if there was another commit since; then the caller must end. Raises
         HeldError if the table's gate does not let the new rows become visible.
         """
         if self.gate is not None and state.kind in ("data", "operation") and (add or remove):
-            state = self.gate(state, add, remove)
+            state = self.gate(state, [*add, *moved], remove)
         handle, version = self.handle, self.handle.version()
         held = self._live_digest() if self._foreign else self.state.files
         state = replace(
             state,
             epoch=self.epoch,
-            files=digest_after(held, add, remove),
-            shape=schema_digest(schema.to_json(), self.partition_by)
-            if schema
+            files=digest_after(held, [*add, *moved], remove),
+            shape=schema_digest(changed.to_json(), self.partition_by)
+            if (changed := schema or wider)
             else self.state.shape,
-            footers={f.path: f.footer for f in add if f.footer is not None},
+            footers={f.path: f.footer for f in (*add, *moved) if f.footer is not None},
         )
-        if state.kind == "data" or (state.kind == "operation" and add):
+        # An operation on final rows leaves the open ones in the files of an earlier commit.
+        has_replaced = state.kind == "operation" and any(not file.is_final for file in remove)
+        if state.kind == "data" or (has_replaced and (add or moved)):
             state = replace(state, data_commit=version + 1)
-        transactions = [Transaction(self.app, state.transaction_version)]
-        if state.kind == "operation":
-            transactions.append(Transaction(f"{self.app}/op", state.operation))
-        new_rows, at = state.kind != "maintenance", state.at // 1000
-        # Overwriting removes all live files, and is the only way to change the schema.
-        gone = () if schema else remove
-        actions: list[AddAction | RemoveAction] = [
-            *(f.added(at, new_rows=new_rows) for f in add),
-            *(f.removed(at, rows_gone=new_rows) for f in gone),
-        ]
         try:
-            handle.create_write_transaction(
-                actions,
-                mode="overwrite" if schema else "append",
-                schema=schema or handle.schema(),
-                partition_by=self.partition_by or None,
-                commit_properties=CommitProperties(
-                    custom_metadata=commit_metadata(state, add, remove),
-                    max_commit_retries=0,
-                    app_transactions=transactions,
-                ),
-                post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
-            )
+            if wider is not None:
+                write_wider(handle, self.app, state, wider)
+            else:
+                files = Files(add, remove, moved)
+                write(handle, self.app, state, files, self.partition_by, schema)
         except CommitFailedError as error:
             raise self._refused(state, error) from error
         except DeltaError as error:

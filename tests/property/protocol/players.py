@@ -26,6 +26,8 @@ from tests.support.failing import Died, passing
 from tests.support.lake import Lake
 
 PATIENCE = 60  # seconds
+BESIDE = {"silver", "quarantine"}
+"""The kinds of tables whose commits are prepared at the same time, by several threads."""
 REST = "rest"
 """Where a driver is between two words."""
 
@@ -110,9 +112,10 @@ class Player:
         assert self._waits.acquire(timeout=PATIENCE), "it neither waits nor ends"
 
     def has_prepared(self, kind: str) -> bool:
-        """A stage prepares its commits beside each other, and waits with one of them."""
+        """Whether a process waits with a commit of a kind. Another thread may prepare it now."""
         with self._changed:
-            wait = PATIENCE if self.prepared and self.ended is None else 0
+            comes = kind in BESIDE and self.prepared & BESIDE and self.ended is None
+            wait = PATIENCE if comes else 0
             return self._changed.wait_for(lambda: kind in self.prepared, wait)
 
     def kill(self) -> None:

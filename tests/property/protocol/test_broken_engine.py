@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction
 
-from headgate.gold.fold_stage import FoldStage
 from headgate.operations.carrying_out import Operations
 from headgate.savepoints import resets
 from headgate.savepoints.bronze_lineage import BronzeLineage
@@ -22,6 +21,7 @@ from headgate.tables import staging
 from headgate.tables.errors import CommitRefusedError
 from headgate.tables.history import batches
 from headgate.tables.log import read_commit
+from headgate.tables.staging import Prepared
 from headgate.tables.state import State
 from headgate.tables.table import Table
 from tests.property.protocol.histories import history_faults
@@ -90,7 +90,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     def properties(*, app_transactions: object = (), **more: Any) -> CommitProperties:
         return CommitProperties(**more)
 
-    patch.setattr("headgate.tables.table.CommitProperties", properties)
+    patch.setattr("headgate.tables.writing.CommitProperties", properties)
 
 
 @broken("the commit of an operation has a second transaction", "SILVER_STOPS-stuck")
@@ -98,7 +98,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     def transaction(app: str, version: int) -> Transaction:
         return Transaction(app.removesuffix("/op"), version)
 
-    patch.setattr("headgate.tables.table.Transaction", transaction)
+    patch.setattr("headgate.tables.writing.Transaction", transaction)
 
 
 @broken("transactions have the generation in front", "ONE_INTENT-damage")
@@ -185,9 +185,16 @@ def _(patch: pytest.MonkeyPatch) -> None:
 @broken("side tables are committed first", "SIDE_FIRST-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
     real = staging.prepare_together
-    for stage in (SilverStage, FoldStage):
-        module = sys.modules[stage.__module__]
-        patch.setattr(module, "prepare_together", lambda *p: real(*p)[::-1])
+
+    def commit(self: Prepared) -> State:
+        committed = self.table.commit(self.state, add=self.add, remove=self.remove)
+        if self.side is not None:
+            self.side.commit()
+        return committed
+
+    module = sys.modules[SilverStage.__module__]
+    patch.setattr(module, "prepare_together", lambda *p: real(*p)[::-1])
+    patch.setattr(Prepared, "commit", commit)
 
 
 @broken("side tables are fenced", "FENCE_EVERY_TABLE-stuck")

@@ -90,8 +90,7 @@ def test_a_failed_record_is_corrected_once_however_the_log_is_cut(
 ) -> None:
     count = len(seconds)
     times = np.array(seconds) * SECOND
-    reasons = pa.array(["wrong_type" if mark == "x" else None for mark in failed], pa.string())
-    log = _records(count, first=0, time=times, reason=reasons)
+    log = _records(count, first=0, time=times, conforms=np.array([m != "x" for m in failed]))
     every = range(1 << count - 1)
     for cuts in every:
         ends = [0, *(n + 1 for n in range(count - 1) if cuts >> n & 1), count]
@@ -106,7 +105,7 @@ def _corrected(log: pa.Table, ends: list[int], restarts: bool) -> int:
 
     def load(spans: Sequence[Span]) -> pa.Table:
         rows = [
-            row | {"conforms": row["reason"] is None}
+            row
             for row in held.to_pylist()
             if any(first <= row["time"] <= last for first, last in spans)
         ]
@@ -135,9 +134,5 @@ def _records(count: int, first: int, **other: object) -> pa.Table:
         "hash_b": np.full(count, 9),
         "content": number,
     }
-    rest = {
-        name: pa.nulls(count, pa.string()) for name in SEQUENCER_INPUT.names if name not in columns
-    }
-    return (
-        pa.table({**columns, **rest, **other}).select(SEQUENCER_INPUT.names).cast(SEQUENCER_INPUT)
-    )
+    columns["conforms"] = np.ones(count, np.bool_)
+    return pa.table({**columns, **other}).select(SEQUENCER_INPUT.names).cast(SEQUENCER_INPUT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -209,3 +210,12 @@ def test_a_pipe_gets_every_row_on_one_line_a_terminal_the_first() -> None:
 def test_shown_keeps_lines_where_there_is_room() -> None:
     assert shown("a\nb") == "a\\nb"
     assert shown("a\nb", one_line=False) == "a\nb"
+
+
+def test_nested_values_are_json() -> None:
+    """As DuckDB gives them: times and decimals inside are text."""
+    at = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    value = [{"sku": "ä", "price": Decimal("1.50"), "at": at, "tags": {"k": None}}, None]
+    assert shown(value) == (
+        '[{"sku": "ä", "price": "1.50", "at": "2026-01-31 12:00:00Z", "tags": {"k": null}}, null]'
+    )

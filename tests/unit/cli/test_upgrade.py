@@ -20,6 +20,7 @@ from headgate.savepoints.store import savepoints
 from headgate.storage.layout import Layout
 from headgate.supervision import local
 from headgate.supervision.local import NotAliveError
+from headgate.tables.extending import extend
 from headgate.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import DECLARATION, SCHEMAS, Lake
@@ -36,6 +37,7 @@ class Jobs:
 
     states: list[str] = field(default_factory=lambda: ["running"])
     rebuilt: tuple[str, ...] = ("gold/per_minute",)
+    extended: tuple[str, ...] = ()
     declaration: str = "old"
     ran: bool = True
     launched: list[list[str]] = field(default_factory=list)
@@ -55,6 +57,7 @@ class Jobs:
             engine="",
             tables=(),
             to_rebuild=lambda: self.rebuilt,
+            to_change=lambda: (*self.rebuilt, *self.extended),
         )
 
 
@@ -130,6 +133,40 @@ def test_a_batch_that_bronze_had_is_waited_for_unless_it_takes_in_none(
     assert ended == code
     if code:
         assert "no progress in 0 s: bronze/events" in err
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_tables_that_get_fields_are_waited_for_and_go_back_with_bronze(
+    ask: Ask,
+    of_lake: OfLake,
+    lake: Lake,
+    jobs: Jobs,
+    impatient: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    is_done: bool,
+) -> None:
+    jobs.rebuilt, jobs.extended = (), EVERYTHING
+    restored: list[bool] = []
+
+    def restore(*_: object, reread: bool) -> None:
+        restored.append(reread)
+
+    def define(path: str, definition: str) -> None:
+        table = Table(lake.layout.storage, path, pipeline="tiny")
+        extend(table, table.handle.schema(), definition, NOW)
+
+    def launch(*_: object) -> int:
+        for path in EVERYTHING if is_done else ():
+            define(path, lake.pipeline.definitions[path])
+        return 1
+
+    for path in EVERYTHING:
+        define(path, "the one before")
+    monkeypatch.setattr("headgate.cli.restoring.restore_in_place", restore)
+    monkeypatch.setattr(local, "launch", launch)
+    code, _, err = ask("upgrade", *of_lake, *impatient, "--json")
+    assert (code, restored) == ((0, []) if is_done else (7, [True]))
+    assert is_done or "no progress in 0 s: bronze/events, silver/good, gold/per_minute" in err
 
 
 def test_a_job_that_is_silent_for_a_while_is_waited_for(

@@ -5,7 +5,7 @@ Plain data, so that a test with Spark can compare each type with the one Spark i
 
 from __future__ import annotations
 
-from headgate.declaration.types import parse_type
+from headgate.declaration.type_parser import parse_type
 
 _SCOPE = {
     "t": "tinyint",

@@ -50,7 +50,7 @@ sources:
         quantity: int
         weight: double
         note: text # not a supported type
-        address: struct<city string> # comes next
+        address: struct<city strng> # city:
         unit-count: int # is not a name
         ordered_at: timestamp
   returns: 5 # must be a map; several sources
@@ -93,7 +93,7 @@ publish:
     kafka: {servers: localhost, topic: b/c, options: {group.id: x}} # no port; topic; by Headgate
 savepoints: {every: 1 fortnight, keep: 0} # unit of time; too little
 jobs: fusd # fused, per_layer
-airflow: {} # comes next
+airflow: {backfill: {every: 1 minute, publish: always}} # at least; no effect without mode
 pipeline: shop # given twice
 """
 

@@ -67,3 +67,11 @@ def test_faults(text: str, line: int, says: str) -> None:
 def test_a_text_with_a_bracket_in_quotes_is_balanced() -> None:
     _, faults = read("a: {b: \"f(x, ')')\", c: instr(s)}\n")
     assert not faults
+
+
+def test_a_folded_block_is_one_text() -> None:
+    node, faults = read("a: >-\n  one\n  two\n    three\nb: |\n  one\n  two\n")
+    assert isinstance(node, Mapping)
+    assert faults == ()
+    texts = [entry.node.text for entry in node.entries if isinstance(entry.node, Scalar)]
+    assert texts == ["one two\n  three", "one\ntwo\n"]

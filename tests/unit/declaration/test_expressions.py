@@ -8,15 +8,17 @@ import pytest
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import (
+    parse_column,
     parse_condition,
     parse_expression,
     parse_measure,
+    parse_scalar,
 )
 from headgate.declaration.expressions.functions import functions
 from headgate.declaration.expressions.inference import Unresolved
 from headgate.declaration.measures import MEASURES
-from headgate.declaration.types import BOOLEAN, DOUBLE, INT, Decimal
-from tests.unit.declaration.expression_examples import EXAMPLES, SCOPE
+from headgate.declaration.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Decimal
+from tests.unit.declaration.nested_examples import EXAMPLES, SCOPE
 
 REFUSED = {
     # Not the same each time, or not of this row alone.
@@ -47,14 +49,14 @@ REFUSED = {
     "row_number() over (order by i)": "not supported",
     "sum(i) over ()": "a window function",
     "sum(i) filter (where i > 1)": "FILTER is not supported",
-    "transform(s, x -> x)": "unknown function",
+    "transform(s, x -> x)": "transform() takes an array, not a string",
     "s -> s": "not supported",
     "*": "not supported",
     "i; i": "one expression only",
     "i as j": "an alias is not supported",
     "i j": "not supported",
-    "clean.i": "nested fields come next",
-    "lower(s).x": "not supported",
+    "clean.i": "unknown column 'clean'",
+    "lower(s).x": "a string has no field 'x'",
     ":parameter": "unexpected ':'",
     "?": "unexpected '?'",
     "i -- note": "comments are not allowed",
@@ -63,7 +65,10 @@ REFUSED = {
     # Could fail, or fill the memory, on data.
     "raise_error('x')": "would stop the pipeline",
     "assert_true(ok)": "would stop the pipeline",
-    "element_at(split(s, ','), 0)": "can fail on data",
+    "element_at(split(s, ','), 0)": "takes a whole number other than 0",
+    "element_at(split(s, ','), i)": "for a computed position, counted from 0, use get()",
+    "explode(ns)": "makes several rows of one",
+    "flatten(grid)": "can fail on data",
     "parse_url(s, 'HOST')": "can fail on data",
     "timestamp_millis(b)": "can fail on data",
     "repeat(s, 100)": "can fail on data",
@@ -114,12 +119,83 @@ REFUSED = {
     "cast(s as text)": "not a supported type",
     "cast(s as int64)": "not a supported type",
     "cast(s as varchar(3))": "not a supported type",
-    "split(s, ',')": "nested types come next",
     "null": "is always null",
     "i + null": "is always null",
     "interval 1 day": "can only be added",
     "extract(second from ts)": "EXTRACT cannot give second",
     "s[0]": "takes an array",
+    # Parts of nested values.
+    "address.cty": "there is no field 'cty'",
+    "address.CITY": "there is no field 'CITY'",
+    "address.city.name": "a string has no field 'name'",
+    "address.from": "the field 'from' is written in backquotes",
+    "address.*": "is not a column",
+    "address.lower(s)": "a dot stands before a field",
+    "addres.city": "unknown column 'addres'",
+    "address['city']": "[ ] takes an array and a position, or a map and a key",
+    "tags.k": "a map has no fields; write ['k']",
+    "tags[0]": "the key in [ ] must be a string",
+    "items['sku']": "the position in [ ] must be a whole number",
+    "ns[1.5]": "the position in [ ] must be a whole number",
+    "ns[0, 1]": "[ ] takes one position",
+    "tags = tags": "compares a map<string,string> with a map<string,string>",
+    "maps in (maps)": "compares a array<map",
+    "address = tags": "cast one of them",
+    "cast(items as string)": "cannot be cast to string",
+    "cast(s as array<string>)": "not a supported type",
+    "items || s": "joins texts",
+    "greatest(ns, ns)": "greatest() takes a same",
+    "concat(ns, ns)": "concat() takes a scalar, not a array<bigint>",
+    "coalesce(ns, texts)": "mixes array<bigint> and array<string>",
+    "size(s)": "size() takes an array or a map, not a string",
+    "array_join(ns, ',')": "array_join() takes an array of strings",
+    "array_join(texts, s)": "must be a literal text",
+    "array_distinct(items)": "takes an array of values without parts",
+    "array_max(maps)": "takes an array of values without maps",
+    "sort_array(ns, ok)": "must be true or false",
+    "array_contains(ns, s)": "looks for a bigint, and s is a string",
+    "array_contains(ns, null)": "looks for a bigint, and NULL is a void",
+    "array_contains(days, ts)": "looks for a date",
+    "array_contains(maps, maps[0])": "looks for a map",
+    "element_at(tags, i)": "takes a string as a key",
+    "element_at(tags, null)": "takes a string as a key",
+    "map_keys(ns)": "map_keys() takes a map",
+    # Lambdas.
+    "exists(items)": "exists() takes 2 arguments, not 1",
+    "exists(items, ok)": "exists() takes a lambda, such as x -> x > 0, where ok is",
+    "filter(x -> x, ns)": "filter() takes a value where x -> x is",
+    "exists(items, e -> e.qty)": "takes a condition after ->, and e.qty is a int",
+    "exists(items, e -> e.prize > 1)": "there is no field 'prize'",
+    "exists(items, (e, k) -> ok)": "has 2 variables, not 1",
+    "aggregate(ns, 0L, a -> a)": "has 1 variables, not 2",
+    "filter(ns, (e, e) -> e > 1)": "have the same name",
+    "filter(ns, (e, E) -> e > 1)": "have the same name",
+    "exists(ns, i -> i > 1)": "'i' has the name of a column",
+    "exists(ns, I -> I > 1)": "'I' has the name of a column",
+    "exists(grid, k -> exists(k, k -> k > 1))": "'k' has the name of another variable",
+    "exists(ns, end -> end > 1)": "cannot name a variable",
+    "exists(ns, `k` -> `k` > 1)": "cannot name a variable",
+    "exists(ns, k -> K > 1)": "unknown column 'K'",
+    "k + size(filter(ns, k -> k > 1))": "unknown column 'k'",
+    "exists(ns, k -> rand() > k)": "gives another result each time",
+    "exists(null, k -> true)": "exists() takes an array, not a void",
+    "exists(items, k -> exists(ns, n -> n = k.qty))": "ns is a array<bigint> from outside",
+    "exists(items, k -> exists(k.tags, n -> size(k.tags) > 1))": "from outside of the lambda",
+    "exists(texts, k -> tags[k] is null)": "tags is a map<string,string> from outside",
+    "transform(texts, k -> null)": "the lambda is always null",
+    "transform(ns, k -> s)": "would copy s into every element",
+    "transform(grid, k -> transform(k, n -> s))": "would copy s into every element",
+    "transform(ns, k -> lpad('', 60000))": "cannot pad text",
+    f"transform(ns, k -> '{'x' * 65}')": "at most 64 characters",
+    f"transform(ns, k -> r'{'x' * 65}')": "at most 64 characters",
+    "aggregate(texts, '', (a, k) -> concat(a, k))": "which could grow with every element",
+    "aggregate(ns, ns, (a, k) -> a)": "which could grow with every element",
+    "aggregate(ns, null, (a, k) -> k)": "starts with a number",
+    "aggregate(ns, 0, (a, k) -> a + k)": "starts with a int and goes on with a bigint",
+    "aggregate(ns, 0, (a, k) -> null)": "goes on with a void",
+    "aggregate(ns, ts, (a, k) -> a + interval 1 day)": "could overflow",
+    "transform(days, k -> k + interval 1 day)": "may be outside the years 1 to 9999",
+    "filter(transform(texts, k -> to_date(k)), k -> k is null)": "may be outside the years",
     # Read by Spark in another order than one might think.
     "ok = s like 'a'": "write parentheses",
     "s || i + 1": "write parentheses",
@@ -168,6 +244,36 @@ def test_an_unknown_column_names_the_nearest() -> None:
     with pytest.raises(Invalid) as caught:
         parse_expression("ordr + 1", SCOPE)
     assert caught.value.nearest == "order"
+
+
+def test_an_unknown_field_names_the_nearest() -> None:
+    for text, guess in {
+        "address.at.lng": "lon",
+        "exists(items, e -> e.prize > 1)": "price",
+    }.items():
+        with pytest.raises(Invalid) as caught:
+            parse_expression(text, SCOPE)
+        assert caught.value.nearest == guess
+
+
+def test_all_that_is_wrong_in_a_lambda_is_said_at_once() -> None:
+    with pytest.raises(Invalid) as caught:
+        parse_expression("filter(itms, e -> e.prize > 1) and exists(ns, e -> uppr(e) = i)", SCOPE)
+    said = [caught.value.message, *(other.message for other in caught.value.others)]
+    assert said == ["unknown column 'itms'", "unknown function uppr()"]
+
+
+def test_keys_and_measures_take_one_value() -> None:
+    with pytest.raises(Invalid, match="'items' must be one value, and is array<"):
+        parse_column("items", SCOPE)
+    with pytest.raises(Invalid, match="must be one value, not array<string>"):
+        parse_scalar("split(s, ',')", SCOPE)
+    with pytest.raises(Invalid, match=r"max\(\) takes one value, not array<bigint>"):
+        parse_measure("max(ns)", SCOPE)
+    with pytest.raises(Invalid, match="count_distinct\\(\\) takes one value"):
+        parse_measure("count(distinct tags)", SCOPE)
+    assert parse_measure("count(items)", SCOPE).type == BIGINT
+    assert parse_scalar("items[0].sku", SCOPE).type == STRING
 
 
 def test_null_may_stand_for_a_number() -> None:

@@ -10,7 +10,7 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_expression
 from headgate.declaration.expressions.hardening import harden
 from headgate.declaration.patterns import ISO_REGEX, check_read_pattern, has_offset, reading_regex
-from tests.unit.declaration.expression_examples import EXAMPLES, SCOPE
+from tests.unit.declaration.nested_examples import EXAMPLES, SCOPE
 
 
 def test_text_is_matched_before_it_is_read_by_a_pattern() -> None:

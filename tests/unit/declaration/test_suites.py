@@ -14,7 +14,7 @@ from headgate.declaration.reading.checked import Report
 from headgate.declaration.suites.model import MOST_RULES, Suite
 from headgate.declaration.suites.reading import read_suite
 from headgate.declaration.suites.subject import RowSubject, VersionSubject
-from headgate.declaration.types import parse_type
+from headgate.declaration.type_parser import parse_type
 
 DECLARATION = """
 pipeline: shop

@@ -144,7 +144,7 @@ COLUMNS = [
     Wrong("note: string", "note: text", 15, f"{RECORD}.schema.note", "string", "supported"),
     Wrong("decimal(18,2)", "decimal", 12, f"{RECORD}.schema.price", "decimal(18,2)", "precision"),
     Wrong("decimal(18,2)", "decimal(39,2)", 12, f"{RECORD}.schema.price", None, "out of range"),
-    Wrong("note: string", "note: array<string>", 15, f"{RECORD}.schema.note", None, "comes next"),
+    Wrong("note: string", "note: array<strng>", 15, f"{RECORD}.schema.note", "string", "element"),
     Wrong("by: [customer]", "by: [custmer]", 30, "gold.sales.by", "customer", "no column"),
     Wrong("drop: [weight]", "drop: [weigth]", 24, "silver.clean.drop", "weight", "no column"),
     Wrong(NOTE, "ordered_at: ordered_at", 23, "silver.clean.columns.ordered_at", None,
@@ -176,7 +176,7 @@ EXPRESSIONS = [
     Wrong("lower(note)", "lower(price)", 23, "silver.clean.columns.note", None, "takes a string"),
     Wrong("lower(note)", "lower(note", 23, "silver.clean.columns.note", None, "does not parse"),
     Wrong("lower(note)", "null", 23, "silver.clean.columns.note", None, "has no value"),
-    Wrong("lower(note)", "split(note, ',')", 23, "silver.clean.columns.note", None, "nested types"),
+    Wrong("lower(note)", "split(note, ',').x", 23, "silver.clean.columns.note", None, "no field"),
     Wrong(WHERE, "where: price", 25, "silver.clean.where", None, "must be a condition"),
     Wrong(WHERE, "where: price > '0'", 25, "silver.clean.where", None, "compares a decimal(18,2)"),
     Wrong(WHERE, "where: _rescued is null", 25, "silver.clean.where", None,
@@ -196,10 +196,14 @@ EXPRESSIONS = [
     Wrong(SUM, "revenue: sum(distinct price)", 33, "gold.sales.measures.revenue", None, "distinct"),
     Wrong(SUM, "revenue: price", 33, "gold.sales.measures.revenue", None, "must be one of"),
     Wrong("by: [customer]", "by: {k: upper(customer)}", 30, "gold.sales.by.k", None, "a string"),
+    Wrong("jobs: fused", "airflow: {backfill: {every: 1 day, mode: late, publish: always}}", 37,
+          "airflow.backfill.publish", None, "no effect without mode: rebuild"),
+    Wrong("jobs: fused", "airflow: {backfill: {every: 1 day, mode: verfy}}", 37,
+          "airflow.backfill.mode", "verify", "must be one of"),
     Wrong("lower(note)", "${env:HOME}", 23, "silver.clean.columns.note", None, "only in a"),
 ]  # fmt: skip
 
-WORK_TODAY = {"functions", "airflow", "lookup", "sql", "transform"}
+WORK_TODAY = {"functions", "lookup", "sql", "transform"}
 WORK_TODAY |= {"latest", "join", "process", "session", "calendar"}
 NEXT = [
     Wrong(WINDOW, "latest: {}", 29, "gold.sales.latest", None, "comes next"),
@@ -213,7 +217,7 @@ NEXT = [
     ),
     *(
         Wrong("jobs: fused", f"{key}: x", 37, key, None, "comes next")
-        for key in ("functions", "partition_by", "retain", "airflow")
+        for key in ("functions", "partition_by", "retain")
     ),
 ]
 

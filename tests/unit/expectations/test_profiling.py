@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.declaration.suites.model import MOST_RULES
-from headgate.declaration.types import parse_type
+from headgate.declaration.type_parser import parse_type
 from headgate.expectations import profiling
 from headgate.expectations.written import WrittenRule
-from tests.support.profiled import ARROW, Profiled
+from tests.support.profiled import ARROW, Profiled, Rows
 from tests.support.suites import ROWS, TYPES
 
 
@@ -89,3 +89,9 @@ def test_the_most_useful_rules_are_kept_where_there_are_too_many() -> None:
     assert (len(found.rules), found.left_out) == (MOST_RULES, 18)
     kept = [rule.keys["expect"] for rule in found.rules]
     assert kept.count("expect_column_values_to_not_be_null") == 40
+
+
+def test_a_column_with_parts_is_only_asked_for_nulls() -> None:
+    rows: Rows = [{"x": ["a"]}, {"x": []}]
+    found = Profiled(rows, {"x": parse_type("array<string>")}).rules
+    assert [rule.keys["expect"] for rule in found] == ["expect_column_values_to_not_be_null"]

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import Schema
 
 from headgate.maintenance.rewriting import merge, replace_files
 from headgate.storage.files import Storage
@@ -20,6 +21,7 @@ from headgate.tables.arrow import stage_arrow
 from headgate.tables.damage import damage_of
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import CommitRefusedError, DamagedFileError, FencedError
+from headgate.tables.extending import extend
 from headgate.tables.history import with_footers
 from headgate.tables.live_files import live_files
 from headgate.tables.log import entry_path
@@ -258,3 +260,20 @@ def test_a_row_that_is_lost_stops_it(table: Table) -> None:
     unknown = replace(files[3], footer=None, size=path.stat().st_size)
     with pytest.raises(DamagedFileError, match="would become 3 rows"):
         at_once(table, [files[0], unknown])
+
+
+def test_files_from_before_fields_were_added_are_merged_with_others(table: Table) -> None:
+    low = pa.struct([("min", pa.decimal128(12, 2)), ("max", pa.decimal128(12, 2))])
+    about = pa.field("about", pa.struct([("low", low)]))
+    schema = SCHEMA.set(SCHEMA.get_field_index("about"), about)
+    wide = schema.append(pa.field("final", pa.bool_()))
+    table.refresh()
+    extend(table, Schema.from_arrow(wide), "digest", NOON)
+    state = table.refresh().absorbing(7, NOON)
+    new = row(16) | {"about": {"low": {"min": Decimal(1), "max": Decimal(2)}}}
+    (added,) = stage_arrow(table, state, pa.Table.from_pylist([new], schema), time_column="time")
+    table.commit(state, (replace(added, partition={"final": "true"}),))
+    before = content(table)
+    assert replace_files(table, live(table), merged(table), NOON)
+    assert content(table) == before
+    assert {r["about"]["low"]["max"] for r in before if r["about"]} == {None, Decimal(2)}

@@ -14,7 +14,8 @@ from headgate.declaration.load import load_text
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.model import Measure
 from headgate.declaration.plan import plan
-from headgate.declaration.types import BIGINT, INT, parse_type
+from headgate.declaration.type_parser import parse_type
+from headgate.declaration.types import BIGINT, INT
 from headgate.gold.states import merged, state_type, value
 from tests.support.toys import plugged_in
 

@@ -36,9 +36,24 @@ class Case:
     document: Mapping[str, Any]
 
 
+PATCH = {
+    "path": "_headgate/backfills/b/per_minute.patch/rows.parquet",
+    "digest": "0",
+    "definition": "another",
+    "after": 0,
+    "key": ["window_start"],
+    "span": [0, 1],
+}
+
 CASES = {
+    "backfill": Case(
+        "backfill", {"backfill": "b", "generation": 0, "tables": {"per_minute": PATCH}}
+    ),
     "drain": Case("drain", {}),
     "forget": Case("forget", {"table": "per_minute", "column": "site", "value": "north"}),
+    "late_replay": Case(
+        "late_replay", {"table": "per_minute", "from": None, "to": None, "keys": {}}
+    ),
 }
 
 
@@ -149,9 +164,11 @@ def test_status_says_who_has_still_to_do_it(lake: Lake, case: Case) -> None:
     asked = ask(lake, case)
     (waiting,) = checkpoints(lake.layout, lake.pipeline).operations
     assert (waiting.number, waiting.name, waiting.n) == (1, case.name, 2)
-    assert waiting.tables == (PATH,)
+    touched = known(case.name).touches(graph_of(lake.pipeline), case.document)
+    assert set(waiting.tables) == set(touched)
     assert waiting.what == known(case.name).describe(case.document)
-    asked.carry_out([place(table(lake, PATH))], 2, NOW)
+    for path in touched:
+        asked.carry_out([place(table(lake, path))], 2, NOW)
     assert checkpoints(lake.layout, lake.pipeline).operations == ()
 
 
@@ -163,7 +180,7 @@ def test_nothing_is_asked_for_where_no_table_is_touched(lake: Lake) -> None:
 def test_one_that_is_not_there_is_refused_by_name(lake: Lake) -> None:
     with pytest.raises(UnknownOperationError, match="erase") as refused:
         ask(lake, Case("erase", {}))
-    assert "drain, forget" in refused.value.remedy
+    assert "backfill, drain, late_replay, forget" in refused.value.remedy
 
 
 def test_a_table_does_not_pass_one_that_is_not_there(lake: Lake) -> None:

@@ -98,6 +98,7 @@ def test_tumbling_windows_hold_their_start_and_not_their_end() -> None:
             "item": None,
             "orders": 2,
             "final": True,
+            "revision": 0,
         },
         {
             "window_start": at("10:01"),
@@ -105,6 +106,7 @@ def test_tumbling_windows_hold_their_start_and_not_their_end() -> None:
             "item": None,
             "orders": 1,
             "final": False,
+            "revision": 0,
         },
     ]
 
@@ -133,7 +135,7 @@ def test_where_selects_before_windows_and_nothing_selected_is_no_row() -> None:
     gold = replace(GOLD, where=lambda row: row["amount"] and row["amount"] > 1)
     values = [order("a", "10:00", amount=1), order("b", "10:00")]
     tables = judge(arrive(*values), replace(RULES, gold={"t": gold}))
-    assert tables.counts["gold"] == {"t": {"rows": 0, "folded": 0, "late": 0}}
+    assert tables.counts["gold"] == {"t": {"rows": 0, "folded": 0, "late": 0, "replayed": 0}}
 
 
 def late_tables(clock: str, gold: GoldRules = GOLD) -> Any:
@@ -161,13 +163,14 @@ def test_a_late_row_is_the_silver_row_with_its_window() -> None:
         "window_end": at("10:01"),
         "late_by": timedelta(seconds=30),
         "reason": "late",
+        "replayed": None,
     }
 
 
 def test_a_row_can_be_late_for_one_window_and_not_for_the_next() -> None:
     tables = late_tables("10:01:30", HOPPING)
     assert column(tables.late["t"], "window_end") == [at("10:01")]
-    assert tables.counts["gold"]["t"] == {"rows": 3, "folded": 5, "late": 1}
+    assert tables.counts["gold"]["t"] == {"rows": 3, "folded": 5, "late": 1, "replayed": 0}
 
 
 def test_late_is_judged_by_the_partition_of_the_row() -> None:
@@ -317,5 +320,5 @@ def test_the_account_balances() -> None:
         "silver": {"orders": 3},
         "filtered": {"orders": 0},
         "suites": {},
-        "gold": {"per_minute": {"rows": 2, "folded": 2, "late": 1}},
+        "gold": {"per_minute": {"rows": 2, "folded": 2, "late": 1, "replayed": 0}},
     }

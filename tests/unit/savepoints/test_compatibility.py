@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from headgate.declaration.digest import meaning_of, table_digests
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
+from headgate.declaration.type_parser import parse_type
 from headgate.savepoints.compatibility import Deployed, TablePlan, compare, worst
 from headgate.savepoints.declarations import keep
 from headgate.savepoints.deployment import deployment
@@ -159,6 +161,66 @@ def test_each_change_asks_for_no_more_and_no_less(
         assert any(reason.startswith(why) for p in found.values() for reason in p.reasons), found
 
 
+OF_COLUMNS = {
+    "decimal(14,2)": ("reread", ["schema: value changed: decimal(12,2) -> decimal(14,2)"]),
+    "struct<a: int, b: array<struct<c: int, d: map<string, int>>>>": (
+        "reread",
+        [
+            "schema: value.a changed: bigint -> int",
+            "schema: value.b.element.d.value changed: bigint -> int",
+            "schema: value.b.element.e removed",
+            "schema: value.z removed",
+        ],
+    ),
+    "struct<a: long, b: array<struct<c: int, d: map<string, long>, e: int, f: date>>, z: int>": (
+        "extend",
+        ["schema: value.b.element.f added"],
+    ),
+    "struct<a: long, b: array<struct<c: int, d: map<string, long>, e: int>>, z: int, y: int>": (
+        "extend",
+        ["schema: value.y added"],
+    ),
+    "struct<a: long, y: int, b: array<struct<c: int, d: map<string, long>, e: int>>, z: int>": (
+        "reread",
+        ["schema: value.y added, not at the end of its struct"],
+    ),
+    "struct<a: long, b: array<struct<c: int, d: map<string, date>, e: int, f: int>>, z: int>": (
+        "reread",
+        [
+            "schema: value.b.element.d.value changed: bigint -> date",
+            "schema: value.b.element.f added",
+        ],
+    ),
+    "struct<b: array<struct<c: int, d: map<string, bigint>, e: int>>, a: bigint, z: int>": (
+        "reread",
+        ["schema: value: fields in another order"],
+    ),
+}
+NESTED = "struct<a: bigint, b: array<struct<c: int, d: map<string, bigint>, e: int>>, z: int>"
+
+
+@pytest.mark.parametrize(("type_", "expected"), OF_COLUMNS.items())
+def test_a_change_of_a_type_names_the_part(
+    before: Pipeline, type_: str, expected: tuple[str, list[str]]
+) -> None:
+    def meant(text: str) -> dict[str, Any]:
+        (source,) = before.sources.values()
+        schema = source.record.schema
+        columns = (replace(c, type=parse_type(text)) if c.name == "value" else c for c in schema)
+        record = replace(source.record, schema=tuple(columns))
+        return dict(meaning_of(replace(before, sources={"raw": replace(source, record=record)})))
+
+    old = meant("decimal(12,2)" if type_.startswith("decimal") else NESTED)
+    there = {BRONZE: Deployed("old", old)}
+    (plan,) = compare(meant(type_), {BRONZE: "new"}, there, can_reread=True)
+    verdict, said = expected
+    assert (plan.verdict, list(plan.reasons)) == (verdict, [f"record.{each}" for each in said])
+    (plan,) = compare(
+        meant(type_), {BRONZE: "new"}, there, can_reread=True, can_extend=lambda _: False
+    )
+    assert plan.verdict == "reread"
+
+
 def test_what_is_built_on_something_says_on_what(before: Pipeline, tmp_path: Path) -> None:
     found = plans(before, changed(before, tmp_path, "lower(site)", "upper(site)"))
     assert found[MINUTE].reasons == ("silver/clean changes",)
@@ -227,3 +289,67 @@ def test_gold_of_an_earlier_layout_is_built_anew(tmp_path: Path) -> None:
 def test_the_name_of_a_file_is_not_what_it_says(before: Pipeline, tmp_path: Path) -> None:
     moved = replace(before, file=tmp_path / "elsewhere.yml")
     assert {plan.verdict for plan in plans(before, moved).values()} == {"resume"}
+
+
+RICH = """
+pipeline: rich
+sources:
+  raw:
+    files: {path: landing, format: json}
+    record:
+      event_time: {column: at}
+      schema:
+        at: timestamp
+        items: "array<struct<n: int>>"
+silver:
+  kept: {from: raw, columns: {first: "items[0]", number: "items[0].n"}}
+  few: {from: raw, columns: {number: "items[0].n"}, drop: [items]}
+gold:
+  of_kept:
+    from: kept
+    window: {tumbling: 1 minute}
+    measures: {rows: count(items), highest: max(number)}
+    allowed_lateness: 0 s
+  of_few:
+    from: few
+    window: {tumbling: 1 minute}
+    measures: {highest: max(number)}
+    allowed_lateness: 0 s
+"""
+ADDS = ("<n: int>", "<n: int, vat: int>")
+OF_RICH: dict[str, tuple[list[tuple[str, str]], dict[str, str]]] = {
+    "only a field": ([ADDS], {}),
+    "another expression": (
+        [ADDS, ("drop: [items]", "where: number > 0, drop: [items]")],
+        {"silver/few": "rebuild", "gold/of_few": "rebuild"},
+    ),
+    "another measure": ([ADDS, ("max(number)", "min(number)")], {"gold/of_kept": "rebuild"}),
+    "a column, too": (
+        [ADDS, ("at: timestamp\n", "at: timestamp\n        note: string\n")],
+        {
+            "bronze/raw": "reread",
+            **dict.fromkeys(
+                ("silver/kept", "silver/few", "gold/of_kept", "gold/of_few"), "rebuild"
+            ),
+        },
+    ),
+    "another name": (
+        [ADDS, ("  few: {", "  fewer: {"), ("from: few", "from: fewer")],
+        {"silver/fewer": "new", "silver/few": "left", "gold/of_few": "rebuild"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "others"), OF_RICH.values(), ids=OF_RICH)
+def test_tables_get_fields_where_nothing_else_changes(
+    tmp_path: Path, changes: list[tuple[str, str]], others: dict[str, str]
+) -> None:
+    file, text = tmp_path / "rich.yml", RICH
+    file.write_text(text)
+    old = load(file)
+    for each in changes:
+        assert each[0] in text
+        text = text.replace(*each, 1)
+    file.write_text(text)
+    found = {path: plan.verdict for path, plan in plans(old, load(file)).items()}
+    assert found == dict.fromkeys(found, "extend") | others

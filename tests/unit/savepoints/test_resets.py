@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from deltalake import Schema
 
 from headgate.savepoints.resets import Resets, Target, intend
 from headgate.storage.files import Storage
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import CommitRefusedError, FencedError, LogGapError
+from headgate.tables.extending import extend
 from headgate.tables.history import batches, lineage
 from headgate.tables.live_files import live_files
 from headgate.tables.state import State
@@ -189,3 +191,54 @@ def test_a_zombie_gets_nothing_in(tables: dict[str, Table], tmp_path: Path) -> N
     with pytest.raises(FencedError):
         zombie.refresh()
     assert paths(silver) == {"data/0-1-1.parquet", "data/0-2-2.parquet"}
+
+
+WIDE = pa.schema([*SCHEMA, ("about", pa.struct([("a", pa.int64()), ("b", pa.string())]))])
+NARROW = WIDE.set(2, pa.field("about", pa.struct([("a", pa.int64())])))
+
+
+def columns(table: Table) -> pa.Schema:
+    table.refresh()
+    table.require_intact()
+    return pa.schema(table.handle.schema().to_arrow())
+
+
+@pytest.mark.parametrize("path", ["bronze/b", "silver/s"])
+def test_added_fields_stay_where_files_stay(tmp_path: Path, path: str) -> None:
+    """A table goes back to before fields were added inside of a column, to before it was built
+    anew, and forth to after the fields were added."""
+    bronze, silver = (
+        Table(Storage(str(tmp_path)), each, pipeline="p") for each in ("bronze/b", "silver/s")
+    )
+    table = bronze if path == bronze.name else silver
+    bronze.create(NARROW, "narrow", time_column="time")
+    silver.create(NARROW, "narrow", time_column="time")
+    absorb(table, 1)
+    narrow = version_of(table, 1)
+    extend(table, Schema.from_arrow(WIDE), "wide", NOON)
+    absorb(table, 2)
+    wide = version_of(table, 2)
+
+    def go(target: Target) -> State:
+        if table is bronze:
+            intend(bronze, {}, NOON, why="a test", reread=target)
+        else:
+            intend(bronze, {path: target}, NOON, why="a test")
+            Resets(bronze).carry_out([silver], NOON)
+        return table.refresh()
+
+    assert (go(narrow).definition, paths(table)) == ("narrow", {"data/0-1-1.parquet"})
+    assert columns(table) == WIDE
+    log = f"_headgate/rebuild/7/{path}"
+    rebuilt = Table(Storage(str(tmp_path)), path, pipeline="p", log=log)
+    rebuilt.create(SCHEMA, "new", time_column="time", generation=2)
+    absorb(rebuilt, 2, "rebuilt")
+    go(replace(version_of(rebuilt, 2), rebuilt=log))
+    assert columns(table) == SCHEMA
+    assert go(narrow).definition == "narrow"
+    assert columns(table) == NARROW
+    assert (go(wide).definition, paths(table)) == (
+        "wide",
+        {"data/0-1-1.parquet", "data/0-2-2.parquet"},
+    )
+    assert columns(table) == WIDE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from headgate.sources.errors import FileNotReachedError
 from headgate.sources.files.damage import unreadable
+from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.log import LoggedFile
 from headgate.storage.files import Storage
 
@@ -24,7 +26,9 @@ def logged(path: str) -> LoggedFile:
 
 def test_a_cut_gzip_is_damaged(tmp_path: Path) -> None:
     (tmp_path / "a.json.gz").write_bytes(gzip.compress(b'{"a": 1}\n' * 1000)[:-9])
-    found = unreadable(Storage(str(tmp_path)), "json", [logged("a.json.gz")])
+    found = unreadable(
+        Storage(str(tmp_path)), FilesSource(str(tmp_path), "json"), [logged("a.json.gz")]
+    )
     assert list(found.values()) == [
         "EOFError: Compressed file ended before the end-of-stream marker was reached"
     ]
@@ -35,7 +39,9 @@ def test_a_cut_parquet_file_is_damaged(tmp_path: Path, keep: int) -> None:
     whole = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": range(1000)}), whole)
     whole.write_bytes(whole.read_bytes()[:keep])
-    assert unreadable(Storage(str(tmp_path)), "parquet", [logged("a.parquet")])
+    assert unreadable(
+        Storage(str(tmp_path)), FilesSource(str(tmp_path), "parquet"), [logged("a.parquet")]
+    )
 
 
 def test_parquet_pages_of_rubbish_are_damage(tmp_path: Path) -> None:
@@ -44,7 +50,9 @@ def test_parquet_pages_of_rubbish_are_damage(tmp_path: Path) -> None:
     content = bytearray(whole.read_bytes())
     content[4:60] = b"\xff" * 56
     whole.write_bytes(content)
-    assert unreadable(Storage(str(tmp_path)), "parquet", [logged("a.parquet")])
+    assert unreadable(
+        Storage(str(tmp_path)), FilesSource(str(tmp_path), "parquet"), [logged("a.parquet")]
+    )
 
 
 def test_a_file_that_cannot_be_opened_is_not_damaged(
@@ -56,5 +64,15 @@ def test_a_file_that_cannot_be_opened_is_not_damaged(
     # Root may read everything, so the refusal is made here.
     monkeypatch.setattr(Storage, "open", refused)
     with pytest.raises(FileNotReachedError, match="Permission denied") as error:
-        unreadable(Storage(str(tmp_path)), "json", [logged("a.json")])
+        unreadable(Storage(str(tmp_path)), FilesSource(str(tmp_path), "json"), [logged("a.json")])
     assert "chmod a+r" in error.value.remedy
+
+
+def test_a_line_that_no_block_can_hold_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headgate.sources.files.lines._MOST", 100)
+    (tmp_path / "a.json").write_bytes(b"{}\n" + b"x" * 200 + b"\n")
+    file = replace(logged("a.json"), size=204)
+    found = unreadable(Storage(str(tmp_path)), FilesSource(str(tmp_path), "json"), [file])
+    assert list(found.values()) == ["ArrowCapacityError: a line above 2 GiB"]

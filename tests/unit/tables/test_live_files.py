@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headgate.storage.files import Storage
 from headgate.tables import live_files as module
 from headgate.tables.data_file import DataFile
 from headgate.tables.live_files import live_files, overlapping_files, partition_files
-from tests.unit.tables.conftest import TIME, Open, file, next_batch
+from headgate.tables.table import Table
+from tests.unit.tables.conftest import SCHEMA, TIME, Open, file, next_batch
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 MICROS = int(NOON.timestamp()) * 1_000_000
@@ -128,3 +131,18 @@ def test_of_a_long_table_only_what_is_wanted_becomes_an_object(
     partition_files(table.handle, "final", False)
     overlapping_files(table.handle, TIME, [span(4_000.2, 4_001.2)])
     assert made == ["data/open.parquet", "data/4000.parquet", "data/4001.parquet"]
+
+
+@pytest.mark.parametrize("comes_first", [False, True])
+def test_bounds_are_read_unless_a_struct_comes_first(tmp_path: Path, *, comes_first: bool) -> None:
+    """Therefore structs are the last columns of silver. Once this test fails, they need not be."""
+    parts = ("parts", pa.struct([("n", pa.int32())]))
+    lists = ("lists", pa.list_(parts[1]))
+    schema = pa.schema([lists, parts, *SCHEMA] if comes_first else [lists, *SCHEMA, parts])
+    table = Table(Storage(str(tmp_path)), "gold/t", pipeline="p")
+    table.create(schema, "digest", time_column=TIME)
+    table.fence(1)
+    next_batch(table, file("all", (at(0), at(1))))
+    table.refresh()
+    (found,) = live_files(table.handle)
+    assert (found == file("all", (at(0), at(1)))) == (not comes_first)

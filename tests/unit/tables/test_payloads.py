@@ -15,6 +15,7 @@ from headgate.declaration.kinds import KINDS
 from headgate.storage.files import Storage
 from headgate.tables.checksum import checksum_of
 from headgate.tables.errors import LogGapError
+from headgate.tables.load import Load
 from headgate.tables.log import CHECKSUM_KEY, STATE_KEY, entry_path, read_commit
 from headgate.tables.operation import Operation
 from headgate.tables.payloads.bronze import BronzePayload
@@ -39,14 +40,20 @@ FULL: dict[str, Payload] = {
         gaps=({"topic": "bids", "first": 1, "end": None},),
         operations=(Operation(1, "drain", 2, {}),),
         replays=(Replay("a", 3, 5, "me: a test"),),
+        loads=(Load("b", 1, 4, {"sequence": 2}, 9, "me: a test"),),
         reset_commit=3,
         reset={"why": "a test"},
     ),
-    "gold": GoldPayload(watermark=5, closed_through=9, gate={"suite": "a", "at": 3, "broken": []}),
+    "gold": GoldPayload(
+        watermark=5,
+        closed_through=9,
+        gate={"suite": "a", "at": 3, "broken": []},
+        drains={"1": 9},
+    ),
     "none": NoPayload(),
     "publication": PublicationPayload(version=4),
     "rejected": RejectedPayload(suite={"name": "clean", "rules": []}),
-    "silver": SilverPayload(watermark=5, suite="a"),
+    "silver": SilverPayload(watermark=5, suite="a", watermarks={"2": 4}),
 }
 """One of each kind, with a value in every field."""
 
@@ -166,5 +173,5 @@ def test_an_operator_of_another_package_adds_to_what_gold_carries() -> None:
     held = GoldPayload.of(state)
     assert held.watermark == 5
     moved = State(replace(held, watermark=7)).encode()
-    wanted = {"kind": "sessions", "watermark": 7, "closed_through": None, "gate": None}
-    assert moved["payload"] == {**wanted, "merged": 2}
+    wanted = {"kind": "sessions", "watermark": 7, "closed_through": None}
+    assert moved["payload"] == {**wanted, "gate": None, "drains": {}, "merged": 2}

@@ -7,10 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG, Param, TriggerRule
+from airflow.timetables.interval import DeltaDataIntervalTimetable
 
 from headgate.airflow.dags import docs
 from headgate.airflow.dags.common import SINCE, keywords, tables
 from headgate.airflow.dags.shared_dags import health, maintenance
+from headgate.airflow.operators.backfill import (
+    BackfillInterval,
+    EmitRebuiltHours,
+    PublishApproval,
+    ReplayInterval,
+    Then,
+)
 from headgate.airflow.operators.control_operator import ACTIONS, LABELS, ControlOperator
 from headgate.airflow.operators.final_hours import AwaitFinalHours, EmitFinalHours
 from headgate.airflow.operators.preflight import Preflight
@@ -18,15 +26,19 @@ from headgate.airflow.operators.release_approval import ReleaseApproval, Release
 from headgate.airflow.operators.stop_report import StopReport
 from headgate.airflow.operators.stream_operator import StreamOperator
 from headgate.airflow.projects import Declared, declared_in, place
+from headgate.airflow.sensors.gold_final_sensor import GoldFinalSensor
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.files import declarations_in
+from headgate.declaration.model import BackfillSchedule
 from headgate.supervision.launcher import LOCAL, Stream
 from headgate.supervision.limits import Limits
 
 _LASTS = timedelta(hours=24)
 _RETRIES: dict[str, Any] = {"retries": 10, "retry_delay": timedelta(seconds=10)}
 """For workers that die."""
+_BACKFILLS_AT_A_TIME = 2
+"""Each has a Spark of its own."""
 
 
 def build_dags(
@@ -47,6 +59,7 @@ def build_dags(
     streams = [each.stream for each in found]
     dags = [make(stream, launcher) for stream in streams for make in (_stream, _control)]
     dags += [_gold(each) for each in found if each.gold]
+    dags += [_backfill(each, each.backfill) for each in found if each.gold and each.backfill]
     if streams:
         dags += [health(streams, launcher, limits or Limits()), maintenance(streams, launcher)]
     return {dag.dag_id: dag for dag in dags}
@@ -123,6 +136,13 @@ def _control(stream: Stream, launcher: str) -> DAG:
                 description="its id, or latest",
                 section="Only for: start from savepoint",
             ),
+            "table": Param(
+                None,
+                type=["null", "string"],
+                title="Gold table",
+                description="such as gold.sales; all, if it is empty",
+                section="Only for: replay late rows",
+            ),
         },
         tags=["headgate", stream.name],
         doc_md=docs.CONTROL.format(**about),
@@ -131,6 +151,7 @@ def _control(stream: Stream, launcher: str) -> DAG:
             task_id="act",
             action="{{ params.action or '' }}",
             savepoint="{{ params.savepoint or '' }}",
+            table="{{ params.table or '' }}",
             max_active_tis_per_dag=1,
             **about,
         )
@@ -160,3 +181,60 @@ def _gold(declared: Declared) -> DAG:
         for table in gold:
             waiting >> EmitFinalHours(task_id=table, table=table, waiting="wait", **about)
     return dag
+
+
+def _backfill(declared: Declared, schedule: BackfillSchedule) -> DAG:
+    """Waits until an interval is final, computes it again, and publishes what may be published."""
+    stream, gold = declared.stream, declared.gold
+    about = tables(stream)
+    with DAG(
+        f"{stream.name}__backfill",
+        schedule=DeltaDataIntervalTimetable(schedule.every),
+        start_date=SINCE,
+        catchup=False,
+        max_active_runs=16,
+        max_active_tasks=_BACKFILLS_AT_A_TIME,
+        default_args=_RETRIES,
+        params={
+            "declaration": Param(
+                None,
+                type=["null", "string"],
+                title="Other declaration",
+                description="a file with other formulas, beside the pipeline's own; empty: its own",
+            )
+        },
+        tags=["headgate", stream.name],
+        doc_md=docs.BACKFILL.format(name=stream.name, mode=schedule.mode, publish=schedule.publish),
+    ) as dag:
+        final = [
+            GoldFinalSensor(
+                task_id=f"{table}_is_final",
+                file=about["file"],
+                root=about["root"],
+                table=table,
+                up_to="{{ data_interval_end.isoformat() }}",
+            )
+            for table in gold
+        ]
+        compute = BackfillInterval(task_id="compute", then=_then(schedule), **about)
+        last, changing = compute, [compute.task_id]
+        if schedule.mode == "late":
+            replay = ReplayInterval(task_id="replay", tables=gold, **about)
+            final >> replay >> compute
+            changing.append(replay.task_id)
+        else:
+            final >> compute
+        if compute.then == "show":
+            last = BackfillInterval(task_id="publish", then="publish", **about)
+            changing = [last.task_id]
+            compute >> PublishApproval(task_id="approve", name=stream.name, asks="compute") >> last
+        for table in gold:
+            last >> EmitRebuiltHours(task_id=table, table=table, changed=changing, **about)
+    return dag
+
+
+def _then(schedule: BackfillSchedule) -> Then:
+    """What becomes of rows that differ."""
+    if schedule.mode != "rebuild" or schedule.publish == "when_equal":
+        return "verify"
+    return "show" if schedule.publish == "after_approval" else "publish"

@@ -41,6 +41,21 @@ hours were emitted, so *clear*, *mark* and *delete* repeat and omit none. *Pause
 until the DAG is on again; *trigger* waits for the current run. None of them changes the stream.
 """
 
+BACKFILL = """\
+Computes each interval of gold of **{name}** again from bronze, once it is final, beside the stream,
+and compares it with the tables. The report is in the log of the task `compute`. Mode: `{mode}`;
+publish: `{publish}` (`airflow: {{backfill: …}}` in the declaration).
+
+| In Airflow | Effect |
+|---|---|
+| **backfill** (or `airflow backfill create`) | Computes past intervals, two at a time. |
+| **clear** a run | Computes it again; what is equal by then is not published again. |
+| **pause**, **mark**, **delete** | Change no table and no stream. |
+
+A published interval has a savepoint before it, which takes it back. Its hours are emitted again as
+events of the tables' assets, so what follows them runs again.
+"""
+
 HEALTH = """\
 Checks every stream every five minutes: is gold **fresh**, is the **backlog** short, does
 **input** come, is **event time** recent, are few rows **late** or in **quarantine**, is no gold

@@ -25,6 +25,7 @@ Action = Literal[
     "start from savepoint",
     "take over",
     "release",
+    "replay late rows",
 ]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 LABELS: Mapping[Action, str] = {
@@ -36,37 +37,43 @@ LABELS: Mapping[Action, str] = {
     "start from savepoint": "Start from savepoint: take the tables back to it first",
     "take over": "Take over: start here, and shut out any other driver",
     "release": "Release: show gold versions that rules hold back; asks for approval",
+    "replay late rows": "Replay late rows: fold them into the final rows of gold",
 }
 """What the trigger form shows for each."""
 RESTORE: Action = "start from savepoint"
 RELEASE: Action = "release"
+REPLAY: Action = "replay late rows"
 _LIST = ["headgate", "savepoint", "list"]
 
 
 class ControlOperator(StreamTask):
     """Performs one ``action`` on a stream. ``savepoint`` is the id of the savepoint to start from,
-    or ``latest``; it is empty for every other action. Returns what was done. Fails before any
-    change if the two do not match or there is no such savepoint.
+    or ``latest``; it is empty for every other action. ``table`` is the gold table whose late rows
+    are replayed; empty for all, and for every other action. Returns what was done. Fails before any
+    change if they do not match or there is no such savepoint or table.
 
     A stopped stream stays stopped until it is started again: its supervisor does not start it.
     """
 
-    template_fields: Sequence[str] = (*StreamTask.template_fields, "action", "savepoint")
+    template_fields: Sequence[str] = (*StreamTask.template_fields, "action", "savepoint", "table")
 
-    def __init__(self, *, action: str, savepoint: str = "", **kwargs: Any) -> None:
+    def __init__(self, *, action: str, savepoint: str = "", table: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.action = action
         self.savepoint = savepoint
+        self.table = table
 
     def execute(self, context: Context) -> str:
         stream, launcher = self._stream, self._launcher
-        if (why := refusal(self.action, self.savepoint)) is not None:
+        if (why := refusal(self.action, self.savepoint, self.table)) is not None:
             message = f"{self.name}: {why}"
             if self.action == RESTORE:
                 message += "\n" + shlex.join([*_LIST, self.file, "--root", self.root])
             raise AirflowFailException(message)
         if self.action == RELEASE:
             return self._ask(context)
+        if self.action == REPLAY:
+            return self._replay()
         options = self._options(stream)
         done = []
         if self.action not in ("start", "take over", "savepoint"):
@@ -101,6 +108,27 @@ class ControlOperator(StreamTask):
         context["ti"].xcom_push(HELD, held)
         return f"{self.name}: asks for approval"
 
+    def _replay(self) -> str:
+        """Ask the stream's driver to replay late rows: it does so between two batches, or when it
+        starts."""
+        from headgate.declaration.load import load
+        from headgate.operations.late_replay import meant
+        from headgate.operations.requests import ask
+
+        stream, now = self._stream, datetime.now(UTC)
+        declared = load(stream.file).gold
+        wanted = self.table.removeprefix("gold.")
+        if wanted and wanted not in declared:
+            names = ", ".join(f"gold.{name}" for name in declared)
+            raise AirflowFailException(
+                f"{self.name}: there is no gold table {self.table!r}; there are: {names}"
+            )
+        tables = [wanted] if wanted else [*declared]
+        for name in tables:
+            ask(stream.layout, "late_replay", meant(name, by="Airflow"), now)
+        asked = ", ".join(f"gold.{name}" for name in tables)
+        return f"{self.name}: late rows of {asked} are replayed between two batches"
+
     def _options(self, stream: Stream) -> tuple[str, ...]:
         """Raises SavepointError if there is no such savepoint; the stream is not touched."""
         if self.action == RESTORE:
@@ -110,8 +138,8 @@ class ControlOperator(StreamTask):
         return ("--take-over",) if self.action == "take over" else ()
 
 
-def refusal(action: str, savepoint: str) -> str | None:
-    """Why an action cannot be done with or without this savepoint; None if it can."""
+def refusal(action: str, savepoint: str, table: str = "") -> str | None:
+    """Why an action cannot be done with or without this savepoint or table; None if it can."""
     if action not in ACTIONS:
         reason = f"{action!r} is not an action" if action else "no action was chosen"
         return f"{reason}; choose one of: {', '.join(ACTIONS)}"
@@ -119,6 +147,8 @@ def refusal(action: str, savepoint: str) -> str | None:
         return f"{RESTORE!r} needs a savepoint: its id, or latest. List them:"
     if savepoint and action != RESTORE:
         return f"{action!r} takes no savepoint: leave it empty, or choose {RESTORE!r}"
+    if table and action != REPLAY:
+        return f"{action!r} takes no table: leave it empty, or choose {REPLAY!r}"
     return None
 
 

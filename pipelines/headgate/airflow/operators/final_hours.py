@@ -16,7 +16,7 @@ from headgate.supervision import hours
 if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
 
-_FINAL_UP_TO = "final_up_to"  # in an event's extra
+FINAL_UP_TO = "final_up_to"  # in an event's extra
 _EVENTS_READ = 20  # the newest; some events may have been created by hand
 
 
@@ -81,11 +81,11 @@ class EmitFinalHours(TablesTask):
         self.log.info("%s: final now: %s", self.table, ", ".join(keys))
         outlet = context["outlet_events"][asset]
         outlet.add_partitions(list(keys))
-        outlet.extra = {_FINAL_UP_TO: until}
+        outlet.extra = {FINAL_UP_TO: until}
 
 
 def last_emitted(context: Context, asset: Asset) -> datetime | None:
     """The time up to which the hours of an asset have events; None if it has no event."""
     events = context["inlet_events"][asset].ascending(False).limit(_EVENTS_READ)
-    emitted = [(one.extra or {}).get(_FINAL_UP_TO) for one in events]
+    emitted = [(one.extra or {}).get(FINAL_UP_TO) for one in events]
     return max((datetime.fromisoformat(str(time)) for time in emitted if time), default=None)

@@ -73,4 +73,4 @@ def _print_deployed(layout: Layout, declared: Pipeline, found: Deployment, *, js
 def next_commands(found: Deployment) -> list[str]:
     if found.verdict == "refuse":
         return ["read the source into a root of its own:", command("run", "--root", NEW_ROOT)]
-    return [command("upgrade" if found.verdict in ("rebuild", "reread") else "run")]
+    return [command("upgrade" if found.verdict in ("extend", "rebuild", "reread") else "run")]

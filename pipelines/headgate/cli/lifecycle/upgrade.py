@@ -156,7 +156,7 @@ def _behind(layout: Layout, declared: Pipeline, found: Deployment, *, had: int) 
     at = snapshot(layout, declared)
     rebuild = continued(layout, declared, at.bronze.state.generation)
     if rebuild is None:  # not begun, or published
-        made_as = {path: at.tables[path].state.definition for path in found.to_rebuild()}
+        made_as = {path: at.tables[path].state.definition for path in found.to_change()}
         return [path for path, digest in made_as.items() if digest != declared.definitions[path]]
     reached = {step.table: step.n for step in rebuild.steps(layout, declared.name)}
     bronze = at.bronze.table.name
@@ -181,7 +181,7 @@ def _roll_back(
     from headgate.cli.restoring import restore_in_place
     from headgate.supervision import local
 
-    reread = graph_of(declared).head.path in found.to_rebuild()
+    reread = graph_of(declared).head.path in found.to_change()
     back = command("savepoint restore", savepoint.id, *["--reread"] * reread)
     done = "the new declaration may still be at work"
     remedy = f"{command('stop', '--now')}, then {back}"

@@ -9,7 +9,7 @@ import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
-from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
+from headgate.cli.options import DEFAULT_ROOT, GoldName, Json, PipelineName, Root, command
 from headgate.cli.output import grid, respond
 from headgate.cli.person import person
 from headgate.cli.rows import cells
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from headgate.storage.layout import Layout
 
 app = typer.Typer(help="Gold tables that rules hold back.", no_args_is_help=True)
-
-TableName = Annotated[
-    str,
-    typer.Argument(metavar="TABLE", help="Such as gold.per_minute.", show_default=False),
-]
 
 OfRebuild = Annotated[
     bool | None,
@@ -101,7 +96,7 @@ def status(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
 @app.command("release")
 def release(
     pipeline: PipelineName,
-    table: TableName,
+    table: GoldName,
     reason: Annotated[str, typer.Option("--reason", help="Kept in the commit.")],
     rebuild: OfRebuild = None,
     root: Root = DEFAULT_ROOT,
@@ -128,7 +123,7 @@ def release(
 @app.command("retry")
 def retry(
     pipeline: PipelineName,
-    table: TableName,
+    table: GoldName,
     rebuild: OfRebuild = None,
     root: Root = DEFAULT_ROOT,
     json: Json = False,

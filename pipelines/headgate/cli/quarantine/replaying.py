@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
-import tempfile
-import time
-import uuid
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headgate.cli.carried_out import PATIENCE, carried_out
 from headgate.cli.driving import jars_for, require_machine
 from headgate.cli.options import command
 from headgate.cli.output import grid, respond
@@ -43,8 +40,6 @@ _STAYS = {
     "known": "the tables have decided on a valid copy of it",
     "other id": "it has another id",
 }
-_PATIENCE = 120.0  # seconds: a running driver carries a replay out between two batches
-_POLL = 0.5
 
 
 class TooManyError(HeadgateError):
@@ -87,11 +82,9 @@ def replay_records(
     json: bool,
 ) -> None:
     """Judge the records that are meant, and replay those that pass unless it is a ``dry_run``."""
-    from headgate.cli.log_file import divert, hide
+    from headgate.cli.log_file import divert_to, hide
     from headgate.declaration.secrets import secrets_of
-    from headgate.process_tree.rotation import rotate
     from headgate.replay import mending, requests
-    from headgate.supervision.logs import spark_log
 
     require_machine(declared)
     if not dry_run:
@@ -106,9 +99,7 @@ def replay_records(
     if not mended:
         respond(json, _document(declared, []), "no open record is refused")
         return
-    log = spark_log(layout, "replay")
-    rotate(log)
-    divert(log)
+    divert_to(layout, declared, "replay")
     with waiting(f"judging {len(mended):,} records"):
         made = mending.copies(records, mended, datetime.now(UTC))
         found = _judged(declared, layout, records, mended, made)
@@ -138,32 +129,28 @@ def _judged(
     mended: Sequence[Mended],
     copies: MendedCopies,
 ) -> list[Outcome]:
-    from headgate.jobs.session import LocalSessions
+    from headgate.jobs.session import passing_session
     from headgate.replay.outcomes import outcomes
 
-    sessions = LocalSessions(os.cpu_count() or 2, jars_for(declared))
-    with tempfile.TemporaryDirectory(prefix="headgate-") as scratch:
-        spark = sessions.start("headgate-quarantine", Path(scratch))
-        try:
-            return outcomes(spark, layout, declared, records, mended, copies)
-        finally:
-            spark.stop()
+    cores, jars = os.cpu_count() or 2, jars_for(declared)
+    with passing_session("headgate-quarantine", cores, jars) as spark:
+        return outcomes(spark, layout, declared, records, mended, copies)
 
 
 def _ask(layout: Layout, records: RefusedRecords, good: MendedCopies, note: str) -> Request:
     from headgate.replay import requests
+    from headgate.storage.documents import new_id
     from headgate.tables.payloads.bronze import BronzePayload
 
     now = datetime.now(UTC)
     held = records.bronze.state
-    by = person()
     request = requests.Request(
-        id=f"{now:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}",
+        id=new_id(now),
         source=records.source.name,
         generation=held.generation,
         before=len(BronzePayload.of(held).replays),
         rows=len(good.rows),
-        reason=f"{by}: {note}" if note else by,
+        reason=person(note),
         at=now,
     )
     requests.ask(layout, request, good.rows)
@@ -173,34 +160,20 @@ def _ask(layout: Layout, records: RefusedRecords, good: MendedCopies, note: str)
 def _carried_out(declared: Pipeline, layout: Layout, root: str, request: Request) -> Replay:
     """The replay, once bronze has it: the running driver takes it in; if none runs, one that ends
     after it. Raises NotReplayedError."""
-    from headgate.cli.driving import drive
-    from headgate.jobs.driver import Driver
-    from headgate.jobs.lease_store import LeaseHeldError
-    from headgate.jobs.task import Task
-
-    jars, cores = jars_for(declared), os.cpu_count() or 2
-    try:
-        drive(Driver(Task(declared, root, once=True, only_open=True, cores=cores, jars=jars)))
-    except LeaseHeldError:
-        said = "the running driver takes it in between two batches, by the rules it started with"
-        print(said, file=sys.stderr)
-    ends = time.monotonic() + _PATIENCE
-    while True:
-        done, waits = _state(declared, layout, request)
-        if done is not None:
-            return done
-        if not waits:
-            raise NotReplayedError(
-                "the tables were reset, or another replay came first: nothing was replayed",
-                remedy=f"see what is still refused: {pipeline_command('quarantine list')}",
-            )
-        if time.monotonic() >= ends:
-            raise NotReplayedError(
-                f"no driver has taken the replay in within {_PATIENCE:.0f} s; it still waits",
-                remedy=f"{pipeline_command('status')}, or take it back: "
-                + pipeline_command("quarantine cancel"),
-            )
-        time.sleep(_POLL)
+    return carried_out(
+        declared,
+        root,
+        lambda: _state(declared, layout, request),
+        gone=NotReplayedError(
+            "the tables were reset, or another replay came first: nothing was replayed",
+            remedy=f"see what is still refused: {pipeline_command('quarantine list')}",
+        ),
+        waits=NotReplayedError(
+            f"no driver has taken the replay in within {PATIENCE:.0f} s; it still waits",
+            remedy=f"{pipeline_command('status')}, or take it back: "
+            + pipeline_command("quarantine cancel"),
+        ),
+    )
 
 
 def _state(declared: Pipeline, layout: Layout, request: Request) -> tuple[Replay | None, bool]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headgate import exit_codes
+from headgate.cli.times import time_given
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
@@ -64,25 +64,8 @@ def selection(
             remedy=f"there are: {', '.join(names)}",
         )
     now = datetime.now(UTC)
-    begins, ends = _time(since, "--since", now), _time(until, "--until", now)
+    begins, ends = time_given(since, "--since", now), time_given(until, "--until", now)
     return Selection(table, rule, reason, event_id, begins, ends)
-
-
-def _time(text: str | None, option: str, now: datetime) -> datetime | None:
-    """A time in UTC; a duration counts back from now."""
-    from headgate.declaration.errors import Invalid
-    from headgate.declaration.quantities import parse_duration
-
-    if text is None:
-        return None
-    try:
-        with suppress(Invalid):
-            return now - parse_duration(text)
-        given = datetime.fromisoformat(text)
-        return (given if given.tzinfo else given.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        said = f'{text!r} is neither a time ("2026-01-31 12:00") nor a duration ("2 hours")'
-        raise typer.BadParameter(said, param_hint=option) from error
 
 
 def records_of(layout: Layout, declared: Pipeline) -> RefusedRecords:

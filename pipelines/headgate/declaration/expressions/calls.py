@@ -25,6 +25,8 @@ from headgate.declaration.expressions.typed import (
     literal_integer,
     literal_text,
     mixed,
+    shown,
+    sql,
 )
 from headgate.declaration.nearest import nearest
 from headgate.declaration.patterns import group_count
@@ -76,6 +78,8 @@ def check_configuring(function: Function, argument: Argument, node: exp.Expressi
             _check_integer(rest, node)
         elif kind == "oneof":
             _check_one_of(rest.split("|"), node)
+        elif kind == "flag":
+            _check_flag(node)
         elif kind == "unit":
             _check_unit(node)
         elif kind in LITERAL_KINDS:
@@ -105,6 +109,11 @@ def _check_one_of(choices: list[str], node: exp.Expression) -> None:
         raise Invalid(f"an argument must be one of {', '.join(choices)}", guess)
 
 
+def _check_flag(node: exp.Expression) -> None:
+    if not isinstance(node, exp.Boolean):
+        raise Invalid("an argument must be true or false here")
+
+
 def _check_unit(node: exp.Expression) -> None:
     name = node.name.upper() if isinstance(node, exp.Column) else ""
     if name not in TIME_UNITS:
@@ -124,8 +133,9 @@ def check_operand(function: Function, argument: Argument, typed: Typed) -> None:
             f"{function.name}() takes a {name} that cannot overflow, and this one is made from "
             "text or numbers; make it a silver column, and use it in gold"
         )
-    remedy = "" if kind == "array" else f"; write cast(... as {_castable(kind)})"
-    raise Invalid(f"{function.name}() takes a {name}, not a {type_}{remedy}")
+    remedy = "" if types.is_nested(type_) or kind in _NESTED else _remedy(kind)
+    name = _NESTED.get(kind, f"a {name}")
+    raise Invalid(f"{function.name}() takes {name}, not a {shown(type_)}{remedy}")
 
 
 def _fits(kind: str, typed: Typed) -> bool:
@@ -135,9 +145,14 @@ def _fits(kind: str, typed: Typed) -> bool:
         "number": types.is_number(type_),
         "integral": type_ in types.INTEGRALS,
         "array": isinstance(type_, types.Array),
+        "map": isinstance(type_, types.Map),
+        "array_or_map": isinstance(type_, types.Array | types.Map),
+        "texts": type_ == types.Array(types.STRING),
+        "plain": isinstance(type_, types.Array) and not types.is_nested(type_.element),
+        "sortable": isinstance(type_, types.Array) and not types.has_map(type_),
         "scalar": not types.is_nested(type_),
         "same": not types.is_nested(type_),
-        "any": True,
+        **dict.fromkeys(("any", "alike", "member", "place"), True),
         "time": types.is_time(type_),
         "time!": types.is_time(type_) and typed.bounded,
         "timestamp!": type_ == types.TIMESTAMP and typed.bounded,
@@ -146,9 +161,20 @@ def _fits(kind: str, typed: Typed) -> bool:
     }.get(kind, type_ == types.DECLARED.get(kind))
 
 
-def _castable(kind: str) -> str:
+_NESTED = {
+    "array": "an array",
+    "map": "a map",
+    "array_or_map": "an array or a map",
+    "texts": "an array of strings",
+    "plain": "an array of values without parts",
+    "sortable": "an array of values without maps",
+}
+
+
+def _remedy(kind: str) -> str:
     kinds = {"number": "double", "integral": "bigint", "time": "timestamp", "time!": "timestamp"}
-    return kinds.get(kind, "string" if kind == "time_or_string" else kind.rstrip("!"))
+    type_ = kinds.get(kind, "string" if kind == "time_or_string" else kind.rstrip("!"))
+    return f"; write cast(... as {type_})"
 
 
 def is_constant(node: exp.Expression) -> bool:
@@ -163,10 +189,39 @@ def check_together(function: Function, operands: Sequence[Operand]) -> None:
         groups = group_count(literal_text(operands[1].node) or "")
         if (wanted or 0) > groups:
             raise Invalid(f"regexp_extract(): the expression has {groups} groups, not {wanted}")
+    if any(argument.kind == "member" for argument in function.arguments):
+        _check_member(function, *operands)
+    if function.name == "element_at":
+        _check_place(*operands)
     if function.name == "to_date" and len(operands) > 1 and operands[0].typed.type != types.STRING:
         raise Invalid("to_date() with a pattern reads a string")
     if function.name == "to_date" and is_constant(operands[0].node):
         raise Invalid("a constant date is written as a literal: date '2026-01-31'")
+
+
+def _check_member(function: Function, array: Operand, member: Operand) -> None:
+    element, given = array.typed.type, member.typed.type
+    if not isinstance(element, types.Array):
+        return
+    element = element.element
+    both = types.is_number(element) and types.is_number(given)
+    if types.has_map(element) or not (both or given == element):
+        raise Invalid(
+            f"{function.name}() looks for a {shown(element)}, and {sql(member.node)} is a "
+            f"{shown(given)}"
+        )
+
+
+def _check_place(nested: Operand, place: Operand) -> None:
+    """Spark fails at position 0, wherever it comes from."""
+    if isinstance(nested.typed.type, types.Map):
+        if place.typed.type != types.STRING:
+            raise Invalid(f"element_at() takes a string as a key, not a {shown(place.typed.type)}")
+    elif not literal_integer(place.node):
+        raise Invalid(
+            "element_at() takes a whole number other than 0 as a position, written as such: 1 is "
+            "the first element, -1 the last; for a computed position, counted from 0, use get()"
+        )
 
 
 def result(
@@ -186,7 +241,9 @@ def _result_type(
     function: Function, arguments: tuple[Argument, ...], operands: Sequence[Operand]
 ) -> types.DataType:
     rule = function.result
-    alike = [o.typed for a, o in zip(arguments, operands, strict=True) if a.kind == "same"]
+    alike = [
+        o.typed for a, o in zip(arguments, operands, strict=True) if a.kind in ("same", "alike")
+    ]
     common = coercion.common_type(typed.type for typed in alike)
     if common is None:
         raise Invalid(f"{function.name}() mixes {mixed(alike)}; cast one of them")
@@ -197,8 +254,12 @@ def _result_type(
     first = operands[0].typed.type
     if rule == "remainder":
         return coercion.arithmetic_type("%", first, operands[1].typed.type)
-    if rule == "element" and isinstance(first, types.Array):
+    if rule in ("element", "part") and isinstance(first, types.Array):
         return first.element
+    if isinstance(first, types.Map):
+        return {"keys": types.Array(first.key), "values": types.Array(first.value)}.get(
+            rule, first.value
+        )
     if rule == "shift":
         return first if first == types.BIGINT else types.INT
     if rule == "round":

@@ -21,6 +21,7 @@ from headgate.declaration.types import (
     VOID,
     DataType,
     Decimal,
+    has_map,
     is_decimal,
     is_number,
     is_time,
@@ -40,8 +41,10 @@ _MIN_ADJUSTED_SCALE = 6
 
 def comparable(left: DataType, right: DataType) -> bool:
     """Whether `=` and `<` mean the same for both without a hidden cast of text."""
-    if VOID in (left, right) or left == right:
+    if VOID in (left, right):
         return True
+    if left == right:
+        return not has_map(left)
     return (is_number(left) and is_number(right)) or (is_time(left) and is_time(right))
 
 

@@ -10,7 +10,15 @@ from headgate.declaration import types
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.coercion import comparable
 from headgate.declaration.expressions.literals import check_literal, check_time_literal
-from headgate.declaration.expressions.typed import Handler, Typed, TypeOf, given, literal_text, sql
+from headgate.declaration.expressions.typed import (
+    Handler,
+    Typed,
+    TypeOf,
+    given,
+    literal_text,
+    shown,
+    sql,
+)
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _LIKES = (exp.Like, exp.ILike, exp.RegexpLike)
@@ -35,7 +43,9 @@ def compare(left: exp.Expression, right: exp.Expression, type_of: TypeOf) -> Typ
             check_time_literal(other.type, text)
             return Typed(types.BOOLEAN)
     if not comparable(first.type, second.type):
-        raise Invalid(f"compares a {first.type} with a {second.type}; cast one of them")
+        raise Invalid(
+            f"compares a {shown(first.type)} with a {shown(second.type)}; cast one of them"
+        )
     check_widened([first, second])
     return Typed(types.BOOLEAN)
 

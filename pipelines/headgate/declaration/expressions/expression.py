@@ -20,11 +20,11 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.hardening import harden, in_calendar
 from headgate.declaration.expressions.inference import Scope, Unresolved, infer
 from headgate.declaration.expressions.tokens import Token, closing, tokenize
-from headgate.declaration.expressions.typed import Reach
+from headgate.declaration.expressions.typed import Reach, shown
 from headgate.declaration.expressions.words import check_words, quoted
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.nearest import nearest
-from headgate.declaration.types import BOOLEAN, VOID, DataType, is_nested, is_time
+from headgate.declaration.types import BOOLEAN, VOID, DataType, is_nested, is_time, parts
 
 
 class _Dialect(Spark):
@@ -41,6 +41,12 @@ class _Dialect(Spark):
         NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             "CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]
         }
+
+        def _replace_lambda(
+            self, node: exp.Expr | None, expressions: list[exp.Expr]
+        ) -> exp.Expr | None:
+            """Variables stay columns: which is which, the scope says."""
+            return node
 
 
 @dataclass(frozen=True)
@@ -74,21 +80,32 @@ def parse_expression(text: str, scope: Scope) -> Expression:
     check_words(tokens, scope)
     if typed.type == VOID:
         raise Invalid("is always null; give it a type with cast(null as ...)")
-    if is_nested(typed.type):
-        raise Invalid(f"has the type {typed.type}; nested types come next: take one element")
     hardened = harden(text)
-    if is_time(typed.type) and typed.reach > Reach.CALENDAR:
-        hardened = in_calendar(hardened, typed.type)
+    if typed.reach > Reach.CALENDAR:
+        if is_nested(typed.type) and any(map(is_time, parts(typed.type))):
+            raise Invalid("holds times that may be outside the years 1 to 9999; take one of them")
+        if is_time(typed.type):
+            hardened = in_calendar(hardened, typed.type)
     return Expression(hardened, typed.type)
 
 
+def parse_scalar(text: str, scope: Scope) -> Expression:
+    """An expression whose values have no parts."""
+    expression = parse_expression(text, scope)
+    if is_nested(expression.type):
+        raise Invalid(f"must be one value, not {shown(expression.type)}; take a part of it")
+    return expression
+
+
 def parse_column(name: str, scope: Scope) -> Expression:
-    """A column of ``scope`` as an expression."""
+    """A column of ``scope`` as an expression. Its values must have no parts."""
     if name not in scope:
         raise Invalid(f"there is no column {name!r}", nearest(name, scope))
     type_ = scope[name]
     if type_ is None:
         raise Unresolved(name)
+    if is_nested(type_):
+        raise Invalid(f"{name!r} must be one value, and is {shown(type_)}; take a part of it")
     return Expression(quoted(name), type_)
 
 
@@ -123,7 +140,10 @@ def parse_measure(text: str, scope: Scope) -> MeasureCall:
     if _top_level_comma(inner):
         raise Invalid(f"{function}() takes one argument")
     expression = parse_expression(text[inner[0].start : inner[-1].end], scope)
-    type_ = MEASURES[function].type_of(expression.type)
+    kind = MEASURES[function]
+    if is_nested(expression.type) and not kind.takes_nested:
+        raise Invalid(f"{function}() takes one value, not {shown(expression.type)}")
+    type_ = kind.type_of(expression.type)
     return MeasureCall(function, expression.text, expression.type, type_)
 
 

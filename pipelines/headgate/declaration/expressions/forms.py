@@ -1,4 +1,4 @@
-"""Types of CASE, CAST, EXTRACT, array elements and function calls."""
+"""Types of CASE, CAST, EXTRACT and function calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import calls
 from headgate.declaration.expressions.coercion import common_type
 from headgate.declaration.expressions.conditions import check_widened, compare, is_boolean
-from headgate.declaration.expressions.literals import check_time_literal
+from headgate.declaration.expressions.lambdas import LAMBDA_CALLS
+from headgate.declaration.expressions.literals import EXTRACTED, check_time_literal
 from headgate.declaration.expressions.typed import (
     Handler,
     Reach,
@@ -19,11 +20,11 @@ from headgate.declaration.expressions.typed import (
     given,
     literal_text,
     mixed,
+    shown,
     sql,
 )
 from headgate.declaration.nearest import nearest
-
-EXTRACTED = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "DOY", "HOUR", "MINUTE")
+from headgate.declaration.type_parser import scalar_type
 
 
 def _case(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -46,7 +47,7 @@ def _case(node: exp.Expression, type_of: TypeOf) -> Typed:
 def _cast(node: exp.Expression, type_of: TypeOf) -> Typed:
     if given(node) - {"this", "to", "safe"}:
         raise Invalid("this form of CAST is not supported")
-    target = types.declared_type(node.args["to"].sql("spark"))
+    target = scalar_type(node.args["to"].sql("spark"))
     text = literal_text(node.this)
     if types.is_time(target) and text is not None:
         check_time_literal(target, text)
@@ -62,7 +63,7 @@ def _cast(node: exp.Expression, type_of: TypeOf) -> Typed:
             "text is read as a timestamp by to_timestamp", f"to_timestamp({sql(node.this)})"
         )
     if not _castable(typed.type, target):
-        raise Invalid(f"a {typed.type} cannot be cast to {target}")
+        raise Invalid(f"a {shown(typed.type)} cannot be cast to {target}")
     made = types.is_time(target) and not types.is_time(typed.type)
     return Typed(target, Reach.ANYWHERE if made else typed.reach)
 
@@ -91,17 +92,10 @@ def _extract(node: exp.Expression, type_of: TypeOf) -> Typed:
     return Typed(types.INT)
 
 
-def _element(node: exp.Expression, type_of: TypeOf) -> Typed:
-    typed = type_of(node.this)
-    if not isinstance(typed.type, types.Array) or len(node.expressions) != 1:
-        raise Invalid(f"[ ] takes an array and a position, not a {typed.type}")
-    if type_of(node.expressions[0]).type not in types.INTEGRALS:
-        raise Invalid("the position in [ ] must be a whole number")
-    return Typed(typed.type.element)
-
-
 def _call(node: exp.Expression, type_of: TypeOf) -> Typed:
     function = calls.find_function(str(node.this))
+    if function.name in LAMBDA_CALLS:
+        return LAMBDA_CALLS[function.name](node, type_of)
     arguments = calls.spread(function, len(node.expressions))
     operands: list[calls.Operand] = []
     for argument, operand in zip(arguments, node.expressions, strict=True):
@@ -111,7 +105,7 @@ def _call(node: exp.Expression, type_of: TypeOf) -> Typed:
             typed = type_of(operand)
             calls.check_operand(function, argument, typed)
             operands.append(calls.Operand(operand, typed))
-    if any(argument.kind == "same" for argument in arguments):
+    if any(argument.kind in ("same", "alike") for argument in arguments):
         check_widened(operand.typed for operand in operands)
     calls.check_together(function, operands)
     return calls.result(function, arguments, operands)
@@ -122,6 +116,5 @@ FORMS: dict[type, Handler] = {
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.Extract: _extract,
-    exp.Bracket: _element,
     exp.Anonymous: _call,
 }

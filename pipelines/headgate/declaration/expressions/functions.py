@@ -5,13 +5,20 @@ cannot fail a query at run time with ``spark.sql.ansi.enabled=false``, whatever 
 Where an argument could (a pattern, a position, a length), it must be a literal and is checked.
 
 A row is ``name: arguments -> result``, a line with ``#`` a group. Arguments:
-    string number integral boolean array    of that type
+    string number integral boolean array map    of that type
+    array_or_map    one of the two
+    texts plain sortable    an array of strings; of values without parts; of what has an order
+    member          of the type of the array's elements
+    place           a position other than 0 as a literal, or a key
+    lambda          such as ``x -> x > 0``: `lambdas.py` checks it and gives the result
     time / time!    a date or timestamp; with ``!`` one that is certainly far from overflow
     timestamp       a timestamp, or a date that is certainly far from overflow
-    scalar          any type but an array
-    same            all of these are brought to their common type
+    scalar          any type without parts
+    same            all of these are brought to their common type, which has no parts
+    alike           all of these are brought to their common type
     int:LOW:HIGH    an integer literal in that range
     oneof:a|b       a literal, one of these
+    flag            true or false
     unit            a unit of time, written without quotes
     regex format parse literal ...    a string literal that `literals.py` checks
 ``?`` means it may be left out, ``*`` any number of times. Results are a type, ``=1`` (the type
@@ -23,7 +30,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from headgate.declaration.types import DataType, parse_type
+from headgate.declaration.type_parser import parse_type
+from headgate.declaration.types import DataType
 
 _ROWS = """
 # Text
@@ -124,13 +132,13 @@ shiftright: integral int:0:63 -> shift
 # Choice and null
 greatest: same same same* -> same
 least: same same same* -> same
-coalesce: same same* -> same
-ifnull: same same -> same
-nvl: same same -> same
-nvl2: scalar same same -> same
+coalesce: alike alike* -> same
+ifnull: alike alike -> same
+nvl: alike alike -> same
+nvl2: any alike alike -> same
 nullif: same same -> =1
 nullifzero: number -> =1
-if: boolean same same -> same
+if: boolean alike alike -> same
 isnull: any -> boolean
 isnotnull: any -> boolean
 equal_null: same same -> boolean
@@ -177,13 +185,30 @@ timestamp_micros: integral -> timestamp
 from_utc_timestamp: timestamp! zone -> timestamp
 to_utc_timestamp: timestamp! zone -> timestamp
 # Arrays
-size: array -> int
+size: array_or_map -> int
+cardinality: array_or_map -> int
 array_size: array -> int
-array_contains: array string -> boolean
-array_join: array string -> string
-array_position: array string -> bigint
-array_distinct: array -> =1
+array_contains: array member -> boolean
+array_position: array member -> bigint
+array_join: texts short -> string
+array_distinct: plain -> =1
+array_compact: array -> =1
+array_min: sortable -> element
+array_max: sortable -> element
+sort_array: sortable flag? -> =1
 get: array integral -> element
+element_at: array_or_map place -> part
+# Maps
+map_keys: map -> keys
+map_values: map -> values
+map_contains_key: map string -> boolean
+# Lambdas
+exists: array lambda -> boolean
+forall: array lambda -> boolean
+filter: array lambda -> =1
+transform: array lambda -> lambdas
+aggregate: array any lambda lambda? -> lambda
+reduce: array any lambda lambda? -> lambda
 """
 
 
@@ -211,7 +236,8 @@ class Function:
         return str(least) if least == most else f"{least} to {most}"
 
 
-_RULES = frozenset(("=1", "same", "remainder", "element", "shift", "round", "ceil"))
+_RULES = frozenset(("=1", "same", "remainder", "element", "part", "keys", "values"))
+_RULES |= {"lambda", "lambdas", "shift", "round", "ceil"}
 _AGGREGATES = (
     "count sum min max avg mean stddev count_distinct count_if approx_count_distinct first last "
     "collect_list collect_set median percentile stddev_samp stddev_pop variance max_by min_by "
@@ -228,11 +254,15 @@ REFUSED_FOR = {
     "reads where the data came from": "input_file_name input_file_block_start "
     "input_file_block_length",
     "would stop the pipeline": "raise_error assert_true",
-    "can fail on data, or fill the memory": "element_at timestamp_seconds timestamp_millis "
+    "can fail on data, or fill the memory": "timestamp_seconds timestamp_millis "
     "url_decode parse_url from_json from_csv from_xml to_number to_char aes_decrypt "
     "aes_encrypt unbase64 decode encode to_binary make_timestamp make_interval make_date "
     "sequence date_from_unix_date levenshtein repeat space xpath xpath_string schema_of_json "
-    "parse_json to_json split_part regexp_count regexp_extract_all sentences explode",
+    "parse_json to_json split_part regexp_count regexp_extract_all sentences "
+    "array_repeat array_insert flatten slice map map_concat map_from_arrays map_from_entries "
+    "str_to_map",
+    "makes several rows of one; use exists, filter, transform or aggregate": "explode "
+    "explode_outer posexplode posexplode_outer inline inline_outer stack",
 }
 REFUSED = {name: reason for reason, names in REFUSED_FOR.items() for name in names.split()}
 

@@ -1,7 +1,7 @@
 """The type of a parsed expression, found the way Spark 4.2 finds it.
 
 A part of an expression is allowed when it has a handler; everything else (subqueries, windows,
-lambdas, stars, aliases, hints) is refused for want of one.
+stars, aliases, hints) is refused for want of one.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from headgate.declaration.expressions.conditions import CONDITIONS
 from headgate.declaration.expressions.forms import FORMS
 from headgate.declaration.expressions.functions import AGGREGATES
 from headgate.declaration.expressions.literals import TIME_UNITS
+from headgate.declaration.expressions.parts import PARTS, field_of
 from headgate.declaration.expressions.typed import Typed, TypeOf, sql
-from headgate.declaration.names import RESCUED
+from headgate.declaration.names import RESCUED, in_other_case
 from headgate.declaration.nearest import nearest
 from headgate.declaration.types import VOID, DataType
 
 Scope = Mapping[str, DataType | None]
 
-_HANDLERS = {**ARITHMETIC, **CONDITIONS, **FORMS}
+_HANDLERS = {**ARITHMETIC, **CONDITIONS, **FORMS, **PARTS}
 _NAMES: dict[type, str] = {
     exp.Star: "*",
     exp.Window: "a window function (OVER)",
     exp.Alias: "an alias",
-    exp.Lambda: "a lambda",
+    exp.Lambda: "a lambda here",
     exp.Subquery: "a subquery",
     exp.Select: "a query",
     exp.Exists: "a subquery",
@@ -49,21 +50,7 @@ def infer(node: exp.Expression, scope: Scope) -> Typed:
     """The type of ``node`` over the columns of ``scope``. Raises Invalid with all that is wrong, or
     Unresolved where it needs a column whose type is None."""
     faults: list[Invalid | Unresolved] = []
-
-    def type_of(part: exp.Expression) -> Typed:
-        before = len(faults)
-        try:
-            return _type(part, scope, type_of)
-        except (Invalid, Unresolved) as fault:
-            # What holds a faulty part may seem wrong because of that part alone.
-            if len(faults) == before:
-                faults.append(fault)
-                for operand in _operands(part):
-                    type_of(operand)
-        # Null fits everywhere, so the rest is looked at too.
-        return Typed(VOID)
-
-    typed = type_of(node)
+    typed = _Inference(scope, {}, faults)(node)
     wrong = {fault.message: fault for fault in faults if isinstance(fault, Invalid)}
     if wrong:
         first, *others = wrong.values()
@@ -73,32 +60,70 @@ def infer(node: exp.Expression, scope: Scope) -> Typed:
     return typed
 
 
+class _Inference:
+    """Collects the faults of all parts: a part with a fault is null, which fits everywhere, so the
+    rest is looked at too."""
+
+    def __init__(
+        self, scope: Scope, variables: Mapping[str, Typed], faults: list[Invalid | Unresolved]
+    ) -> None:
+        self._scope, self._variables, self._faults = scope, variables, faults
+
+    def __call__(self, node: exp.Expression) -> Typed:
+        before = len(self._faults)
+        try:
+            return self._type(node)
+        except (Invalid, Unresolved) as fault:
+            # What holds a faulty part may seem wrong because of that part alone.
+            if len(self._faults) == before:
+                self._faults.append(fault)
+                for operand in _operands(node):
+                    self(operand)
+        return Typed(VOID)
+
+    def within(self, variables: Mapping[str, Typed]) -> TypeOf:
+        for name in variables:
+            for known, what in ((self._scope, "a column"), (self._variables, "another variable")):
+                if name in known or in_other_case(name, known):
+                    raise Invalid(f"the variable {name!r} has the name of {what}; use another name")
+        return _Inference(self._scope, {**self._variables, **variables}, self._faults)
+
+    def _type(self, part: exp.Expression) -> Typed:
+        if isinstance(part, exp.Column):
+            return self._column(part)
+        handler = _HANDLERS.get(type(part))
+        if handler is None:
+            name = _NAMES.get(type(part), type(part).__name__)
+            raise Invalid(f"{name} is not supported in an expression")
+        return handler(part, self)
+
+    def _column(self, node: exp.Column) -> Typed:
+        """A column or a variable, with the fields that follow it."""
+        first, *fields = node.parts
+        if not all(isinstance(part, exp.Identifier) for part in node.parts):
+            raise Invalid(f"{sql(node)} is not a column")
+        typed = self._variables.get(first.name) or self._named(first)
+        for field in fields:
+            typed = field_of(typed, field.name)
+        return typed
+
+    def _named(self, node: exp.Expr) -> Typed:
+        scope = self._scope
+        if node.name not in scope:
+            reason = None if node.args.get("quoted") else calls.refusal(node.name)
+            if node.name == RESCUED:
+                reason = f"unknown column {RESCUED!r}: silver has it with unknown_fields: rescue"
+            guess = nearest(node.name, [*self._variables, *scope])
+            raise Invalid(reason or f"unknown column {node.name!r}", guess)
+        type_ = scope[node.name]
+        if type_ is None:
+            raise Unresolved(node.name)
+        return Typed(type_)
+
+
 def _operands(call: exp.Expression) -> list[exp.Expression]:
     """What is certainly an expression of this scope among the arguments of a wrong call."""
     if not isinstance(call, exp.Anonymous) or call.name.lower() in AGGREGATES:
         return []
-    return [one for one in call.expressions if one.name.upper() not in TIME_UNITS]
-
-
-def _type(part: exp.Expression, scope: Scope, type_of: TypeOf) -> Typed:
-    if isinstance(part, exp.Column):
-        return _column(part, scope)
-    handler = _HANDLERS.get(type(part))
-    if handler is None:
-        name = _NAMES.get(type(part), type(part).__name__)
-        raise Invalid(f"{name} is not supported in an expression")
-    return handler(part, type_of)
-
-
-def _column(node: exp.Column, scope: Scope) -> Typed:
-    if node.args.get("table") or not isinstance(node.this, exp.Identifier):
-        raise Invalid(f"{sql(node)} is not a column; nested fields come next")
-    if node.name not in scope:
-        reason = None if node.this.quoted else calls.refusal(node.name)
-        if node.name == RESCUED:
-            reason = f"unknown column {RESCUED!r}: silver has it with unknown_fields: rescue"
-        raise Invalid(reason or f"unknown column {node.name!r}", nearest(node.name, scope))
-    type_ = scope[node.name]
-    if type_ is None:
-        raise Unresolved(node.name)
-    return Typed(type_)
+    known = (one for one in call.expressions if not isinstance(one, exp.Lambda))
+    return [one for one in known if one.name.upper() not in TIME_UNITS]

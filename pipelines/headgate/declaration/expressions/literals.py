@@ -13,6 +13,7 @@ from headgate.declaration.patterns import check_print_pattern, check_read_patter
 from headgate.declaration.types import TIMESTAMP, DataType
 
 TIME_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND")
+EXTRACTED = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "DOY", "HOUR", "MINUTE")
 # A replacement multiplies what a hostile producer sends; 16 characters keep it below 2 GB.
 _MAX_REPLACEMENT = 16
 _JSON_PATH = re.compile(r"\$(\.[A-Za-z_][A-Za-z0-9_]*|\[\d{1,4}\])*")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Protocol
 
 from sqlglot import exp
 
@@ -32,7 +33,17 @@ class Typed:
         return self.reach < Reach.ANYWHERE
 
 
-TypeOf = Callable[[exp.Expression], Typed]
+class TypeOf(Protocol):
+    """Gives the type of a part of an expression. Raises Unresolved, or Invalid for the reason
+    that it has none."""
+
+    def __call__(self, node: exp.Expression) -> Typed: ...
+
+    def within(self, variables: Mapping[str, Typed]) -> TypeOf:
+        """The same inside a lambda with these variables. Raises Invalid if one has a name that
+        means something else outside."""
+
+
 Handler = Callable[[exp.Expression, TypeOf], Typed]
 
 
@@ -60,12 +71,20 @@ def furthest(parts: Iterable[Typed]) -> Reach:
 
 def mixed(parts: Iterable[Typed]) -> str:
     """The different types of these, for messages."""
-    return " and ".join(dict.fromkeys(str(part.type) for part in parts))
+    return " and ".join(dict.fromkeys(shown(part.type) for part in parts))
+
+
+def shown(type_: DataType) -> str:
+    """A type for messages: a long one is cut."""
+    return _cut(str(type_))
 
 
 def sql(node: exp.Expression) -> str:
     """A part of an expression as text, for messages."""
-    text = node.sql("spark")
+    return _cut(node.sql("spark"))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Container
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions.forms import EXTRACTED
-from headgate.declaration.expressions.literals import TIME_UNITS
+from headgate.declaration.expressions.literals import EXTRACTED, TIME_UNITS
 from headgate.declaration.expressions.tokens import Token
 from headgate.declaration.nearest import nearest
-from headgate.declaration.types import DECLARED, SYNONYMS, declared_type
+from headgate.declaration.type_parser import scalar_type
+from headgate.declaration.types import DECLARED, SYNONYMS
 
 _TYPES = frozenset((*DECLARED, *SYNONYMS, "decimal", "dec", "numeric")) - {"bool"}
 # May stand before a string without a parenthesis between them.
@@ -28,7 +28,9 @@ RESERVED_WORDS = (_BEFORE_STRING | _OTHERS) - {"date", "timestamp"}
 
 
 def check_words(tokens: tuple[Token, ...], columns: Container[str]) -> None:
-    """Raises Invalid for a word that is no keyword here, no column and no call."""
+    """Raises Invalid for a word that is no keyword here, no column, no field, no variable and no
+    call."""
+    variables = _variables(tokens)
     for index, token in enumerate(tokens):
         before = tokens[index - 1] if index else None
         after = tokens[index + 1] if index + 1 < len(tokens) else None
@@ -36,14 +38,33 @@ def check_words(tokens: tuple[Token, ...], columns: Container[str]) -> None:
             raise Invalid(f"the number {token.text} is too large for a bigint")
         if token.kind != "word":
             continue
+        if before and before.text == ".":
+            if token.lower in RESERVED_WORDS:
+                raise Invalid(f"the field {token.text!r} is written in backquotes")
+            continue
         if before and (before.text == "::" or before.lower == "as") and token.lower not in _TYPES:
-            declared_type(token.text)
+            scalar_type(token.text)
             raise Invalid(f"{token.text!r} is not a type", nearest(token.lower, _TYPES))
         if after and after.kind in ("string", "raw") and token.lower not in _BEFORE_STRING:
             raise Invalid(f"unexpected text after {token.text!r}")
         called = after is not None and after.text == "("
-        if not called and token.lower not in KEYWORDS and token.text not in columns:
+        known = called or token.text in columns or token.text in variables
+        if not known and token.lower not in KEYWORDS:
             raise Invalid(f"unexpected word {token.text!r}")
+
+
+def _variables(tokens: tuple[Token, ...]) -> set[str]:
+    """The words before each arrow: one, or several in parentheses."""
+    found: set[str] = set()
+    for index, token in enumerate(tokens):
+        at = index - 1
+        if token.text != "->" or at < 0:
+            continue
+        found.add(tokens[at].text)
+        while tokens[index - 1].text == ")" and at > 0 and tokens[at].text != "(":
+            at -= 1
+            found.add(tokens[at].text)
+    return found
 
 
 def quoted(column: str) -> str:

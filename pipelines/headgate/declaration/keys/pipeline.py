@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from headgate.declaration.keys.airflow import AIRFLOW
 from headgate.declaration.keys.circuit_breaker import CIRCUIT_BREAKER
 from headgate.declaration.keys.key import Key, comes_next
 from headgate.declaration.keys.publish import publication_key
@@ -44,10 +45,10 @@ def pipeline_key() -> Key:
             ),
             SAVEPOINTS,
             CIRCUIT_BREAKER,
+            AIRFLOW,
             comes_next("functions", "write the expressions out in columns"),
             comes_next("partition_by"),
             comes_next("retain"),
-            comes_next("airflow", "give build_dags its arguments in the DAGs file"),
         ),
     )
 

@@ -79,7 +79,8 @@ RECORD = Key(
         Key(
             "unknown_fields",
             "choice",
-            "What happens to fields that `schema` does not declare: they are left out (`ignore`), "
+            "What happens to fields of a record that `schema` does not declare (fields inside of a "
+            "declared one are left out if its type does not name them): left out (`ignore`), "
             "they are kept as JSON text in `_rescued`, which silver may use in `columns` and "
             "`where` (`rescue`), or the record goes to quarantine (`quarantine`).",
             default="ignore",
@@ -96,7 +97,9 @@ RECORD = Key(
                 "COLUMN",
                 "type",
                 "string, boolean, tinyint, smallint, int, bigint, float, "
-                "double, decimal(p,s), date or timestamp.",
+                "double, decimal(p,s), date or timestamp; or, but not in CSV, of these "
+                "array<type>, map<string, type> or struct<name: type, ...>, at most 20 in each "
+                "other.",
             ),
         ),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from headgate.declaration.keys.key import YEAR, Key, comes_next
+from headgate.declaration.keys.key import INSTANT, YEAR, Key, comes_next
 from headgate.declaration.operators import OPERATORS
 
 _EXPRESSIONS = Key("NAME", "expression", "A Spark SQL expression.")
@@ -80,6 +80,31 @@ _COMMON = (
         required=True,
         low=timedelta(0),
         high=YEAR,
+    ),
+    Key(
+        "late",
+        "section",
+        "Late rows are replayed on a schedule: folded into the final rows of their windows, whose "
+        "`revision` grows. Without it, they wait until somebody replays them. You can change it "
+        "at any time.",
+        children=(
+            Key(
+                "replay_every",
+                "duration",
+                "The time between two replays. A replay without a row to fold does not take place.",
+                required=True,
+                low=timedelta(hours=1),
+                high=YEAR,
+            ),
+            Key(
+                "within",
+                "duration",
+                "Rows whose event time is further behind the watermark than this keep waiting.",
+                required=True,
+                low=INSTANT,
+                high=10 * YEAR,
+            ),
+        ),
     ),
     Key(
         "salt",

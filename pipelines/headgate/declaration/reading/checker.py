@@ -24,7 +24,8 @@ from headgate.declaration.quantities import (
 )
 from headgate.declaration.reading.checked import Field, Report
 from headgate.declaration.reading.document import Broken, Entry, Mapping, Node, Scalar, Sequence
-from headgate.declaration.types import DataType, declared_type
+from headgate.declaration.type_parser import parse_type
+from headgate.declaration.types import DataType
 
 Quantity = TypeVar("Quantity", int, timedelta)
 
@@ -246,7 +247,7 @@ def _share(text: str, value: object, key: Key) -> float:
 
 
 def _type(text: str, value: object, key: Key) -> DataType:
-    return declared_type(text)
+    return parse_type(text)
 
 
 def _servers(text: str, value: object, key: Key) -> str:

@@ -167,7 +167,7 @@ class _Reader:
         if isinstance(raw, ScalarNode) and raw.value == _MARK:
             return Broken(line)
         if isinstance(raw, ScalarNode):
-            return Scalar(line, raw.value, _core(raw))
+            return Scalar(line, _text(raw), _core(raw))
         if raw.flow_style and any(_unbalanced(child) for child in _plain_children(raw)):
             return self._fault(line, path, f"has an unbalanced parenthesis; {_QUOTE}")
         if isinstance(raw, SequenceNode):
@@ -211,8 +211,14 @@ def _line(raw: object) -> int:
     return int(mark.line) + 1 if mark is not None else 1
 
 
-def _core(raw: ScalarNode) -> str | int | bool | None:
+def _text(raw: ScalarNode) -> str:
     text = str(raw.value)
+    # The parser leaves a mark at each fold, for those who write the block back.
+    return text.replace("\a", "") if raw.style == ">" else text
+
+
+def _core(raw: ScalarNode) -> str | int | bool | None:
+    text = _text(raw)
     if raw.style is not None:
         return text
     if _NULL.fullmatch(text):

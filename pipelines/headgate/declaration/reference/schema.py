@@ -24,7 +24,8 @@ from headgate.declaration.quantities import DURATION_PATTERN, SHARE_PATTERN, SIZ
 from headgate.declaration.types import DECLARED
 
 _PLACEHOLDER = {"type": "string", "pattern": r"\$\{(env|file):[^{}]+\}"}
-_TYPE = rf"^({'|'.join(DECLARED)}|decimal\([0-9]+, ?[0-9]+\))$"
+# What is inside the brackets is for `headgate plan` to check: no pattern can.
+_TYPE = rf"^({'|'.join(DECLARED)}|decimal\([0-9]+, ?[0-9]+\)|(array|map|struct)<.+>)$"
 _COLUMN = {"type": "string", "pattern": COLUMN_PATTERN}
 _NAMES = {"type": "array", "items": _COLUMN}
 _EXPRESSION = {"type": ["string", "number", "boolean"]}

@@ -54,18 +54,39 @@ listed here are therefore allowed.
   `unknown_fields: rescue`, `columns` and `where` of silver can also use `_rescued`, a `string`: a
   JSON object with the undeclared fields, or null if there are none. Example:
   `get_json_object(_rescued, '$.colour')`.
-- **Types**: {types} and
-  `decimal(p,s)`. Nested types are not built yet; `unknown_fields: rescue` keeps a field that
-  `schema` does not declare as JSON text.
+- **Types**: {types},
+  `decimal(p,s)`, and of these `array<type>`, `map<string,type>` and `struct<name: type, …>`, at
+  most 20 in each other. The keys of a map are strings. Fields of a struct have names as columns do,
+  and may also begin with an underscore; one that a record lacks is null.
 - **Literals**: `1`, `1L`, `1.5`, `1.5BD`, `1e3`, `'text'`, `r'raw text'`, `true`, `null`,
   `date '2026-01-31'`, `timestamp '2026-01-31 12:00:00'`. In `'text'`, write a backslash twice.
 - **Operators**: `+ - * / % div`, `= == <> != < <= > >= <=>`, `and or not`, `||`, `& | ^ ~`,
   `is [not] null|true|false`, `[not] in (…)`, `[not] between … and …`,
   `[not] like|ilike|rlike '…'`, `case … end`, `cast(x as type)`, `try_cast`, `x::type`,
-  `extract(year from x)`, `time + interval 1 hour`, and `[n]` for an element of the result of
-  `split`. Where the precedence of two operators in Spark is surprising, parentheses are required.
+  `extract(year from x)`, and `time + interval 1 hour`. Where the precedence of two operators in
+  Spark is surprising, parentheses are required.
 - **Strictness**: cast text before you compare or compute it with numbers or times. The branches of
   `case`, `coalesce` and similar functions must have compatible types.
+- **Parts of nested values**: `address.city` is a field of a struct, `items[0]` an element of an
+  array (counted from 0), `tags['k']` the value of a key of a map, and `items.sku` the array of one
+  field of all elements. A part that does not exist is null. `size` and `cardinality` of null
+  are -1, as in Spark; `array_size` of null is null. `element_at` counts from 1 and takes a position
+  other than 0, written as a number: Spark fails at position 0. Names of fields are case-sensitive;
+  those that are words of SQL are written in backquotes.
+- **Lambdas** such as `x -> x.price > 10`, or `(x, i) -> …` with the index in `filter` and
+  `transform`. A variable must not have the name of a column. `aggregate(items, start,
+  (total, x) -> …)` needs a start of exactly the type that the lambda yields: for a sum of decimals,
+  `cast(0 as decimal(18,2))` and `cast(total + x.price as decimal(18,2))`.
+  So that no record can make a call expensive, a lambda cannot read an array or a map from outside
+  of it, the start is a number, a boolean or a time, and a lambda of `transform` that yields text
+  cannot use text from outside, pad, or have more than 64 characters of literals.
+- **Nulls in arrays**: `exists(items, x -> x.price > 100)` is null, and not false, if no element is
+  known to match and the result for one of them is null: the element or its `price` is null. It is
+  null too if `items` is null. `where: not exists(items, x -> x.price > 100)` then filters the
+  record. To keep it, write `not coalesce(exists(items, x -> x.price > 100), false)`. `forall` is
+  null in the same way.
+- **Nested results**: a column of silver can have a nested type. `by`, `columns` of gold and the
+  arguments of measures cannot, except that of `count`. Maps cannot be compared.
 - **Patterns** are literals. A regular expression may repeat a character or a class without limit,
   but not a group, because Java's matcher would overflow its stack on long input. `split` returns
   at most 1000 elements; the last one contains the rest.
@@ -80,7 +101,7 @@ listed here are therefore allowed.
 """
 
 AFTER_FUNCTIONS = """
-Also refused: subqueries, window functions (`OVER`), lambdas, `*` outside `count(*)`, aggregates
+Also refused: subqueries, window functions (`OVER`), `*` outside `count(*)`, aggregates
 outside `measures`, comments, hints, aliases and several statements.
 
 ## Measures

@@ -7,10 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions.expression import parse_column, parse_measure
+from headgate.declaration.expressions.expression import parse_column, parse_measure, parse_scalar
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.measures import MEASURES
-from headgate.declaration.model import Derived, GoldTable, Measure
+from headgate.declaration.model import Derived, GoldTable, LateSchedule, Measure
 from headgate.declaration.names import (
     LATE_COLUMNS,
     STATUS_COLUMNS,
@@ -49,7 +49,7 @@ def build_gold(
     own |= {measure.name: measure.type for measure in measures}
     unknown = section.reported("by") or section.reported("measures")
     where = condition(section.get("where"), scope, report)
-    computed = derive(entries, partial(own, missing=unknown), report)
+    computed = derive(entries, partial(own, missing=unknown), report, parse_scalar)
     held = {**columns, **STATUS_COLUMNS, **own, **dict.fromkeys(entries)}
     held |= {column.name: column.type for column in computed}
     named = section.get("expectations")
@@ -74,7 +74,15 @@ def build_gold(
         allowed_lateness=section.duration("allowed_lateness", timedelta(0)),
         salt=salt.value if salt else None,
         suite=suite,
+        late=_schedule(section.section("late")),
     )
+
+
+def _schedule(section: Section | None) -> LateSchedule | None:
+    if section is None:
+        return None
+    every, within = (section.get(key) for key in ("replay_every", "within"))
+    return LateSchedule(every.value, within.value) if every and within else None
 
 
 def _operator(section: Section, scope: Scope, report: Report) -> tuple[str, Any] | None:
@@ -106,7 +114,7 @@ def _groups(field: Field | None, scope: Scope, report: Report) -> tuple[Derived,
     if field is None:
         return ()
     if isinstance(field.value, dict):
-        return derive(field.value, scope, report)
+        return derive(field.value, scope, report, parse_scalar)
     groups = []
     for item in field.items:
         found = checked(item, scope, parse_column, report)

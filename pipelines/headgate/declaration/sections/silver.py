@@ -6,7 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions.expression import parse_condition, parse_expression
+from headgate.declaration.expressions.expression import (
+    Expression,
+    parse_condition,
+    parse_expression,
+)
 from headgate.declaration.expressions.inference import Scope, Unresolved
 from headgate.declaration.model import Column, Derived, SilverTable
 from headgate.declaration.names import LATE_COLUMNS, SILVER_COLUMNS, in_other_case
@@ -73,11 +77,16 @@ def reference(
     return name, Partial() if scope is None else scope
 
 
-def derive(entries: Mapping[str, Field], scope: Scope, report: Report) -> tuple[Derived, ...]:
+def derive(
+    entries: Mapping[str, Field],
+    scope: Scope,
+    report: Report,
+    parse: Callable[[str, Scope], Expression] = parse_expression,
+) -> tuple[Derived, ...]:
     """The expressions of a map of columns; those that are wrong are reported and left out."""
     derived = []
     for name, field in entries.items():
-        found = checked(field, scope, parse_expression, report)
+        found = checked(field, scope, parse, report)
         if found is not None:
             derived.append(Derived(name, found.text, found.type))
     return tuple(derived)

@@ -9,6 +9,7 @@ from pathlib import Path
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.literals import check_zone
+from headgate.declaration.expressions.typed import shown
 from headgate.declaration.model import Column, Duplicates, EventTime, Record, Source
 from headgate.declaration.names import RESCUED, in_other_case
 from headgate.declaration.nearest import nearest
@@ -23,6 +24,7 @@ from headgate.declaration.types import (
     STRING,
     TIMESTAMP,
     DataType,
+    is_nested,
 )
 
 NAMED_FORMATS: dict[str, tuple[DataType, ...]] = {
@@ -40,9 +42,21 @@ def build_source(section: Section, name: str, report: Report, project: Path) -> 
     read = [(kind, reads) for kind, reads in built.items() if reads is not None]
     if record is None or not read:
         return None
+    if SOURCES[read[0][0]].format(read[0][1]) == "csv":
+        _check_flat(record, section, report)
     names = ("expect_input_every", "expect_event_time_within")
     expected = {name: field.value for name in names if (field := section.get(name))}
     return Source(name, record, *read[0], **expected)
+
+
+def _check_flat(record: Record, section: Section, report: Report) -> None:
+    """The fields of a line of CSV are texts, which have no parts."""
+    schema = section.section("record")
+    fields = schema.entries("schema") if schema else {}
+    for column in record.schema:
+        if is_nested(column.type):
+            at = fields[column.name]
+            report.add(at.line, at.path, f"the format csv has no {shown(column.type)}; use json")
 
 
 def scope_of(section: Section) -> dict[str, DataType | None]:
@@ -125,6 +139,9 @@ def _event_id(field: Field | None, types: Scope, report: Report) -> tuple[str, .
             report.add(item.line, field.path, message, nearest(item.text, types))
         elif types[item.text] in (FLOAT, DOUBLE):
             message = f"{item.text!r} is a {types[item.text]}, which has no exact text to be an id"
+            report.add(item.line, field.path, message)
+        elif is_nested(types[item.text] or STRING):
+            message = f"{item.text!r} has parts, and an id is one value; use fields of one value"
             report.add(item.line, field.path, message)
     return tuple(item.text for item in field.items)
 

@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_condition, parse_expression
 from headgate.declaration.expressions.inference import Scope, Unresolved
+from headgate.declaration.expressions.typed import shown
 from headgate.declaration.nearest import nearest
 from headgate.declaration.quantities import parse_share
 from headgate.declaration.reading.checked import Report
 from headgate.declaration.reading.document import Broken, Entry, Scalar
 from headgate.declaration.reading.document import Mapping as Section
-from headgate.declaration.suites.arguments import Argument, chosen, read_argument
+from headgate.declaration.suites.arguments import Argument, chosen, named_columns, read_argument
 from headgate.declaration.suites.model import (
     ROW_ACTIONS,
     SEVERITIES,
@@ -24,10 +25,10 @@ from headgate.declaration.suites.model import (
     Rule,
     complete,
 )
-from headgate.declaration.suites.rows import ROW_EXPECTATIONS
+from headgate.declaration.suites.rows import ABOUT_NULLS, ROW_EXPECTATIONS
 from headgate.declaration.suites.subject import VersionSubject
 from headgate.declaration.suites.tables import SILVER_SUM, TABLE_EXPECTATIONS
-from headgate.declaration.types import is_floating, is_number
+from headgate.declaration.types import is_floating, is_nested, is_number
 
 _KEYS = ("id", "expect", "severity", "action")
 ROW_KEYS = (*_KEYS, "above", "row_condition")
@@ -94,12 +95,23 @@ class RuleReader:
         arguments = self._arguments(expectation.arguments)
         if self._wrong:
             return arguments, None
+        if name not in ABOUT_NULLS and self._has_nested(arguments):
+            return arguments, None
         try:
             condition = expectation.condition(arguments, self._scope)
             return arguments, f"({parse_condition(condition, self._scope).text})"
         except Invalid as error:
             self._say(self._entries["expect"], error.message, error.nearest)
         return arguments, None
+
+    def _has_nested(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether an argument names a column whose values have parts, which is then reported."""
+        for name in named_columns(arguments):
+            type_ = self._scope[name]
+            if type_ is not None and is_nested(type_):
+                said = f"is for columns of one value each, and {name!r} is {shown(type_)}"
+                self._say(self._entries["expect"], f"{said}; write an SQL condition over its parts")
+        return self._wrong
 
     def _arguments(self, known: tuple[Argument, ...]) -> dict[str, Any]:
         self._only((*self.keys, *(argument.name for argument in known)))

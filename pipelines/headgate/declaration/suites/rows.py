@@ -202,11 +202,13 @@ _PAIRS = Argument("value_pairs_set", "pairs", required=True)
 _TOTAL = Argument("sum_total", "value", required=True)
 _LENGTH = Argument("value", "length", required=True)
 
+ABOUT_NULLS = ("expect_column_values_to_not_be_null", "expect_column_values_to_be_null")
+"""They fit columns of all types, also those whose values have parts."""
 ROW_EXPECTATIONS: Mapping[str, RowExpectation] = {
     name: RowExpectation(arguments, condition)
     for name, arguments, condition in (
-        ("expect_column_values_to_not_be_null", (COLUMN,), _is_not_null),
-        ("expect_column_values_to_be_null", (COLUMN,), _is_null),
+        (ABOUT_NULLS[0], (COLUMN,), _is_not_null),
+        (ABOUT_NULLS[1], (COLUMN,), _is_null),
         ("expect_column_values_to_be_between", (COLUMN, *_ENDS_OF["value"]), _between),
         ("expect_column_values_to_be_in_set", (COLUMN, SET), _in_set),
         ("expect_column_values_to_not_be_in_set", (COLUMN, SET), _not_in_set),

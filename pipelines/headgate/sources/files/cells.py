@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 from contextlib import suppress
 from functools import lru_cache
 
+from headgate.sources.files.csv_lines import cells_of, without_return
 from headgate.sources.files.declared import FilesSource
+from headgate.sources.files.lines import is_blank
+from headgate.sources.files.texts import text_of
 from headgate.storage.files import Storage
+from headgate.storage.places import is_address, parent
 
 
 def csv_header(landing: Storage, source: FilesSource, path: str) -> tuple[str, ...]:
-    """The column names in a CSV file's first line. Raises OSError."""
-    with landing.open(path) as raw:
-        stream = gzip.open(raw) if path.endswith(".gz") else raw
-        first = io.BufferedReader(stream).readline()
-    rows = csv.reader([first.decode("utf-8", "replace")], delimiter=source.csv_delimiter)
-    return tuple(name.strip().lstrip("\ufeff") for name in next(rows, []))
+    """The column names in the first line of a CSV file that is not blank. Raises OSError."""
+    with text_of(landing, path) as text:
+        lines = iter(io.BufferedReader(text).readline, b"")
+        first = next((line for line in lines if not is_blank(line)), b"")
+    line = without_return(first.decode("utf-8-sig", "replace").rstrip("\n"))
+    names = cells_of(line, source.csv_delimiter)
+    return tuple(name.strip() for name in names)
 
 
 def as_document(source: FilesSource, where: str | None, value: bytes) -> bytes:
@@ -45,4 +49,5 @@ def _is_object(value: bytes) -> bool:
 
 @lru_cache(maxsize=64)
 def _header(source: FilesSource, path: str) -> tuple[str, ...]:
-    return csv_header(Storage(source.path), source, path)
+    landing = Storage(parent(path)) if is_address(path) else Storage(source.path)
+    return csv_header(landing, source, path.rpartition("/")[2] if is_address(path) else path)

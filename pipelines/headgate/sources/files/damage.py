@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import gzip
 import shlex
 import zlib
 from collections.abc import Iterable
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from headgate.declaration.model import RecordFormat
 from headgate.sources.errors import FileNotReachedError
+from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.log import LoggedFile
+from headgate.sources.files.parts import parts
 from headgate.storage.files import Storage
-
-_CHUNK = 1 << 20
 
 
 def unreadable(
-    landing: Storage, format: RecordFormat, files: Iterable[LoggedFile]
+    landing: Storage, source: FilesSource, files: Iterable[LoggedFile]
 ) -> dict[LoggedFile, str]:
     """The files that cannot be read, each with the reason.
 
@@ -27,11 +24,10 @@ def unreadable(
     """
     found = {}
     for file in files:
-        if ":" in file.path.rpartition("/")[2]:
-            found[file] = "a colon in a file's name: Spark cannot open it; give it another name"
-            continue
         try:
-            _read_through(landing, format, file.path)
+            for part in parts(landing, source, [file]):
+                for _ in part.blocks():
+                    pass
         except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
             # Decoders raise OSError too, but only system errors have an errno.
             if isinstance(error, OSError) and error.errno is not None:
@@ -43,14 +39,3 @@ def unreadable(
                 ) from error
             found[file] = f"{type(error).__name__}: {error}"
     return found
-
-
-def _read_through(landing: Storage, format: RecordFormat, path: str) -> None:
-    with landing.open(path) as raw:
-        if format == "parquet":
-            for _ in pq.ParquetFile(raw).iter_batches():
-                pass
-        else:
-            stream = gzip.open(raw) if path.endswith(".gz") else raw
-            while stream.read(_CHUNK):
-                pass

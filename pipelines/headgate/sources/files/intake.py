@@ -98,7 +98,7 @@ class FilesIntake:
 
     def set_unreadable_aside(self, files: Sequence[LoggedFile], now: datetime) -> bool:
         """After a failed read, set unreadable files aside. Returns whether there were any."""
-        damaged = unreadable(self.landing, self.source.format, files)
+        damaged = unreadable(self.landing, self.source, files)
         for file, reason in damaged.items():
             self.log.mark([file], "set_aside", reason, now)
         return bool(damaged)

@@ -17,7 +17,11 @@ from headgate.sources.files.plan import files_lines, planned_files
 from headgate.sources.files.section import build_files
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from headgate.sources.loading import LoadPlan, LoadWanted
     from headgate.sources.micro_batches import MicroBatchSource, SourceContext
+    from headgate.storage.files import Storage
     from headgate.tables.table_schema import TableSchema
 
 
@@ -85,6 +89,28 @@ class Files(Connector[FilesSource]):
         log = FilesLog(context.tables[FILES_LOG.name])
         log.load()
         return FilesMicroBatches(log, context)
+
+    def plan_load(
+        self,
+        place: DeployedSource,
+        wanted: LoadWanted,
+        folder: Storage,
+        session: Session,
+        now: datetime,
+    ) -> LoadPlan:
+        from headgate.sources.files.loading import plan_load
+
+        return plan_load(place, wanted, folder, now)
+
+    def loading(self, context: SourceContext, plan: LoadPlan, folder: Storage) -> MicroBatchSource:
+        from headgate.sources.files.loading import loading
+
+        return loading(context, plan, folder)
+
+    def passed_over(self, place: DeployedSource, folder: Storage) -> Mapping[str, str]:
+        from headgate.sources.files.loading import passed_over
+
+        return passed_over(folder, place.pipeline, place.source.name)
 
     def unread(self, place: DeployedSource) -> tuple[UnreadInput, ...] | None:
         from headgate.sources.files.unread import unread_files

@@ -56,11 +56,16 @@ def examine(
         else:
             settling[stat.path] = stat
     return LandingListing(
-        tuple(sorted(ready, key=_by_name if order == "name" else _by_time)),
+        tuple(in_order(ready, order)),
         settling,
         tuple(rewritten),
         tuple(too_large),
     )
+
+
+def in_order(files: Iterable[Stat], order: FileOrder) -> list[Stat]:
+    """Files in the order in which they are read."""
+    return sorted(files, key=_by_name if order == "name" else _by_time)
 
 
 def is_ignored(path: str) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+import zlib
 from collections.abc import Sequence
 
+import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
 
 from headgate.sources.files.batches import batch_ends
 from headgate.sources.files.intake import FilesIntake
@@ -16,12 +17,16 @@ from headgate.sources.files.log import FilesLog, LoggedFile
 from headgate.sources.files.reading import FilesReader
 from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.storage.backlog import Backlog
-from headgate.tables.payloads.bronze import BronzePayload
 
 LIST_EVERY = 1.0  # seconds between listings of the landing folder
 SETTLING = 0.25  # seconds between listings while files are settling
 READ_ATTEMPTS = 3
 """The number of attempts to read a file before it is set aside."""
+READ_FAILURES = (
+    *(PySparkException, Py4JError),
+    *(OSError, EOFError, zlib.error, pa.ArrowException),
+)
+"""Of a task, and of a read in the driver."""
 
 
 class FilesMicroBatches(MicroBatchSource):
@@ -33,7 +38,7 @@ class FilesMicroBatches(MicroBatchSource):
     def __init__(self, log: FilesLog, context: SourceContext) -> None:
         self.log = log
         self._files = FilesIntake(context.source.reads, log)
-        self._reader = FilesReader(context.spark, self._files.landing, self._files.source)
+        self._reader = FilesReader(self._files.landing, self._files.source)
         self._bronze = context.bronze
         self._clock = context.clock
         self._lock = threading.Lock()
@@ -42,7 +47,13 @@ class FilesMicroBatches(MicroBatchSource):
     @property
     def position(self) -> int:
         """The sequence up to which bronze has absorbed the files log."""
-        return BronzePayload.of(self._bronze.table.refresh()).sequence
+        return self._bronze.offsets.get("sequence", 0)
+
+    @property
+    def max_bytes(self) -> int:
+        """The most bytes of a batch."""
+        most: int = self._files.source.max_bytes_per_batch
+        return most
 
     def poll(self, *, final: bool) -> None:
         """List new files. ``final``: wait until no file is settling."""
@@ -85,8 +96,10 @@ class FilesMicroBatches(MicroBatchSource):
             try:
                 self._commit(files, start, end)
                 return
-            except (PySparkException, Py4JError):  # toArrow does not convert JVM errors
-                # Spark names the failed task, not the file, so find the file.
+            except READ_FAILURES:
+                if self.position > start:
+                    raise  # after the commit, which must not be made twice
+                # A failed task does not name its file, so find the file.
                 if attempt < READ_ATTEMPTS:
                     attempt += 1
                     continue
@@ -103,7 +116,7 @@ class FilesMicroBatches(MicroBatchSource):
             batch_ends(
                 pending,
                 max_files=source.max_files_per_batch,
-                max_bytes=source.max_bytes_per_batch,
+                max_bytes=self.max_bytes,
             )
         )
 
@@ -112,12 +125,7 @@ class FilesMicroBatches(MicroBatchSource):
             with self._lock:
                 self._files.readable(start, end)
 
-        records = self._records(files)
+        records = self._reader.read(files)
         self._bronze.absorb(records, BatchEnd({"sequence": end}), self._clock(), verify)
         with self._lock:
             self._position = end
-
-    def _records(self, files: Sequence[LoggedFile]) -> DataFrame:
-        if files:
-            return self._reader.read(files)
-        return self._bronze.no_records()

@@ -16,7 +16,11 @@ from headgate.sources.kafka.plan import planned_source, source_lines
 from headgate.sources.kafka.section import build_kafka, would_read
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from headgate.sources.loading import LoadPlan, LoadWanted
     from headgate.sources.micro_batches import MicroBatchSource, SourceContext
+    from headgate.storage.files import Storage
 
 
 class Kafka(Connector[KafkaSource]):
@@ -66,6 +70,24 @@ class Kafka(Connector[KafkaSource]):
         from headgate.sources.kafka.rereading import gone_offsets
 
         return gone_offsets(place.source.reads, offsets, topics, session)
+
+    def plan_load(
+        self,
+        place: DeployedSource,
+        wanted: LoadWanted,
+        folder: Storage,
+        session: Session,
+        now: datetime,
+    ) -> LoadPlan:
+        from headgate.sources.kafka.loading import plan_load
+
+        with session() as spark:
+            return plan_load(place, wanted, spark)
+
+    def loading(self, context: SourceContext, plan: LoadPlan, folder: Storage) -> MicroBatchSource:
+        from headgate.sources.kafka.loading import KafkaLoad
+
+        return KafkaLoad(context, plan)
 
     def micro_batches(self, context: SourceContext) -> MicroBatchSource:
         from headgate.sources.kafka.micro_batches import KafkaMicroBatches

@@ -24,18 +24,22 @@ from headgate.sources.kafka.errors import BrokersUnreachableError, UnknownTopicE
 from headgate.sources.kafka.idling import Idling, waited_for
 from headgate.sources.kafka.listing import TopicListing, decoded, encoded
 from headgate.sources.kafka.losses import Loss, losses, lost_error
-from headgate.sources.kafka.ranges import Offsets, next_limit, next_range, unread
+from headgate.sources.kafka.ranges import Offsets, next_range, unread
 from headgate.sources.kafka.reading import KafkaReader
 from headgate.sources.kafka.starting import check_offsets
 from headgate.sources.kafka.topics import Topic, enrolled, partitions
 from headgate.sources.kafka.unreadable import readable_before
+from headgate.sources.limits import next_limit
 from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
+from headgate.sources.records import PartedRecords
 from headgate.storage.backlog import Backlog
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import State
 
 LIST_EVERY = 1.0  # seconds between listings of the logs' ends
 READ_ATTEMPTS = 3
+UNKNOWN_SIZE = 4_000
+"""Bytes that a record may have, as long as none was read."""
 
 
 class KafkaMicroBatches(MicroBatchSource):
@@ -56,6 +60,7 @@ class KafkaMicroBatches(MicroBatchSource):
         self._arrivals = Arrivals()
         self._limit: int = self._source.max_per_batch
         self._taken = 0
+        self._record_size: float = UNKNOWN_SIZE
         self._lock = threading.Lock()
         self._listing_lock = threading.Lock()
         self._retry = BrokerRetry(self._source, context.monotonic, context.waits)
@@ -116,6 +121,8 @@ class KafkaMicroBatches(MicroBatchSource):
                     readable |= before
                     continue
                 self._check_for_losses()
+                # The records may have been too large for the driver: workers read the next attempt.
+                self._record_size = math.inf
                 attempt += 1
                 if attempt > READ_ATTEMPTS:
                     raise
@@ -143,13 +150,14 @@ class KafkaMicroBatches(MicroBatchSource):
         self, listing: TopicListing, position: dict[int, int], reached: dict[int, int]
     ) -> None:
         now = self._context.clock()
-        rows = self._reader.read(listing.partitions, position, reached, now)
+        rows = self._reader.read(listing.partitions, position, reached, now, self._record_size)
         with self._lock:
             idle = self._idling.idle(position)
         stops = BatchEnd(
             encoded(reached), waited_for(listing.partitions, idle), tuple(listing.topics)
         )
         committed = self._bronze.absorb(rows, stops, now, self._verify(listing))
+        self._record_size = rows.record_size
         self._taken = sum(reached.values()) - sum(position.values())
         self._moved(committed)
 
@@ -221,8 +229,7 @@ class KafkaMicroBatches(MicroBatchSource):
         """Commit a position without records. Reading continues from it."""
         gaps = tuple(loss.as_dict() for loss in lost)
         reached = BatchEnd(encoded(offsets), tuple(offsets), tuple(listing.topics), gaps)
-        nothing = self._bronze.no_records()
-        self._moved(self._bronze.absorb(nothing, reached, self._context.clock()))
+        self._moved(self._bronze.absorb(PartedRecords(()), reached, self._context.clock()))
 
     def _check_for_losses(self) -> None:
         """After a failed read, list again, however long that takes, and check for lost records."""

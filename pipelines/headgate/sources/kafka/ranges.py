@@ -6,7 +6,6 @@ Offsets map a partition's number (``topics``) to a position or to the end of a l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 
 Offsets = Mapping[int, int]
 
@@ -29,19 +28,3 @@ def next_range(position: Offsets, ends: Offsets, limit: int) -> dict[int, int]:
         share = records if total <= limit else max(1, records * limit // total)
         reached[partition] = position[partition] + share
     return reached
-
-
-def next_limit(
-    limit: int, taken: int, took: timedelta, *, target: timedelta, lowest: int, highest: int
-) -> int:
-    """The next batch's limit, after a batch of ``taken`` records with the duration ``took``.
-
-    After a slow batch: the records that would have fitted, but at least half. After a full batch
-    well below the target: half as much again. Otherwise unchanged, so that sizes do not oscillate.
-    """
-    if took > target:
-        fitting = int(taken * (target / took))
-        return max(lowest, min(limit, max(fitting, limit // 2)))
-    if took < target / 2 and taken >= limit:
-        return min(highest, limit + limit // 2 + 1)
-    return limit

@@ -1,4 +1,4 @@
-"""Reads a range of a topic natively, as one batch."""
+"""Reads a range of topics with Spark's own reader, as one batch."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from headgate.sources.kafka.cluster import client_properties
 from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.ranges import Offsets
 from headgate.sources.kafka.topics import Partition
+from headgate.sources.records import FrameRecords
 from headgate.tables.projection import Projection
 from headgate.tables.record_shape import HEADERS
 
@@ -31,7 +32,7 @@ Value = TypeVar("Value")
 
 
 class KafkaReader:
-    """Reads ranges of one source as frames with the schema of ``record_shape``. ``group`` names the
+    """Reads ranges of one source. ``group`` names the
     consumers, which Spark keeps from batch to batch. They commit no offsets to it."""
 
     def __init__(self, spark: SparkSession, source: KafkaSource, group: str, cores: int) -> None:
@@ -55,7 +56,7 @@ class KafkaReader:
         sent_at = F.when(F.col("timestamp") <= F.lit(_LAST), F.col("timestamp"))
         seen_at = F.when(made, sent_at).otherwise(F.least(sent_at, F.col("now")))
         self._record = Projection(
-            F.col("value").cast("string").alias("value"),
+            "value",
             "key",
             F.col("headers").cast(str(HEADERS)).alias("headers"),
             (F.col("base") + F.col("partition")).alias("partition"),
@@ -71,8 +72,10 @@ class KafkaReader:
         position: Offsets,
         reached: Offsets,
         now: datetime,
-    ) -> DataFrame:
-        """The records in ``[position, reached)`` of the partitions where those differ."""
+        record_size: float,
+    ) -> FrameRecords:
+        """The records in ``[position, reached)`` of the partitions where those differ.
+        ``record_size`` is about how many bytes a record has."""
         moved = [p for n, p in partitions.items() if reached[n] > position[n]]
         reader = self._spark.read.format("kafka").options(**self._options)
         reader = reader.option("assign", json.dumps(_by_topic({p: p.partition for p in moved})))
@@ -91,7 +94,8 @@ class KafkaReader:
             }
         )
         rows = reader.load().join(F.broadcast(self._spark.createDataFrame(known)), "topic")
-        return self._record.of(rows)
+        count = sum(reached[p.number] - position[p.number] for p in moved)
+        return FrameRecords(self._record.of(rows), count, record_size)
 
 
 def _by_topic(values: Mapping[Partition, Value]) -> dict[str, list[Value]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from headgate.tables.load import Load
 from headgate.tables.operation import Operation
 from headgate.tables.replay import Replay
 from headgate.tables.state import Payload
@@ -18,9 +19,9 @@ class BronzePayload(Payload):
     topics ever read, as ``name@id`` in the order in which they were first listed. ``gaps`` are lost
     records of them that a person has accepted.
 
-    ``operations`` are all operations ever requested, ``replays`` all batches of mended
-    copies. ``reset_commit`` is the log version of the
-    last commit that requested resets. Only that commit has ``reset``, which describes them.
+    ``operations`` are all operations ever requested, ``replays`` all batches of mended copies,
+    ``loads`` all loads of history. ``reset_commit`` is the log version of the last commit that
+    requested resets. Only that commit has ``reset``, which describes them.
     """
 
     kind: ClassVar[str] = "bronze"
@@ -32,6 +33,7 @@ class BronzePayload(Payload):
     gaps: Sequence[Mapping[str, Any]] = ()
     operations: Sequence[Operation] = ()
     replays: Sequence[Replay] = ()
+    loads: Sequence[Load] = ()
     reset_commit: int = 0
     reset: Mapping[str, Any] | None = None
 
@@ -39,6 +41,14 @@ class BronzePayload(Payload):
     def sequence(self) -> int:
         """The sequence of the last landing file that bronze has absorbed; 0 for none or Kafka."""
         return self.offsets.get("sequence", 0)
+
+    def load(self, id_: str) -> Load | None:
+        """A load of which bronze has a batch."""
+        return next((load for load in self.loads if load.id == id_), None)
+
+    def with_load(self, load: Load) -> BronzePayload:
+        others = (each for each in self.loads if each.number != load.number)
+        return replace(self, loads=(*others, load))
 
     @property
     def replay_ends(self) -> frozenset[int]:
@@ -56,13 +66,24 @@ class BronzePayload(Payload):
             **vars(self),
             "operations": [vars(each) for each in self.operations],
             "replays": [vars(each) for each in self.replays],
+            "loads": [{**vars(each), "offsets": dict(each.offsets)} for each in self.loads],
         }
 
     @classmethod
     def decode(cls, content: Mapping[str, Any]) -> BronzePayload:
         operations = tuple(Operation(**each) for each in content.get("operations", ()))
         replays = tuple(Replay(**each) for each in content.get("replays", ()))
-        return cls(**{**content, "operations": operations, "replays": replays})
+        loads = tuple(Load(**each) for each in content.get("loads", ()))
+        return cls(**{**content, "operations": operations, "replays": replays, "loads": loads})
+
+    def watermarks_until(self, n: int) -> dict[str, int]:
+        """The watermarks at the operations up to batch ``n``, by batch id."""
+        found = {each.n: each.watermark for each in self.operations if each.n <= n}
+        return {str(at): watermark for at, watermark in found.items() if watermark is not None}
+
+    def as_of(self, n: int) -> BronzePayload:
+        known = (each.watermark for each in self.operations if each.n == n)
+        return BronzePayload(watermark=next(known, None))
 
     def carried(self) -> BronzePayload:
         return replace(self, reset=None)

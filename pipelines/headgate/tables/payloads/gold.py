@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from headgate.tables.state import Payload
@@ -13,15 +13,18 @@ from headgate.tables.state import Payload
 class GoldPayload(Payload):
     """``watermark`` is that of the source at the table's batch id. ``closed_through`` is the window
     end up to which an operation has closed the table. Both are microseconds since 1970 UTC, or
-    None if they are not known. ``gate`` is what the last validation of the table's suite said:
-    ``suite`` is its digest, ``at`` its time, ``broken`` the rules that were not met, ``released``
-    who has let the version pass, when and why. None if there was none."""
+    None if they are not known. ``drains`` has the window end up to which each drain has closed the
+    table, by the operation's number; what an older version has closed is under 0. ``gate`` is what
+    the last validation of the table's suite said: ``suite`` is its digest, ``at`` its time,
+    ``broken`` the rules that were not met, ``released`` who has let the version pass, when and why.
+    None if there was none."""
 
     kind: ClassVar[str] = "gold"
 
     watermark: int | None = None
     closed_through: int | None = None
     gate: Mapping[str, Any] | None = None
+    drains: Mapping[str, int] = field(default_factory=dict)
 
 
 MEMBER = GoldPayload()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from headgate.tables.state import Payload
@@ -12,12 +13,17 @@ from headgate.tables.state import Payload
 class SilverPayload(Payload):
     """``watermark`` is that of the source at the table's batch id, in microseconds since 1970 UTC.
     None if it is not known. ``suite`` is the digest of the rules that decided the last batch, empty
-    without a suite."""
+    without a suite. ``watermarks`` are those of earlier batches at which an operation took place,
+    by batch id: gold is built anew with them when the commits of these batches are gone."""
 
     kind: ClassVar[str] = "silver"
 
     watermark: int | None = None
     suite: str = ""
+    watermarks: Mapping[str, int] = field(default_factory=dict)
+
+    def as_of(self, n: int) -> SilverPayload:
+        return SilverPayload(self.watermarks.get(str(n)))
 
 
 MEMBER = SilverPayload()

@@ -6,9 +6,11 @@ import gzip
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from headgate.sources.files.cells import as_document
+from headgate.sources.files.csv_lines import cells_of, documents
 from headgate.sources.files.declared import FilesSource
 
 
@@ -43,3 +45,30 @@ def test_a_first_cell_may_begin_with_a_brace(tmp_path: Path) -> None:
 def test_what_cannot_be_taken_apart_stays(tmp_path: Path, where: str | None, value: bytes) -> None:
     (tmp_path / "a.csv").write_bytes(b"id,note\n")
     assert as_document(source(tmp_path), where, value) == value
+
+
+@pytest.mark.parametrize(
+    ("line", "cells"),
+    [
+        ("a,b", ["a", "b"]),
+        (",", ["", ""]),
+        ('"a,""b""" ,', ['a,"b"', ""]),
+        ('"a"b,c', ['"a"b', "c"]),
+        ('a"b,"c', ['a"b', "c"]),
+        ('a,"', ["a", '"']),
+        ('"",""\r', ["", ""]),
+    ],
+)
+def test_cells_of_a_line(line: str, cells: list[str]) -> None:
+    assert cells_of(line, ",") == cells
+
+
+def test_cells_that_do_not_fit_the_header_are_no_document() -> None:
+    lines = pa.array([b"1,2", b"1", b"1,2,3", b",\xff"])
+    assert documents(lines, ("a", "b"), ",").to_pylist() == [
+        b'{"a":"1","b":"2"}',
+        None,
+        None,
+        '{"b":"\ufffd"}'.encode(),
+    ]
+    assert documents(lines, ("a", "a"), ",").null_count == 4

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.sources.kafka.ranges import next_limit, next_range, unread
+from headgate.sources.kafka.ranges import next_range, unread
+from headgate.sources.limits import next_limit
 
 LOGS = st.dictionaries(
     st.integers(0, 200),

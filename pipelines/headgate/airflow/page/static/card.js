@@ -3,7 +3,7 @@
 import { actions } from "./actions.js";
 import { chart } from "./chart.js";
 import { condition, isWrong, nameOf } from "./conditions.js";
-import { drawer, driver, goldTables, lastLines, partitions, remedy } from "./details.js";
+import { drawer, driver, goldTables, lastLines, partitions, past, read, remedy } from "./details.js";
 import { make } from "./elements.js";
 import { figures } from "./figures.js";
 import { place } from "./shell.js";
@@ -24,6 +24,7 @@ export function card(identity) {
   const act = actions();
   const drawers = [
     [drawer("Gold tables", goldTables), (stream) => stream.tables?.account?.gold.length],
+    [drawer("Loads, replays, backfills", past), (stream) => hasPast(stream.tables?.past)],
     [drawer("Partitions", partitions), (stream) => Object.keys(stream.status?.backlog?.partitions ?? {}).length],
     [drawer("Driver", driver), () => true],
     [lastLines(), (stream) => stream.control.may_read_log && stream.status?.jobs.length],
@@ -63,6 +64,8 @@ export function card(identity) {
   };
 }
 
+const hasPast = (past) => past && Object.values(past).some((each) => each.length);
+
 /** Leaves alone what is as it was: a focus, a selection, a tooltip stay. */
 function replace(place, content, mark = content.map((each) => each.outerHTML).join("\n")) {
   if (place.dataset.mark === mark) return;
@@ -74,6 +77,9 @@ function meta({ status, tables }, means) {
   const parts = [means];
   if (status?.n) parts.push(`batch ${number(status.n)}`);
   if (tables?.account?.generation) parts.push(`generation ${number(tables.account.generation)}`);
+  for (const load of tables?.past?.loads ?? []) {
+    if (["reading", "folding"].includes(load.state)) parts.push(`loading history: ${read(load)}`);
+  }
   if (status?.restarts) parts.push(`restarted ${plural(status.restarts, "time", "times")} after a failure`);
   return [parts.join(" · ")];
 }
@@ -109,6 +115,9 @@ function notes(stream, act) {
   for (const hold of tables?.held ?? []) {
     const what = make("strong", {}, `${hold.table} is held at batch ${number(hold.n)} since ${moment(hold.since)}`);
     say("bad", what, ` because a later version breaks its rules. ${hold.rules.join("; ")} `, act.another("release"));
+  }
+  for (const load of tables?.past?.loads ?? []) {
+    if (load.state === "stopped") say("bad", `Load ${load.id} is stopped: ${load.why}`);
   }
   for (const law of tables?.account?.differences ?? []) say("bad", `Ledger: ${law}`);
   for (const [part, why] of Object.entries(tables?.problems ?? {})) say("bad", `${part}: ${why}`);

@@ -2,7 +2,7 @@
 
 import { make, table } from "./elements.js";
 import { copy } from "./shell.js";
-import { clock, number, share, since, span } from "./words.js";
+import { clock, moment, number, share, since, span } from "./words.js";
 
 /** A `<details>` whose content is made anew with each answer, and only while it is open. */
 export function drawer(title, content, load) {
@@ -34,6 +34,32 @@ export function goldTables(stream, now) {
   ]);
   const headers = ["gold table", "final up to", "changed", "rows", "late pairs", "batches behind"];
   return [table(headers, rows, [3, 4, 5])];
+}
+
+/** What was done about the past: loads of history, replays of late rows, backfills. */
+export function past(stream) {
+  const { loads, replays, backfills } = stream.tables.past;
+  const shown = [];
+  if (loads.length) {
+    const rows = loads.map((load) => [load.id, load.what, load.why ? `${load.state}: ${load.why}` : load.state, read(load), number(load.rows)]);
+    shown.push(table(["load of history", "what", "state", "read", "records"], rows, [3, 4]));
+  }
+  if (replays.length) {
+    const rows = replays.map((replay) => [number(replay.number), replay.table, number(replay.n), replay.by]);
+    shown.push(table(["replay of late rows", "gold table", "after batch", "asked by"], rows, [0, 2]));
+  }
+  if (backfills.length) {
+    const rows = backfills.map((each) => [each.id, moment(each.begin), each.end ? moment(each.end) : "all that is final", verdict(each)]);
+    shown.push(table(["backfill", "from", "to", "compared with gold"], rows));
+  }
+  return shown;
+}
+
+export const read = (load) => `${number(load.read)} of ${number(load.total)} ${load.unit}`;
+
+function verdict({ differing, published }) {
+  if (!differing.length) return "equal";
+  return `${differing.join(", ")} ${published ? "differed: published" : "differs: not published"}`;
 }
 
 const changed = (time, now) => (time ? `${span(since(time, now))} ago` : "–");

@@ -1,4 +1,4 @@
-"""The quarantine reason of a flagged record, found from its bytes alone."""
+"""What the judge decides about a record, from its bytes alone."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from headgate.bronze.decoding.judge import Judge, Judged
 from headgate.bronze.reasons import Reason
-from headgate.bronze.validation import ParsedRecord, ValidationResult, validate
 from headgate.declaration.model import Column, EventTime, Record
-from headgate.declaration.types import STRING, TIMESTAMP, parse_type
+from headgate.declaration.type_parser import parse_type
+from headgate.declaration.types import STRING, TIMESTAMP
 
 RECORD = Record(
     event_id=("id",),
@@ -19,12 +20,17 @@ RECORD = Record(
 )
 RESCUE = replace(RECORD, unknown_fields="rescue")
 HEAD = b'{"id": "a", "at": "2026-03-01T11:40:00Z", '
-VALID = ValidationResult()
-UNPARSABLE = ValidationResult(Reason.UNPARSABLE)
+VALID = Judged()
+UNPARSABLE = Judged(Reason.UNPARSABLE)
 
 
-def result(field: bytes, record: Record = RECORD) -> ValidationResult:
-    return validate(ParsedRecord(HEAD + field + b"}"), record, "json")
+def judge(value: bytes, record: Record = RECORD) -> Judged:
+    """Without what could be read of the record."""
+    return replace(Judge(record, "json").judge(value), id=None, time=None, fields=None)
+
+
+def result(field: bytes, record: Record = RECORD) -> Judged:
+    return judge(HEAD + field + b"}", record)
 
 
 def fits(type_: str, text: str) -> bool:
@@ -51,7 +57,7 @@ def fits(type_: str, text: str) -> bool:
         (b'"' + b"n" * 50_001 + b'": 1', UNPARSABLE),
     ],
 )
-def test_beyond_the_limits_a_record_is_unparsable(field: bytes, expected: ValidationResult) -> None:
+def test_beyond_the_limits_a_record_is_unparsable(field: bytes, expected: Judged) -> None:
     assert result(field) == expected
 
 
@@ -85,7 +91,7 @@ def test_an_id_of_the_wrong_type_is_missing(type_: str, text: bytes) -> None:
     typed = replace(
         RECORD, event_id=("it",), schema=(*RECORD.schema[:2], Column("it", parse_type(type_)))
     )
-    assert result(b'"it": ' + text, typed) == ValidationResult(Reason.MISSING_ID)
+    assert result(b'"it": ' + text, typed) == Judged(Reason.MISSING_ID)
 
 
 PATTERN = "dd/MM/yyyy HH:mm"
@@ -112,8 +118,7 @@ def test_a_time_that_does_not_parse_is_shown_with_the_format_that_was_expected(
 ) -> None:
     value = rb'{"id": "a", "at": "tomorrow \"\ud800\" noon"}'
     record = replace(RECORD, event_time=EventTime(column="at", format=format))
-    found = validate(ParsedRecord(value, no_time=True), record, "json")
-    assert found == ValidationResult(Reason.UNPARSABLE_TIME, detail=detail)
+    assert judge(value, record) == Judged(Reason.UNPARSABLE_TIME, detail=detail)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +153,7 @@ def test_the_first_fields_that_nobody_declared_are_named() -> None:
     ],
 )
 def test_rescued_fields_keep_their_json_text(field: bytes, rescued: str) -> None:
-    assert result(field, RESCUE) == ValidationResult(rescued=rescued)
+    assert result(field, RESCUE) == Judged(rescued=rescued)
 
 
 def test_what_is_as_deep_as_may_be_is_rescued() -> None:

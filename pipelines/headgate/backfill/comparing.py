@@ -1,0 +1,172 @@
+"""Compares the rows of a gold table with those that a backfill gives.
+
+Two numbers of floating point are the same if they differ by no more than ``NEAR`` times the larger
+of them, or of 1: a sum depends on the order of its parts. The digest of a side is the number of its
+rows, and the sums modulo 2^64 of two 64-bit hashes (xxHash) of each row, so the order of rows does
+not matter. Where numbers are the same in this sense, both digests have the table's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DoubleType, FloatType, NumericType, StructType
+
+from headgate.backfill.report import ColumnDifference, Sample
+from headgate.operations.backfill import CHANGE, CHANGED, GONE, NEW
+
+NEAR = 1e-9
+EQUAL = "equal"
+SAMPLES = 5
+_SEEDS = (17, 1_000_003)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a comparison has counted: rows by their change, and the digests of both sides. ``span``
+    has the first and the last begin of a row that differs, in microseconds since 1970 UTC;
+    ``counted`` is by how much a column of counts grows."""
+
+    rows: dict[str, int]
+    windows: int
+    windows_equal: int
+    live: str
+    backfilled: str
+    span: tuple[int, int] | None
+    counted: int
+
+
+class Comparison:
+    """``key`` are the columns that tell rows apart, the first of which is when a result begins;
+    ``values`` are the others that are compared, of rows of ``type_``."""
+
+    def __init__(self, key: Sequence[str], values: Sequence[str], type_: StructType) -> None:
+        self._key, self._values = tuple(key), tuple(values)
+        self._types = {field.name: field.dataType for field in type_}
+        self._columns = [field.name for field in type_]
+
+    def of(self, live: DataFrame, backfilled: DataFrame) -> DataFrame:
+        """``old`` and ``new``: the rows of both sides with one key, and ``CHANGE``."""
+        old, new = (
+            rows.select(self._struct(self._key).alias("_key"), self._struct(self._columns).alias(s))
+            for rows, s in ((live, "old"), (backfilled, "new"))
+        )
+        joined = old.join(new, "_key", "full_outer").drop("_key")
+        same = F.lit(True)
+        for name in self._values:
+            same &= self._same(name)
+        change = F.when(F.col("old").isNull(), NEW).when(F.col("new").isNull(), GONE)
+        return joined.withColumn(CHANGE, change.when(same, EQUAL).otherwise(CHANGED))
+
+    def patch(self, compared: DataFrame) -> DataFrame:
+        """The rows that differ, as the operation reads them."""
+        differing = compared.where(F.col(CHANGE) != EQUAL)
+        row = F.when(F.col("new").isNotNull(), F.col("new")).otherwise(F.col("old"))
+        return differing.select(CHANGE, row.alias("row")).select(CHANGE, "row.*")
+
+    def counts(self, compared: DataFrame, counter: str | None) -> Counts:
+        """``counter`` is a column of counts, if the table has one."""
+        begin = F.coalesce(f"new.{self._key[0]}", f"old.{self._key[0]}")
+        differs = F.col(CHANGE) != EQUAL
+        found = compared.agg(
+            *(F.count(F.when(F.col(CHANGE) == c, 1)).alias(c) for c in (EQUAL, CHANGED, NEW, GONE)),
+            F.count_distinct(begin).alias("windows"),
+            F.count_distinct(F.when(differs, begin)).alias("differing"),
+            *self._sums(compared),
+            F.min(F.when(differs, F.unix_micros(begin))).alias("first"),
+            F.max(F.when(differs, F.unix_micros(begin))).alias("last"),
+            (self._sum("new", counter) - self._sum("old", counter)).alias("counted"),
+        ).collect()[0]
+        rows = {change: int(found[change]) for change in (EQUAL, CHANGED, NEW, GONE)}
+        sizes = {"old": rows[EQUAL] + rows[CHANGED] + rows[GONE]}
+        sizes["new"] = rows[EQUAL] + rows[CHANGED] + rows[NEW]
+        live, backfilled = (_digest(sizes[side], side, found) for side in ("old", "new"))
+        span = None if found["first"] is None else (int(found["first"]), int(found["last"]))
+        windows, equal = int(found["windows"]), int(found["windows"]) - int(found["differing"])
+        return Counts(rows, windows, equal, live, backfilled, span, int(found["counted"]))
+
+    def columns(self, compared: DataFrame) -> tuple[ColumnDifference, ...]:
+        """The columns that have other values in some rows, in the order of the table."""
+        changed = compared.where(F.col(CHANGE) == CHANGED)
+        aggregates: list[Column] = []
+        for name in self._values:
+            aggregates.append(F.count(F.when(~self._same(name), 1)).alias(f"{name} rows"))
+            aggregates.append(self._largest(name).alias(f"{name} most"))
+        (found,) = changed.agg(*aggregates).collect()
+        return tuple(
+            ColumnDifference(name, int(found[f"{name} rows"]), found[f"{name} most"])
+            for name in self._values
+            if found[f"{name} rows"]
+        )
+
+    def samples(self, compared: DataFrame) -> tuple[Sample, ...]:
+        """Some rows that differ, the first of each kind of change by their keys."""
+        return tuple(self._samples(compared))
+
+    def _samples(self, compared: DataFrame) -> Iterator[Sample]:
+        for change in (CHANGED, NEW, GONE):
+            rows = compared.where(F.col(CHANGE) == change)
+            order = [F.coalesce(f"new.`{name}`", f"old.`{name}`") for name in self._key]
+            for row in rows.orderBy(*order).limit(SAMPLES).collect():
+                yield Sample(change, *(self._text(row[side]) for side in ("old", "new")))
+
+    def _text(self, row: Row | None) -> dict[str, str | None] | None:
+        if row is None:
+            return None
+        names = (*self._key, *self._values)
+        return {name: None if row[name] is None else str(row[name]) for name in names}
+
+    def _struct(self, names: Sequence[str]) -> Column:
+        return F.struct(*(F.col(f"`{name}`") for name in names))
+
+    def _side(self, side: str, name: str) -> Column:
+        """A value, in a form that can be compared."""
+        column = F.col(f"{side}.`{name}`")
+        return F.to_json(column) if "map<" in self._types[name].simpleString() else column
+
+    def _same(self, name: str) -> Column:
+        old, new = self._side("old", name), self._side("new", name)
+        same = old.eqNullSafe(new)
+        if _is_floating(self._types[name]):
+            most = F.greatest(F.abs(old), F.abs(new), F.lit(1.0))
+            same |= F.coalesce(F.abs(old - new) <= most * NEAR, F.lit(False))
+        return same
+
+    def _largest(self, name: str) -> Column:
+        if not isinstance(self._types[name], NumericType):
+            return F.lit(None).cast("double")
+        old, new = (F.col(f"{side}.`{name}`").cast("double") for side in ("old", "new"))
+        return F.max(F.abs(new - old))
+
+    def _sums(self, compared: DataFrame) -> Iterator[Column]:
+        for side in ("old", "new"):
+            values = [*(self._side(side, n) for n in self._key)]
+            for name in self._values:
+                value = self._side(side, name)
+                if side == "new" and _is_floating(self._types[name]):
+                    same = F.col("old").isNotNull() & self._same(name)
+                    value = F.when(same, self._side("old", name)).otherwise(value)
+                values.append(value)
+            # The hash passes over nulls: without the flags, a null could change its column.
+            flags = [F.isnull(value) for value in values]
+            for number, seed in enumerate(_SEEDS):
+                hashed = F.xxhash64(F.lit(seed), *flags, *values)
+                yield F.sum(F.when(F.col(side).isNotNull(), hashed)).alias(f"{side}{number}")
+
+    def _sum(self, side: str, counter: str | None) -> Column:
+        if counter is None:
+            return F.lit(0)
+        return F.coalesce(F.sum(f"{side}.{counter}"), F.lit(0))
+
+
+def _is_floating(type_: DataType) -> bool:
+    return isinstance(type_, DoubleType | FloatType)
+
+
+def _digest(rows: int, side: str, found: Any) -> str:
+    hashes = (int(found[f"{side}{number}"] or 0) % (1 << 64) for number in range(len(_SEEDS)))
+    return f"{rows}-{''.join(f'{each:016x}' for each in hashes)}"

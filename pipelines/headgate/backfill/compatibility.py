@@ -1,0 +1,67 @@
+"""Whether a declaration can compute the rows of a table that was made from another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headgate.backfill.errors import OtherDeclarationError
+from headgate.commands import pipeline_command
+from headgate.declaration.digest import Meaning, meaning_of
+from headgate.declaration.kinds import BRONZE
+from headgate.declaration.model import GoldTable, Pipeline
+from headgate.declaration.operators import begin_of, columns_of
+
+
+def require_compatible(deployed: Pipeline, given: Pipeline, name: str) -> None:
+    """Raises OtherDeclarationError if ``given`` reads another bronze table than ``deployed``, or
+    makes a gold table of another shape. Formulas, conditions, silver's columns and rules may
+    differ."""
+    found = list(_differences(deployed, given, name))
+    if found:
+        raise OtherDeclarationError(
+            f"{given.file}: gold.{name} would not have the same rows to compare: {found[0]}",
+            remedy="deploy it, which builds the tables anew: " + pipeline_command("upgrade"),
+        )
+
+
+def _differences(deployed: Pipeline, given: Pipeline, name: str) -> Iterator[str]:
+    if given.name != deployed.name:
+        yield f"it declares the pipeline {given.name}"
+        return
+    before, after = deployed.gold[name], given.gold.get(name)
+    if after is None:
+        yield "it does not declare it"
+        return
+    bronze = [BRONZE.path(p.silver[p.gold[name].silver].source) for p in (deployed, given)]
+    if bronze[0] != bronze[1] or _of(deployed, bronze[0]) != _of(given, bronze[1]):
+        yield "it reads another source, or its records in another way"
+    was, now = (_gold(meaning_of(p), name) for p in (deployed, given))
+    for key in was.keys() | now.keys():
+        if key not in ("silver", "where", "measures", "columns") and was.get(key) != now.get(key):
+            yield f"{key} changes"
+    if _columns(before) != _columns(after):
+        yield "its columns or their types change"
+
+
+def _of(pipeline: Pipeline, path: str) -> str | None:
+    return pipeline.definitions.get(path)
+
+
+def _gold(meant: Meaning, name: str) -> Meaning:
+    found: Meaning = meant["gold"][name]
+    return found
+
+
+def _columns(table: GoldTable) -> list[tuple[str, str]]:
+    own = {column.name: column.type for column in table.schema}
+    return [(name, str(type_)) for name, type_ in {**columns_of(table), **own}.items()]
+
+
+def require_windows(table: GoldTable) -> None:
+    """Raises OtherDeclarationError if results of a table have no times."""
+    if len(columns_of(table)) < 2 or not begin_of(table):
+        raise OtherDeclarationError(
+            f"gold.{table.name} has no windows, so no range of time has rows of its own",
+            remedy="build the table anew: "
+            + pipeline_command("run", "--full-refresh", f"gold.{table.name}"),
+        )

@@ -1,0 +1,180 @@
+"""What a backfill reads of each table, from the positions of the living tables. Starts no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from deltalake import DeltaTable
+
+from headgate.backfill.errors import NotBackfilledError, OtherDeclarationError
+from headgate.backfill.selection import (
+    Range,
+    Step,
+    drains_of,
+    published_into,
+    reach,
+    require_known,
+    steps,
+)
+from headgate.commands import pipeline_command
+from headgate.declaration.kinds import BRONZE, GOLD, LATE
+from headgate.declaration.model import GoldTable, Pipeline
+from headgate.declaration.names import REPLAYED
+from headgate.declaration.operators import begin_of
+from headgate.graph.graph import graph_of
+from headgate.graph.operations import Document, known
+from headgate.tables.data_file import DataFile
+from headgate.tables.frames import micros
+from headgate.tables.live_files import overlapping_files
+from headgate.tables.operation import Operation
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.gold import GoldPayload
+from headgate.tables.snapshot import ConsistentSnapshot, TablePosition
+from headgate.tables.table import Table
+
+
+@dataclass(frozen=True)
+class Target:
+    """A gold table at batch id ``n``, when it had carried out the operations up to ``operation``.
+    ``files`` are those that may have rows of the range. The rest is what decides which rows are
+    late and which results are final (``gold.recomputing.Meant``)."""
+
+    table: str
+    n: int
+    operation: int
+    definition: str
+    gold: Table
+    files: tuple[DataFile, ...]
+    final_through: int | None
+    drains: tuple[tuple[int, int], ...]
+    replays: tuple[tuple[int, Document], ...]
+    earlier: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """``steps`` has the steps over bronze of each silver table, by its name."""
+
+    range: Range
+    targets: tuple[Target, ...]
+    steps: Mapping[str, tuple[Step, ...]]
+
+    @property
+    def read(self) -> tuple[DataFile, ...]:
+        """The files of bronze that are read, each once."""
+        found = {f.path: f for each in self.steps.values() for step in each for f in step.files}
+        return tuple(found.values())
+
+
+def planned(
+    at: ConsistentSnapshot, deployed: Pipeline, used: Pipeline, names: Sequence[str], wanted: Range
+) -> Planned:
+    """The plan for some gold tables. ``deployed`` is the declaration that the tables were made
+    from, ``used`` the one that computes them.
+
+    Raises NotBackfilledError, OtherDeclarationError.
+    """
+    targets = tuple(_target(at, deployed, deployed.gold[name], wanted) for name in names)
+    by_silver: dict[str, list[Target]] = {}
+    for target in targets:
+        by_silver.setdefault(used.gold[target.table].silver, []).append(target)
+    return Planned(
+        wanted,
+        targets,
+        {name: _steps(at, used, name, of, wanted) for name, of in by_silver.items()},
+    )
+
+
+def _target(
+    at: ConsistentSnapshot, deployed: Pipeline, declared: GoldTable, wanted: Range
+) -> Target:
+    path = GOLD.path(declared.name)
+    position = at.tables.get(path)
+    if position is None or position.state.definition != deployed.definitions[path]:
+        raise OtherDeclarationError(
+            f"gold.{declared.name} is not there, or was made from another declaration",
+            remedy=f"{pipeline_command('plan')}, then {pipeline_command('upgrade')}",
+        )
+    state, payload = position.state, GoldPayload.of(position.state)
+    done = _done(at, state.operation)
+    touching = [each for each in done if _touches(each, deployed, path)]
+    require_known(done, graph_of(deployed), path)
+    marked = _has_marks(at.tables[LATE.path(declared.name)])
+    threshold = None
+    if payload.watermark is not None:
+        threshold = payload.watermark - micros(declared.allowed_lateness)
+    ends = [end for end in (threshold, payload.closed_through) if end is not None]
+    return Target(
+        table=declared.name,
+        n=state.n,
+        operation=state.operation,
+        definition=state.definition,
+        gold=position.table,
+        files=overlapping_files(_pinned(position), begin_of(declared)[0], [wanted.span]),
+        final_through=max(ends, default=None),
+        drains=drains_of(path, payload, touching),
+        replays=tuple(
+            (each.n, each.document)
+            for each in touching
+            if each.name == "late_replay" and marked and _overlaps(each.document, wanted)
+        ),
+        earlier=published_into(wanted, declared.name, touching),
+    )
+
+
+def _done(at: ConsistentSnapshot, operation: int) -> tuple[Operation, ...]:
+    """The operations that a table has carried out, or passed."""
+    asked = BronzePayload.of(at.bronze.state).operations
+    return tuple(each for each in asked if each.number <= operation)
+
+
+def _touches(operation: Operation, pipeline: Pipeline, path: str) -> bool:
+    return path in known(operation.name).touches(graph_of(pipeline), operation.document)
+
+
+def _has_marks(late: TablePosition) -> bool:
+    """Whether a late table has a place for the marks of replays. Without it, none has an effect."""
+    return any(field.name == REPLAYED for field in late.table.handle.schema().fields)
+
+
+def _overlaps(document: Document, wanted: Range) -> bool:
+    first, end = document.get("from"), document.get("to")
+    return (first is None or first < wanted.end) and (end is None or end > wanted.begin)
+
+
+def _pinned(position: TablePosition) -> DeltaTable:
+    handle = position.table.handle
+    if handle.version() == position.version:
+        return handle
+    return DeltaTable(position.table.storage.uri(), version=position.version)
+
+
+def _steps(
+    at: ConsistentSnapshot, used: Pipeline, silver: str, targets: Iterable[Target], wanted: Range
+) -> tuple[Step, ...]:
+    """The steps over bronze that make a silver table. One ends wherever it matters of which batch a
+    row is: at operations that decide what is late, at replays, and at the batch of each target."""
+    table = used.silver[silver]
+    position = at.tables[BRONZE.path(table.source)]
+    payload = BronzePayload.of(position.state)
+    rule = used.sources[table.source].record.one_copy_within
+    span = reach(
+        wanted,
+        None if rule is None else micros(rule),
+        has_rules=table.suite is not None,
+        has_replays=bool(payload.replays),
+    )
+    files = overlapping_files(_pinned(position), "event_time", [span])
+    if not all(file.is_ours for file in files):
+        raise NotBackfilledError(
+            f"{position.table.name}: another tool has rewritten its files, so the batches of their "
+            "rows are unknown",
+            remedy=f"go back to a savepoint: {pipeline_command('savepoint list')}",
+        )
+    found = list(targets)
+    last = max(target.n for target in found)
+    ends = {target.n for target in found} | {n for n in payload.replay_ends if 0 < n < last}
+    for target in found:
+        ends |= {n for n, _ in (*target.drains, *target.replays) if 0 < n < last}
+    return steps(files, ends)

@@ -1,0 +1,132 @@
+"""What a backfill found: plain values, and the decisions about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+Verdict = Literal["equal", "differs"]
+Row = Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class ColumnDifference:
+    """In ``rows`` rows a column has another value. ``largest`` is the largest difference of two
+    numbers; None if the column has none."""
+
+    column: str
+    rows: int
+    largest: float | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A row that differs, with its values as text: as it is, and as it would be. One side is None
+    if the row is new or gone."""
+
+    change: str
+    before: Row | None
+    after: Row | None
+
+
+@dataclass(frozen=True)
+class TableReport:
+    """The rows of one gold table whose results lie in the range. ``n`` is the batch id at which
+    they were compared. ``equal``, ``changed``, ``new`` and ``gone`` count rows; ``windows`` counts
+    results that have rows, and ``windows_equal`` those among them without a difference. ``live``
+    and ``backfilled`` are the digests of both sides. ``earlier`` are the backfills that were
+    published into the range before."""
+
+    table: str
+    n: int
+    equal: int
+    changed: int
+    new: int
+    gone: int
+    windows: int
+    windows_equal: int
+    live: str
+    backfilled: str
+    columns: tuple[ColumnDifference, ...] = ()
+    samples: tuple[Sample, ...] = ()
+    earlier: tuple[str, ...] = ()
+
+    @property
+    def differing(self) -> int:
+        return self.changed + self.new + self.gone
+
+    @property
+    def verdict(self) -> Verdict:
+        return "differs" if self.differing or self.live != self.backfilled else "equal"
+
+
+@dataclass(frozen=True)
+class Published:
+    """The publication of a backfill: the operation's number, the savepoint that was taken before,
+    and the tables whose patches were void."""
+
+    operation: int
+    savepoint: str
+    void: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """A backfill of the event times ``[begin, end)``. ``end`` is None where everything that is
+    final was compared. ``declaration`` is the digest of the declaration that was used."""
+
+    id: str
+    pipeline: str
+    at: datetime
+    begin: datetime
+    end: datetime | None
+    declaration: str
+    tables: tuple[TableReport, ...]
+    published: Published | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        return "differs" if any(t.verdict == "differs" for t in self.tables) else "equal"
+
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """The tables that a publication changes."""
+        return tuple(each.table for each in self.tables if each.differing)
+
+    def document(self) -> dict[str, Any]:
+        times = {"at": self.at.isoformat(), "begin": self.begin.isoformat()}
+        end = self.end.isoformat() if self.end else None
+        tables = [{**asdict(each), "verdict": each.verdict} for each in self.tables]
+        more = {"end": end, "verdict": self.verdict, "tables": tables}
+        return {**asdict(self), **times, **more}
+
+    @staticmethod
+    def of(content: Mapping[str, Any]) -> Report:
+        """Raises KeyError, TypeError or ValueError if it is not a result of ``document``."""
+        end, published = content["end"], content["published"]
+        return Report(
+            id=content["id"],
+            pipeline=content["pipeline"],
+            at=datetime.fromisoformat(content["at"]),
+            begin=datetime.fromisoformat(content["begin"]),
+            end=datetime.fromisoformat(end) if end else None,
+            declaration=content["declaration"],
+            tables=tuple(_table(each) for each in content["tables"]),
+            published=Published(**{**published, "void": tuple(published["void"])})
+            if published
+            else None,
+        )
+
+
+def _table(content: Mapping[str, Any]) -> TableReport:
+    plain = {key: value for key, value in content.items() if key != "verdict"}
+    return TableReport(
+        **{
+            **plain,
+            "columns": tuple(ColumnDifference(**each) for each in content["columns"]),
+            "samples": tuple(Sample(**each) for each in content["samples"]),
+            "earlier": tuple(content["earlier"]),
+        }
+    )

@@ -1,0 +1,36 @@
+"""The reports of backfills, documents below the pipeline's own folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from headgate.backfill.report import Report
+from headgate.errors import HeadgateError
+from headgate.savepoints.holds import FOLDER
+from headgate.storage.documents import read_document, write_document
+from headgate.storage.layout import Layout
+
+KEPT = 50
+"""The number of reports that are kept."""
+
+
+def write_report(layout: Layout, report: Report) -> None:
+    """Keep a report; the oldest ones go."""
+    write_document(layout.storage, f"{FOLDER}/{report.id}.json", report.document())
+    for name in sorted(_names(layout), reverse=True)[KEPT:]:
+        layout.storage.remove(f"{FOLDER}/{name}")
+
+
+def reports(layout: Layout) -> Iterator[Report]:
+    """The reports that are kept and can be read, newest first."""
+    for name in sorted(_names(layout), reverse=True):
+        with suppress(HeadgateError, KeyError, TypeError, ValueError):
+            found = read_document(layout.storage, f"{FOLDER}/{name}")
+            if found is not None:
+                yield Report.of(found)
+
+
+def _names(layout: Layout) -> list[str]:
+    found = (stat.path.rpartition("/")[2] for stat in layout.storage.list(FOLDER))
+    return [name for name in found if name.endswith(".json") and not name.startswith(".")]

@@ -1,0 +1,119 @@
+"""One backfill from its plan to its report, and the request that publishes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from headgate.backfill.plan import Planned, planned
+from headgate.backfill.report import Report
+from headgate.backfill.reports import write_report
+from headgate.backfill.selection import LATEST, Range
+from headgate.declaration.kinds import GOLD
+from headgate.declaration.model import Pipeline
+from headgate.failpoints import failpoint
+from headgate.operations import requests
+from headgate.operations.backfill import NAME, Patch
+from headgate.operations.requests import Request
+from headgate.savepoints.holds import FOLDER, keep
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import settled_snapshot
+from headgate.storage.layout import Layout
+from headgate.tables.snapshot import ConsistentSnapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    Sessions = Callable[[], AbstractContextManager[SparkSession]]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a backfill: gold tables by name, and event times ``[begin, end)``.
+    ``deployed`` is the declaration that the tables were made from, ``used`` the one that computes
+    them again."""
+
+    deployed: Pipeline
+    used: Pipeline
+    tables: Sequence[str]
+    begin: datetime
+    end: datetime | None
+
+    @property
+    def range(self) -> Range:
+        return Range(_micros(self.begin), LATEST if self.end is None else _micros(self.end))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``patches`` are those of the tables that differ, at bronze's ``generation``."""
+
+    report: Report
+    patches: Mapping[str, Patch]
+    generation: int
+
+
+def _micros(time: datetime) -> int:
+    return (time - _EPOCH) // timedelta(microseconds=1)
+
+
+def plan_of(layout: Layout, asked: Asked) -> tuple[ConsistentSnapshot, Planned]:
+    """Raises HeadgateError if there are no tables, ResetOpenError, NotBackfilledError,
+    OtherDeclarationError, LogGapError."""
+    at = settled_snapshot(layout, asked.deployed)
+    return at, planned(at, asked.deployed, asked.used, asked.tables, asked.range)
+
+
+def compute(layout: Layout, asked: Asked, id_: str, sessions: Sessions, now: datetime) -> Outcome:
+    """Compute, compare, and keep the report. The caller holds the folder ``id_``
+    (``savepoints.holds``). Raises as ``plan_of``, and DamagedFileError."""
+    at, plan = plan_of(layout, asked)
+    keep(layout, id_, _read(at, asked, now))
+    failpoint("backfill.held")
+    with sessions() as spark:
+        from headgate.backfill.computing import Backfill
+
+        runs = Backfill(spark, layout, asked.used, plan, f"{FOLDER}/{id_}").run(now)
+        found = {each.report.table: each for each in runs}
+    report = Report(
+        id=id_,
+        pipeline=asked.deployed.name,
+        at=now,
+        begin=asked.begin,
+        end=asked.end,
+        declaration=asked.used.digest,
+        tables=tuple(each.report for each in found.values()),
+    )
+    write_report(layout, report)
+    failpoint("backfill.reported")
+    patches = {name: each.patch for name, each in found.items() if each.patch is not None}
+    return Outcome(report, patches, at.bronze.state.generation)
+
+
+def _read(at: ConsistentSnapshot, asked: Asked, now: datetime) -> Savepoint:
+    """The tables that a backfill reads, as a vacuum must keep them."""
+    paths = {at.bronze.table.name, *map(GOLD.path, asked.tables)}
+    tables = {path: position for path, position in at.tables.items() if path in paths}
+    return Savepoint.of(replace(at, tables=tables), asked.deployed.name, "", now)
+
+
+def ask_to_publish(
+    layout: Layout, outcome: Outcome, savepoint: str, by: str, now: datetime
+) -> Request:
+    """Ask for all patches of a backfill at once: one intent, and one commit of each table."""
+    tables = {name: asdict(patch) for name, patch in outcome.patches.items()}
+    document: dict[str, Any] = {
+        "backfill": outcome.report.id,
+        "generation": outcome.generation,
+        "tables": tables,
+        "savepoint": savepoint,
+        "by": by,
+    }
+    request = requests.ask(layout, NAME, document, now)
+    failpoint("backfill.asked")
+    return request

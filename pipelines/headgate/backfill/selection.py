@@ -1,0 +1,121 @@
+"""Which part of bronze a backfill reads, and in which steps: plain functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from headgate.backfill.errors import NotBackfilledError
+from headgate.commands import pipeline_command
+from headgate.graph.graph import Graph
+from headgate.graph.operations import known
+from headgate.tables.data_file import DataFile
+from headgate.tables.operation import Operation
+from headgate.tables.payloads.gold import GoldPayload
+
+LATEST = 1 << 60
+EVERYTHING = (-LATEST, LATEST)
+KNOWN = ("drain", "late_replay", "backfill")
+_COPIES = 2  # a copy, and the one that it is a copy of
+
+Span = tuple[int, int]
+"""The first and the last microsecond of a time."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Event times ``[begin, end)``, in microseconds since 1970 UTC. A result belongs to it if it
+    lies wholly inside."""
+
+    begin: int
+    end: int = LATEST
+
+    @property
+    def span(self) -> Span:
+        return self.begin, self.end - 1
+
+
+def reach(wanted: Range, within: int | None, *, has_rules: bool, has_replays: bool) -> Span:
+    """The event times of the rows that may be in results of a range. Where rules reject rows, a
+    copy may take the place of one that is up to ``within`` microseconds away; where mended records
+    were replayed, of any one."""
+    if not has_rules:
+        return wanted.span
+    if has_replays:
+        return EVERYTHING
+    margin = _COPIES * (within or 0)
+    return wanted.begin - margin, wanted.end - 1 + margin
+
+
+@dataclass(frozen=True)
+class Step:
+    """The files of bronze with rows of the batches ``(after, upto]``."""
+
+    after: int
+    upto: int
+    files: tuple[DataFile, ...]
+
+
+def steps(files: Iterable[DataFile], ends: Iterable[int]) -> tuple[Step, ...]:
+    """Files up to the last of some batch ids, in steps of which none passes one of them. Steps
+    without files are left out. Raises NotBackfilledError if a file is on both sides of one."""
+    found, after, left = [], 0, tuple(files)
+    for upto in sorted(set(ends)):
+        if any(file.is_across(upto) for file in left):
+            raise NotBackfilledError(
+                f"files were merged across batch {upto:,} while the tables were read",
+                remedy="type the command again",
+            )
+        held = tuple(file for file in left if file.n <= upto)
+        left = tuple(file for file in left if file.n > upto)
+        if held:
+            found.append(Step(after, upto, held))
+            after = upto
+    return tuple(found)
+
+
+def require_known(operations: Iterable[Operation], graph: Graph, path: str) -> None:
+    """Raises NotBackfilledError if an operation of another package has changed a table."""
+    for each in operations:
+        if each.name not in KNOWN and path in known(each.name).touches(graph, each.document):
+            raise NotBackfilledError(
+                f"{path} has carried out the operation {each.name}, which cannot be computed again",
+                remedy="give a range of event time that it has not touched to another tool",
+            )
+
+
+def drains_of(
+    path: str, held: GoldPayload, operations: Sequence[Operation]
+) -> tuple[tuple[int, int], ...]:
+    """The batch id of each drain of a table, and the window end up to which it has closed it.
+
+    Raises NotBackfilledError if an older version has drained the table, and nobody knows where.
+    """
+    batches = {each.number: each.n for each in operations if each.name == "drain"}
+    ends = {int(number): end for number, end in held.drains.items()}
+    if not ends and held.closed_through is not None:
+        ends = {0: held.closed_through}
+    if 0 in ends:
+        first = min((number for number in ends if number), default=None)
+        before = [number for number in batches if first is None or number < first]
+        if len(before) != 1:
+            name = path.replace("/", ".")
+            raise NotBackfilledError(
+                f"{name} was drained by an older version, which has not kept up to where",
+                remedy="build the table anew: " + pipeline_command("run", "--full-refresh", name),
+            )
+        ends[before[0]] = ends.pop(0)
+    return tuple((batches[number], end) for number, end in sorted(ends.items()))
+
+
+def published_into(wanted: Range, table: str, operations: Iterable[Operation]) -> tuple[str, ...]:
+    """The ids of the backfills that were published into a range of a table, and not taken back."""
+    found = []
+    for each in operations:
+        patch = each.document["tables"].get(table) if each.name == "backfill" else None
+        if patch is None or "taken_back" in each.document:
+            continue
+        first, last = patch["span"]
+        if first < wanted.end and last >= wanted.begin:
+            found.append(str(each.document["backfill"]))
+    return tuple(found)

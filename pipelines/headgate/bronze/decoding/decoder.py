@@ -1,0 +1,218 @@
+"""Decodes blocks of records to bronze's rows, except for what needs the records before them.
+
+A strict native decoder takes the records that are clearly valid. The judge decides on all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.bronze.decoding.columns import (
+    ColumnType,
+    cell_column,
+    document_of,
+    flags,
+    json_column,
+    patched,
+)
+from headgate.bronze.decoding.event_times import epoch_micros, is_epoch, text_micros
+from headgate.bronze.decoding.judge import Judge, Judged, id_of, id_text
+from headgate.bronze.decoding.limits import doubtful
+from headgate.bronze.decoding.times import Flags
+from headgate.bronze.reasons import BEFORE_FUTURE, UNREADABLE, Reason
+from headgate.declaration import types
+from headgate.declaration.model import Record, RecordFormat
+
+_TIME = pa.timestamp("us", "UTC")
+
+
+@dataclass(frozen=True)
+class _Values:
+    """The columns of one block: ``columns`` by name, ``wrong`` the rows that need the judge."""
+
+    id: pa.Array
+    time: pa.Array
+    columns: dict[str, pa.Array]
+    wrong: Flags
+
+
+class Decoder:
+    """Decodes the records of one declaration. It is made once per process."""
+
+    def __init__(self, record: Record, format: RecordFormat) -> None:
+        self._record, self._is_csv = record, format == "csv"
+        column = cell_column if self._is_csv else json_column
+        self._columns: dict[str, ColumnType] = {c.name: column(c.type) for c in record.schema}
+        self._types = {c.name: c.type for c in record.schema}
+        self._judge = Judge(record, format)
+        document = document_of(self._columns, strict=record.unknown_fields != "ignore")
+        self._decode = msgspec.json.Decoder(document).decode
+        self._nothing = document()
+
+    def decode(self, block: pa.Table) -> pa.Table:
+        """The columns of ``block`` (``record_schema``) without ``document``, then event_id,
+        event_time, record, reason, reason_column, reason_detail and rescued (``bronze_type``). A
+        time that is read but is in the future is kept; its reason says so."""
+        block = block.combine_chunks()
+        texts = _chunk(block, "document" if self._is_csv else "value")
+        given = texts.to_pylist()
+        documents, refused = self._documents(given)
+        # Before their values are converted: a decimal that is not UTF-8 cannot be.
+        for row in doubtful(texts):
+            documents[row], refused[row] = self._nothing, True
+        values = self._values(documents, block)
+        rows = np.flatnonzero(refused | values.wrong)
+        judged = [self._judge.judge(given[row]) for row in rows]
+        return self._judged(block, values, rows, judged)
+
+    def _documents(self, given: Sequence[bytes | None]) -> tuple[list[Any], Flags]:
+        decode, nothing = self._decode, self._nothing
+        documents: list[Any] = []
+        refused: list[int] = []
+        keep = documents.append
+        for row, text in enumerate(given):
+            try:
+                keep(decode(text))  # type: ignore[arg-type]
+            except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
+                keep(nothing)
+                refused.append(row)
+        is_refused = np.zeros(len(given), np.bool_)
+        is_refused[refused] = True
+        return documents, is_refused
+
+    def _values(self, documents: Sequence[Any], block: pa.Table) -> _Values:
+        wrong = np.zeros(len(documents), np.bool_)
+        columns, texts = {}, {}
+        rule = self._record.event_time
+        for i, (name, column) in enumerate(self._columns.items()):
+            values = list(map(attrgetter(f"f{i}"), documents))
+            if types.is_time(self._types[name]) or (name == rule.column and not is_epoch(rule)):
+                texts[name] = pa.array(values, pa.string())
+            if name == rule.column and self._types[name] == types.TIMESTAMP:
+                continue
+            columns[name], misfits = column.array(values)
+            if misfits is not None:
+                wrong |= misfits
+        time = self._time(columns, texts)
+        if self._types[rule.column] == types.TIMESTAMP:
+            columns[rule.column] = time
+        id_ = self._id(columns, texts, block)
+        for needed in (id_, time):
+            if needed.null_count:
+                wrong |= flags(pc.is_null(needed))
+        return _Values(id_, time, columns, wrong)
+
+    def _time(self, columns: dict[str, pa.Array], texts: dict[str, pa.Array]) -> pa.Array:
+        rule = self._record.event_time
+        if is_epoch(rule):
+            numbers = columns[rule.column].cast(pa.int64())
+            known = flags(pc.is_valid(numbers))
+            micros, valid = epoch_micros(pc.fill_null(numbers, 0).to_numpy(), rule)
+            valid = valid & known
+        else:
+            micros, valid = text_micros(texts[rule.column], rule)
+        return pa.array(micros, mask=~valid).cast(_TIME)
+
+    def _id(
+        self, columns: dict[str, pa.Array], texts: dict[str, pa.Array], block: pa.Table
+    ) -> pa.Array:
+        if not self._record.event_id:
+            return positions(block)
+        parts = [
+            texts[name] if name in texts else _texts_of(columns[name])
+            for name in self._record.event_id
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        if any(_needs_quoting(part) for part in parts):
+            rows = zip(*(part.to_pylist() for part in parts), strict=True)
+            return pa.array(
+                [None if None in row else id_of(list(row)) for row in rows], pa.string()
+            )
+        joined = pc.binary_join_element_wise(*parts, '","')
+        return pc.binary_join_element_wise('["', joined, '"]', "")
+
+    def _judged(
+        self, block: pa.Table, values: _Values, rows: Any, judged: Sequence[Judged]
+    ) -> pa.Table:
+        """The decoded block, with what the judge has decided about some rows."""
+        columns, id_, time = values.columns, values.id, values.time
+        fields = [one.fields or {} for one in judged]
+        if judged:
+            columns = {
+                name: patched(
+                    columns[name], rows, pa.array([f.get(name) for f in fields], columns[name].type)
+                )
+                for name in columns
+            }
+            time = patched(
+                time, rows, pa.array([one.time for one in judged], pa.int64()).cast(_TIME)
+            )
+            if self._record.event_id:
+                id_ = patched(id_, rows, pa.array([one.id for one in judged], pa.string()))
+        found = _spread(judged, rows, len(block))
+        found["reason"], is_future = self._future(found["reason"], time, block)
+        for name in ("reason_column", "reason_detail"):
+            found[name] = pc.if_else(is_future, pa.scalar(None, pa.string()), found[name])
+        unreadable = pc.is_in(found["reason"], value_set=pa.array([r.value for r in UNREADABLE]))
+        record = pa.StructArray.from_arrays(
+            [columns[name] for name in self._columns],
+            fields=[pa.field(name, columns[name].type) for name in self._columns],
+            mask=unreadable,
+        )
+        own = {"event_id": id_, "event_time": time, "record": record, **found}
+        kept = block.drop_columns("document") if self._is_csv else block
+        return reduce(lambda table, name: table.append_column(name, own[name]), own, kept)
+
+    def _future(
+        self, reason: pa.Array, time: pa.Array, block: pa.Table
+    ) -> tuple[pa.Array, pa.Array]:
+        """The reasons, and whether each is that the event time is in the future."""
+        after = pa.scalar(self._record.future_after, pa.duration("us"))
+        ahead = pc.greater(time, pc.add(_chunk(block, "seen_at"), after))
+        early = pc.is_in(reason, value_set=pa.array([r.value for r in BEFORE_FUTURE]))
+        is_future = pc.and_(pc.fill_null(ahead, False), pc.invert(early))
+        return pc.if_else(is_future, Reason.FUTURE.value, reason), is_future
+
+
+def positions(block: pa.Table) -> pa.Array:
+    """The event ids of records that are identified by their position."""
+    texts = [_chunk(block, name).cast(pa.string()) for name in ("partition", "offset")]
+    return pc.binary_join_element_wise(*texts, ":")
+
+
+def _spread(judged: Sequence[Judged], rows: Any, length: int) -> dict[str, pa.Array]:
+    """The columns of the results, null where the judge was not asked."""
+    given = {
+        "reason": [None if one.reason is None else one.reason.value for one in judged],
+        "reason_column": [one.column for one in judged],
+        "reason_detail": [one.detail for one in judged],
+        "rescued": [one.rescued for one in judged],
+    }
+    none = pa.nulls(length, pa.string())
+    return {name: patched(none, rows, pa.array(v, pa.string())) for name, v in given.items()}
+
+
+def _texts_of(column: pa.Array) -> pa.Array:
+    if not pa.types.is_decimal(column.type):
+        return column.cast(pa.string())
+    values = column.to_pylist()
+    return pa.array([None if v is None else id_text(v) for v in values], pa.string())
+
+
+def _needs_quoting(texts: pa.Array) -> bool:
+    return bool(pc.any(pc.match_substring_regex(texts, r'["\\\x00-\x1f]')).as_py())
+
+
+def _chunk(table: pa.Table, name: str) -> pa.Array:
+    column = table.column(name)
+    return column.chunk(0) if column.num_chunks else pa.array([], column.type)

@@ -1,0 +1,90 @@
+"""Strict JSON documents, as RFC 8259 has them, within the limits of ``limits``."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import accumulate
+
+from headgate.bronze.decoding.limits import MAX_DEPTH, MAX_DIGITS, MAX_NAME
+
+
+class Integer(str):
+    """A JSON integer, as written."""
+
+    __slots__ = ()
+
+
+class Fraction(str):
+    """A JSON number with a fraction or an exponent, as written."""
+
+    __slots__ = ()
+
+
+def read_document(text: bytes | None) -> object:
+    """The only document in ``text``. Of fields with one name, the last one counts. Raises
+    ValueError or RecursionError."""
+    if text is None:
+        raise ValueError("no text")
+    decoded = text.decode("utf-8")
+    document = json.loads(
+        decoded,
+        parse_int=lambda number: Integer(_limited(number)),
+        parse_float=lambda number: Fraction(_limited(number)),
+        parse_constant=_refuse,
+        object_pairs_hook=_object,
+    )
+    if _depth(decoded) > MAX_DEPTH:
+        raise ValueError("nested too deep")
+    return document
+
+
+def json_text(value: object) -> str:
+    """``value`` as JSON, with numbers as they were written. Loops use one stack frame per level,
+    so that ``MAX_DEPTH`` fits Python's stack."""
+    parts = []
+    if isinstance(value, dict):
+        for name, item in value.items():
+            parts.append(f"{json.dumps(name, ensure_ascii=False)}: {json_text(item)}")
+        return "{" + ", ".join(parts) + "}"
+    if isinstance(value, list):
+        for item in value:
+            parts.append(json_text(item))
+        return "[" + ", ".join(parts) + "]"
+    if isinstance(value, Integer | Fraction):
+        return str(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def in_utf8(text: str) -> str:
+    """``text`` with a question mark for each lone surrogate: none can be encoded."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _refuse(constant: str) -> object:
+    raise ValueError(constant)
+
+
+def _depth(document: str) -> int:
+    """The nesting depth of a valid document; 0 if it cannot exceed the limit."""
+    if document.count("{") + document.count("[") <= MAX_DEPTH:
+        return 0
+    brackets = _BRACKET.findall(_TEXT.sub("", document))
+    return max(accumulate(1 if bracket in "{[" else -1 for bracket in brackets), default=0)
+
+
+def _limited(number: str) -> str:
+    if len(number) > MAX_DIGITS and sum(map(str.isdigit, number)) > MAX_DIGITS:
+        raise ValueError("a number with too many digits")
+    return number
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if max(map(len, found), default=0) > MAX_NAME:
+        raise ValueError("a name that is too long")
+    return found
+
+
+_TEXT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_BRACKET = re.compile(r"[\[{\]}]")

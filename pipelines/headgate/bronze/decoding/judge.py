@@ -1,0 +1,198 @@
+"""Decides on one record: whether it is valid, else why not, and what its fields are.
+
+It is plain Python over a record's bytes. The decoder gives it every record that it does not take.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.bronze.decoding.documents import in_utf8, json_text, read_document
+from headgate.bronze.decoding.event_times import epoch_micros, is_epoch, text_reader
+from headgate.bronze.decoding.texts import cast_texts
+from headgate.bronze.decoding.values import Misfit, reader, text
+from headgate.bronze.details import mismatch, time_form, type_form, undeclared
+from headgate.bronze.reasons import Reason
+from headgate.declaration import types
+from headgate.declaration.model import Column, Record, RecordFormat
+
+Read = Callable[[object], object]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """``reason`` is None for a valid record; ``column`` is the first column of the wrong type;
+    ``detail`` says what was expected and shows the value; ``rescued`` is a JSON object of the
+    undeclared fields. ``id``, ``time`` (microseconds since 1970 UTC) and ``fields`` (as
+    ``values.Reader`` gives them) are what could be read of the record, whatever its reason."""
+
+    reason: Reason | None = None
+    column: str | None = None
+    rescued: str | None = None
+    detail: str | None = None
+    id: str | None = None
+    time: int | None = None
+    fields: Mapping[str, object] | None = None
+
+
+class Judge:
+    """Judges the records of one declaration."""
+
+    def __init__(self, record: Record, format: RecordFormat) -> None:
+        self._record = record
+        read = _cell_reader if format == "csv" else reader
+        self._read = {c.name: read(c.type) for c in record.schema}
+        self._columns = {c.name: c for c in record.schema}
+        self._time_of = _time_reader(record, self._read)
+
+    def judge(self, given: bytes | None) -> Judged:
+        """The reasons are checked in the order of :class:`Reason`, but for those that need more
+        than the record: ``FUTURE`` and ``DIFFERING_DUPLICATE``."""
+        try:
+            document = read_document(given)
+        except (ValueError, RecursionError):
+            return Judged(Reason.UNPARSABLE)
+        if not isinstance(document, dict):
+            return Judged(Reason.NOT_AN_OBJECT)
+        id_, time = self._id(document), self._time(document)
+        fields, misfit = self._fields(document, time)
+        read = Judged(id=id_, time=time, fields=fields)
+        if id_ is None and self._record.event_id:
+            return replace(read, reason=Reason.MISSING_ID)
+        rule = self._record.event_time
+        if time is None and (given_time := document.get(rule.column)) is None:
+            return replace(read, reason=Reason.MISSING_TIME)
+        if time is None:
+            shown = mismatch(rule.column, json_text(given_time), time_form(rule))
+            return replace(read, reason=Reason.UNPARSABLE_TIME, detail=shown)
+        if misfit is not None:
+            column, shown = misfit
+            return replace(read, reason=Reason.WRONG_TYPE, column=column, detail=shown)
+        unknown = {k: v for k, v in document.items() if k not in self._read}
+        if unknown and self._record.unknown_fields == "quarantine":
+            return replace(read, reason=Reason.UNKNOWN_FIELD, detail=undeclared(unknown))
+        if unknown and self._record.unknown_fields == "rescue":
+            return replace(read, rescued=in_utf8(json_text(unknown)))
+        return read
+
+    def _id(self, document: Mapping[str, object]) -> str | None:
+        try:
+            texts = [self._id_text(name, document.get(name)) for name in self._record.event_id]
+        except ValueError:
+            return None
+        known = [each for each in texts if each is not None]
+        return id_of(known) if known and len(known) == len(texts) else None
+
+    def _id_text(self, name: str, value: object) -> str | None:
+        """Raises ValueError unless a value has its column's type."""
+        if self._columns[name].type == types.TIMESTAMP:
+            return None if value is None else text(value)
+        read = self._read[name](value)
+        if self._columns[name].type == types.DATE and read is not None:
+            return text(value)
+        return None if read is None else id_text(read)
+
+    def _time(self, document: Mapping[str, object]) -> int | None:
+        value = document.get(self._record.event_time.column)
+        if value is None:
+            return None
+        try:
+            return self._time_of(value)
+        except ValueError:
+            return None
+
+    def _fields(
+        self, document: Mapping[str, object], time: int | None
+    ) -> tuple[dict[str, object], tuple[str, str] | None]:
+        """The fields, null where they do not have their type; and the first column that does not,
+        with the detail."""
+        fields: dict[str, object] = {}
+        first = None
+        for column in self._record.schema:
+            if self._has_times_rule(column):
+                fields[column.name] = time
+                continue
+            try:
+                fields[column.name] = self._read[column.name](document.get(column.name))
+            except Misfit as misfit:
+                fields[column.name] = None
+                if first is None:
+                    first = column.name, _shown(column.name, misfit)
+        return fields, first
+
+    def _has_times_rule(self, column: Column) -> bool:
+        """Whether the rule of event times says what a column's values are."""
+        return column.name == self._record.event_time.column and column.type == types.TIMESTAMP
+
+
+def id_of(texts: list[str]) -> str:
+    """An event id of the texts of its columns: of several, a JSON array."""
+    if len(texts) == 1:
+        return texts[0]
+    return "[" + ",".join(_quoted(each) for each in texts) + "]"
+
+
+def _quoted(text: str) -> str:
+    # Control characters with capital digits, as Spark writes them.
+    return _ESCAPE.sub(_capital, json.dumps(text, ensure_ascii=False))
+
+
+_ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
+
+
+def _capital(escape: re.Match[str]) -> str:
+    found = escape.group()
+    return f"\\u{found[2:].upper()}" if len(found) > 2 else found
+
+
+def id_text(value: object) -> str:
+    """The text of a scalar as ``values.Reader`` gives it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def _shown(column: str, misfit: Misfit) -> str:
+    return mismatch(f"{column}{misfit.path}", json_text(misfit.value), type_form(misfit.type))
+
+
+def _cell_reader(type_: types.DataType) -> Read:
+    """Of the text of a CSV cell."""
+    if types.is_time(type_):
+        return reader(type_)
+
+    def of(value: object) -> object:
+        if value is None:
+            return None
+        try:
+            read = cast_texts(pa.array([text(value)]), type_)[0].as_py()
+        except ValueError:
+            raise Misfit(value, type_) from None
+        if read is None:
+            raise Misfit(value, type_)
+        return read
+
+    return of
+
+
+def _time_reader(record: Record, read: Mapping[str, Read]) -> Callable[[object], int | None]:
+    """Raises ValueError or Misfit."""
+    rule = record.event_time
+    if not is_epoch(rule):
+        of_text = text_reader(rule)
+        return lambda value: of_text(text(value))
+
+    def of(value: object) -> int | None:
+        number = read[rule.column](value)
+        assert isinstance(number, int)
+        micros, valid = epoch_micros(np.array([number], np.int64), rule)
+        return int(micros[0]) if valid[0] else None
+
+    return of

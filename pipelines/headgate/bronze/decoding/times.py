@@ -1,0 +1,138 @@
+"""Strict conversion of text to times: microseconds since 1970 UTC, years 1 to 9999.
+
+ISO 8601 with an offset: ``+01:00``, ``+0100``, ``+01`` or ``Z``, with a space before it or not.
+Digits after the sixth of a second's fraction are cut.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Ints = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
+
+FIRST = -62_135_596_800_000_000  # 0001-01-01T00:00:00Z
+LAST = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999Z
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001
+_MICRO = timedelta(microseconds=1)
+_MAX_OFFSET = timedelta(hours=18)
+
+_ISO = re.compile(
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? ?(?:Z|([+-])(\d\d)(?::?(\d\d))?)",
+    re.ASCII,
+)
+
+
+def iso_micros(text: str) -> int | None:
+    """The time that a text says, or None."""
+    if (found := _ISO.fullmatch(text)) is None:
+        return None
+    day, clock, fraction, sign, hours, minutes = found.groups()
+    try:
+        local = datetime.fromisoformat(f"{day}T{clock}")
+    except ValueError:
+        return None
+    micros = int((fraction or "")[:6].ljust(6, "0"))
+    offset = offset_of(sign, hours, minutes)
+    return None if offset is None else in_range(micros_of(local) + micros - offset)
+
+
+def offset_of(sign: str | None, hours: str | None, minutes: str | None) -> int | None:
+    """Microseconds; None if there is no such offset."""
+    offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
+    if offset > _MAX_OFFSET or int(minutes or 0) > 59:
+        return None
+    return (-1 if sign == "-" else 1) * (offset // _MICRO)
+
+
+def micros_of(utc: datetime) -> int:
+    """Of a time in UTC without a zone."""
+    return (utc - _EPOCH) // _MICRO
+
+
+def in_range(micros: int) -> int | None:
+    return micros if FIRST <= micros <= LAST else None
+
+
+def read_times(texts: pa.Array) -> tuple[Ints, Flags]:
+    """The times of strings without nulls, and whether each was read. Texts that are written
+    in a rare way are not read: ``iso_micros`` decides."""
+    offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
+    data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
+    lengths = np.diff(offsets)
+    micros, done = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.bool_)
+    for length in np.unique(lengths):
+        if 20 <= length <= 30:
+            rows = np.flatnonzero(lengths == length)
+            starts = offsets[rows]
+            if len(rows) == len(texts):
+                letters = data[starts[0] : starts[0] + len(rows) * length].reshape(-1, length)
+            else:
+                letters = data[starts[:, None] + np.arange(length)]
+            micros[rows], done[rows] = _of_one_length(letters)
+    return micros, done
+
+
+_DIGITS = (0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18)
+_SIGNS = {4: b"-", 7: b"-", 10: b"T ", 13: b":", 16: b":"}
+
+
+def _of_one_length(letters: Bytes) -> tuple[Ints, Flags]:
+    """The times of texts of one length, one in a row: those that end with Z, and those with an
+    offset such as +01:00."""
+    done = _are_digits(letters, _DIGITS)
+    for place, signs in _SIGNS.items():
+        done &= np.isin(letters[:, place], np.frombuffer(signs, np.uint8))
+    year, month = _number(letters, 0, 4), _number(letters, 5, 2)
+    done &= (year > 0) & (month >= 1) & (month <= 12)
+    months = ((year - 1970) * 12 + np.clip(month, 1, 12) - 1).astype("datetime64[M]")
+    day = _number(letters, 8, 2)
+    first, after = months.astype("datetime64[D]"), (months + 1).astype("datetime64[D]")
+    done &= (day >= 1) & (day <= (after - first).astype(np.int64))
+    hour, minute, second = (_number(letters, place, 2) for place in (11, 14, 17))
+    done &= (hour < 24) & (minute < 60) & (second < 60)
+    seconds = (first.astype(np.int64) + day - 1) * 86_400 + hour * 3_600 + minute * 60 + second
+    fraction, shift, ended = _end(letters)
+    micros = seconds * 1_000_000 + fraction - shift
+    return micros, done & ended & (micros >= FIRST) & (micros <= LAST)
+
+
+def _end(letters: Bytes) -> tuple[Ints, Ints, Flags]:
+    """The fraction and the offset in microseconds, and whether the end is plainly written."""
+    length = letters.shape[1]
+    none = np.zeros(len(letters), np.int64)
+    in_utc = letters[:, -1] == ord("Z")
+    fraction, shift = none, none
+    if length > 20:
+        places = range(20, length - 1)
+        in_utc &= (letters[:, 19] == ord(".")) & _are_digits(letters, places) & (length > 21)
+        kept = places[:6]
+        fraction = _number(letters, 20, len(kept)) * 10 ** (6 - len(kept))
+    if length != 25:
+        return fraction, shift, in_utc
+    sign = letters[:, 19]
+    hours, minutes = _number(letters, 20, 2), _number(letters, 23, 2)
+    shifted = ((sign == ord("+")) | (sign == ord("-"))) & (letters[:, 22] == ord(":"))
+    shifted &= _are_digits(letters, (20, 21, 23, 24)) & (minutes < 60)
+    shifted &= hours * 60 + minutes <= 18 * 60
+    shift = np.where(sign == ord("-"), -1, 1) * (hours * 60 + minutes) * 60_000_000
+    return np.where(shifted, 0, fraction), np.where(shifted, shift, 0), in_utc | shifted
+
+
+def _are_digits(letters: Bytes, places: range | tuple[int, ...]) -> Flags:
+    # Smaller letters wrap around to great numbers.
+    digits: Flags = letters[:, list(places)] - np.uint8(48) <= 9
+    return np.asarray(digits.all(axis=1))
+
+
+def _number(letters: Bytes, first: int, length: int) -> Ints:
+    number = np.zeros(len(letters), np.int64)
+    for place in range(first, first + length):
+        number = number * 10 + (letters[:, place].astype(np.int64) - 48)
+    return number

@@ -1,0 +1,185 @@
+"""Values of a JSON document as declared types. These rules decide; ``columns`` has shortcuts for
+values that are plainly written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import date
+from decimal import Decimal
+from functools import lru_cache
+from math import inf
+
+import numpy as np
+
+from headgate.bronze.decoding.documents import Fraction, Integer, in_utf8
+from headgate.bronze.decoding.texts import BITS, rounded
+from headgate.bronze.decoding.times import iso_micros
+from headgate.declaration import types
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_PLAIN_NUMBER = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
+_DAY_ZERO = date(1970, 1, 1).toordinal()
+
+Reader = Callable[[object], object]
+"""The value of a JSON value, as pyarrow takes it: times are microseconds and dates days since 1970
+UTC, structs are dicts, and maps lists of pairs. Null has every type. Raises Misfit."""
+
+
+class Misfit(ValueError):
+    """A value does not have its declared type. ``path`` leads to it from the column, such as
+    ``[2].price``."""
+
+    def __init__(self, value: object, type_: types.DataType, path: str = "") -> None:
+        super().__init__(path)
+        self.value, self.type, self.path = value, type_, path
+
+
+@lru_cache(maxsize=1024)
+def reader(type_: types.DataType) -> Reader:
+    """The reader of a declared type."""
+    read = _reader(type_)
+
+    def of(value: object) -> object:
+        if value is None:
+            return None
+        try:
+            return read(value)
+        except Misfit:
+            raise
+        except (ValueError, ArithmeticError):
+            raise Misfit(value, type_) from None
+
+    return of
+
+
+def _reader(type_: types.DataType) -> Reader:
+    if type_ in BITS:
+        return lambda value: _integer(value, BITS[type_])
+    if types.is_decimal(type_):
+        return lambda value: _decimal(value, type_)
+    if isinstance(type_, types.Array):
+        return _array(reader(type_.element))
+    if isinstance(type_, types.Map):
+        return _map(reader(type_.value))
+    if isinstance(type_, types.Struct):
+        return _struct({name: reader(field) for name, field in type_.fields})
+    return _SCALARS[type_]
+
+
+def text(value: object) -> str:
+    """A scalar as text: an integer as it is written, and another number as the text of its double.
+    Raises ValueError."""
+    if isinstance(value, Integer):
+        return "0" if value == "-0" else str(value)
+    if isinstance(value, Fraction):
+        return double_text(_double(value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return in_utf8(value)
+    raise ValueError("not a scalar")
+
+
+def double_text(number: float) -> str:
+    """A finite double as Java writes it: ``1.0E7``, with the fewest digits that tell it apart."""
+    if number == 0 or 1e-3 <= abs(number) < 1e7:
+        return repr(number)
+    sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
+    first, *rest = map(str, digits)
+    assert isinstance(exponent, int)
+    return f"{'-' * sign}{first}.{''.join(rest) or '0'}E{exponent + len(rest)}"
+
+
+def _array(read: Reader) -> Reader:
+    def of(value: object) -> object:
+        if not isinstance(value, list):
+            raise ValueError("not an array")
+        return [_at(f"[{place}]", read, item) for place, item in enumerate(value)]
+
+    return of
+
+
+def _map(read: Reader) -> Reader:
+    def of(value: object) -> object:
+        if not isinstance(value, dict):
+            raise ValueError("not an object")
+        return [(text(key), _at(f"['{key}']", read, item)) for key, item in value.items()]
+
+    return of
+
+
+def _struct(fields: Mapping[str, Reader]) -> Reader:
+    """Fields that are not declared are left out."""
+
+    def of(value: object) -> object:
+        if not isinstance(value, dict):
+            raise ValueError("not an object")
+        return {name: _at(f".{name}", read, value.get(name)) for name, read in fields.items()}
+
+    return of
+
+
+def _at(step: str, read: Reader, value: object) -> object:
+    try:
+        return read(value)
+    except Misfit as misfit:
+        raise Misfit(misfit.value, misfit.type, f"{step}{misfit.path}") from None
+
+
+def _integer(value: object, bits: int) -> int:
+    half = 1 << (bits - 1)
+    if not isinstance(value, Integer) or len(value) > 24 or not -half <= int(value) < half:
+        raise ValueError("not an integer in range")
+    return int(value)
+
+
+def _double(value: object) -> float:
+    if not isinstance(value, Integer | Fraction) or abs(number := float(value)) == inf:
+        raise ValueError("not a number in range")
+    return number or 0.0 if isinstance(value, Integer) else number
+
+
+def _float(value: object) -> float:
+    with np.errstate(over="ignore"):
+        number = float(np.float32(_double(value)))
+    if abs(number) == inf:
+        raise ValueError("not a number in range")
+    return number
+
+
+def _boolean(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("not a boolean")
+    return value
+
+
+def _decimal(value: object, type_: types.Decimal) -> Decimal:
+    is_number = isinstance(value, Integer | Fraction)
+    if not isinstance(value, str) or not (is_number or _PLAIN_NUMBER.fullmatch(value)):
+        raise ValueError("not a decimal")
+    if (found := rounded(Decimal(value), type_)) is None:
+        raise ValueError("out of range")
+    return found
+
+
+def _date(value: object) -> int:
+    if type(value) is not str or not _DATE.fullmatch(value):
+        raise ValueError("not a date")
+    return date.fromisoformat(value).toordinal() - _DAY_ZERO
+
+
+def _timestamp(value: object) -> int:
+    if type(value) is not str or (micros := iso_micros(value)) is None:
+        raise ValueError("not a time")
+    return micros
+
+
+_SCALARS: dict[types.DataType, Reader] = {
+    types.STRING: text,
+    types.BOOLEAN: _boolean,
+    types.DOUBLE: _double,
+    types.FLOAT: _float,
+    types.DATE: _date,
+    types.TIMESTAMP: _timestamp,
+}

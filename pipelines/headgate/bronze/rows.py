@@ -1,0 +1,122 @@
+"""Bronze's rows: decoded records with their stamps, and how they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from headgate.bronze.reasons import Reason
+from headgate.declaration.model import Record
+from headgate.storage.files import Storage
+from headgate.tables.arrow import described
+from headgate.tables.data_file import DataFile
+
+_TIME_COLUMN, _REASON = "event_time", "reason"
+_ROW_GROUP = 1 << 26  # bytes in memory
+# Columns whose values are all unique: a dictionary would be useless.
+_UNIQUE = ("value", "key", "offset", "event_id")
+
+
+@dataclass(frozen=True)
+class RowShape:
+    """``columns`` are the columns of the table; one that an older version made lacks newer ones."""
+
+    record: Record
+    columns: tuple[str, ...]
+
+    def stamped(self, decoded: pa.Table, stamps: pa.Table) -> pa.Table:
+        """Bronze's rows. ``stamps`` has the columns of ``STAMPS``; ``row`` is a row of
+        ``decoded``."""
+        rows = stamps.column("row").to_numpy()
+        clock = _spread(stamps.column("clock"), rows, len(decoded))
+        duplicate = pc.fill_null(_spread(stamps.column("duplicate"), rows, len(decoded)), False)
+        reason = decoded.column("reason")
+        rule = self.record.duplicates
+        if rule is not None and rule.differing == "quarantine":
+            # This reason has the lowest priority: any other one means the record is invalid.
+            differs = pc.fill_null(_spread(stamps.column("differing"), rows, len(decoded)), False)
+            refused = pc.and_(differs, pc.is_null(reason))
+            reason = pc.if_else(refused, Reason.DIFFERING_DUPLICATE.value, reason)
+        own = {"clock": clock, "duplicate": duplicate, "reason": reason}
+        return pa.table({n: own[n] if n in own else decoded.column(n) for n in self.columns})
+
+
+def _spread(values: pa.ChunkedArray, rows: np.ndarray, length: int) -> pa.Array:
+    """``values`` at some rows, null everywhere else."""
+    taken = np.zeros(length, np.int64)
+    taken[rows] = np.arange(len(rows))
+    elsewhere = np.ones(length, np.bool_)
+    elsewhere[rows] = False
+    return values.combine_chunks().take(pa.array(taken, mask=elsewhere))
+
+
+def write_rows(storage: Storage, path: str, tables: Iterable[pa.Table]) -> tuple[DataFile, ...]:
+    """Write rows of one schema to a new file, and describe it; no file if there are no rows. Rows
+    with a reason have row groups of their own: quarantine reads no others."""
+    groups = _grouped(tables)
+    if (first := next(groups, None)) is None:
+        return ()
+    with storage.create(path) as file, _writer(file, first.schema) as writer:
+        for rows in chain([first], groups):
+            writer.write_table(rows, row_group_size=len(rows))
+    stat = storage.stat(path)
+    assert stat is not None
+    return (described(storage, path, stat.size, _TIME_COLUMN),)
+
+
+def _writer(file: pa.NativeFile, schema: pa.Schema) -> pq.ParquetWriter:
+    leaves = [path for field in schema for path in _leaves(field, field.name)]
+    return pq.ParquetWriter(
+        file,
+        schema,
+        use_dictionary=[path for path in leaves if path not in _UNIQUE],
+        dictionary_pagesize_limit=1 << 16,
+        # Queries filter by ranges of times, quarantine by whether a row group has a reason.
+        write_statistics=[_TIME_COLUMN, _REASON],
+        write_page_checksum=True,
+        store_decimal_as_integer=True,
+        store_schema=False,
+    )
+
+
+def _leaves(field: pa.Field, path: str) -> Iterator[str]:
+    type_ = field.type
+    if pa.types.is_struct(type_):
+        for child in type_:
+            yield from _leaves(child, f"{path}.{child.name}")
+    elif pa.types.is_list(type_):
+        yield from _leaves(type_.value_field, f"{path}.list.element")
+    elif pa.types.is_map(type_):
+        yield from _leaves(type_.key_field, f"{path}.key_value.key")
+        yield from _leaves(type_.item_field, f"{path}.key_value.value")
+    else:
+        yield path
+
+
+def _grouped(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The rows in groups of about ``_ROW_GROUP`` bytes, those with a reason apart."""
+    valid: list[pa.Table] = []
+    invalid: list[pa.Table] = []
+    for table in tables:
+        for group, rows in zip((valid, invalid), _divided(table), strict=True):
+            group.append(rows)
+            if sum(each.nbytes for each in group) >= _ROW_GROUP:
+                yield pa.concat_tables(group)
+                group.clear()
+    for group in (valid, invalid):
+        if any(len(rows) for rows in group):
+            yield pa.concat_tables(group)
+
+
+def _divided(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The rows without and with a reason."""
+    reasons = rows.column(_REASON)
+    if reasons.null_count == len(rows):
+        return rows, rows.slice(0, 0)
+    return rows.filter(pc.is_null(reasons)), rows.filter(pc.is_valid(reasons))

@@ -1,0 +1,1 @@
+"""``headgate backfill``: a range of gold, computed again from bronze."""

@@ -1,0 +1,58 @@
+"""What a person asks of a backfill, checked before anything is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from headgate import exit_codes
+from headgate.cli.times import time_given
+from headgate.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from headgate.backfill.running import Asked
+    from headgate.declaration.model import Pipeline
+
+
+class NoSuchTableError(HeadgateError, code=exit_codes.USAGE):
+    """There is no gold table of this name."""
+
+
+def asked_of(
+    declared: Pipeline,
+    tables: Sequence[str] | None,
+    begin: str,
+    end: str | None,
+    other: Path | None,
+    now: datetime,
+) -> Asked:
+    """Raises BadParameter, NoSuchTableError, DeclarationError, OtherDeclarationError."""
+    from headgate.backfill.compatibility import require_compatible, require_windows
+    from headgate.backfill.running import Asked
+    from headgate.declaration.load import load
+
+    first, last = time_given(begin, "--from", now), time_given(end, "--to", now)
+    assert first is not None
+    if last is not None and first >= last:
+        raise typer.BadParameter("it is not after --from", param_hint="--to")
+    names = [_named(declared, name) for name in tables or declared.gold]
+    used = declared if other is None else load(other)
+    for name in names:
+        require_windows(declared.gold[name])
+        if used is not declared:
+            require_compatible(declared, used, name)
+    return Asked(declared, used, tuple(dict.fromkeys(names)), first, last)
+
+
+def _named(declared: Pipeline, given: str) -> str:
+    name = given.removeprefix("gold.")
+    if name not in declared.gold:
+        raise NoSuchTableError(
+            f"{declared.name} has no gold table {given!r}",
+            remedy=f"there are: {', '.join(f'gold.{each}' for each in declared.gold)}",
+        )
+    return name

@@ -1,0 +1,54 @@
+"""Runs a backfill in this process, with a Spark of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from headgate.cli.driving import require_machine
+
+if TYPE_CHECKING:
+    from headgate.backfill.report import Published
+    from headgate.backfill.running import Asked, Outcome
+    from headgate.storage.layout import Layout
+
+    Publish = Callable[[Layout, Asked, Outcome, str], Published]
+
+
+_NICENESS = 15
+"""The stream has the machine first: a backfill, and its JVM, take what it leaves."""
+
+
+def compute_here(layout: Layout, asked: Asked, root: str, *, publish: Publish | None) -> Outcome:
+    """Compute and compare; ``publish`` is called if a row differs."""
+    from headgate.backfill.reports import write_report
+    from headgate.backfill.running import compute
+    from headgate.backfill.store import remove_left
+    from headgate.cli.log_file import divert_to
+    from headgate.cli.screen import waiting as shown_waiting
+    from headgate.savepoints.holds import holding
+    from headgate.storage.documents import new_id
+
+    def session() -> AbstractContextManager[Any]:
+        from headgate.jobs.session import passing_session
+
+        return passing_session("headgate-backfill", os.cpu_count() or 2)
+
+    require_machine(asked.deployed)
+    os.nice(_NICENESS)
+    divert_to(layout, asked.deployed, "backfill")
+    remove_left(layout, asked.deployed)
+    now = datetime.now(UTC)
+    with holding(layout, id_ := new_id(now)):
+        with shown_waiting("computing gold again, beside the stream"):
+            outcome = compute(layout, asked, id_, session, now)
+        if publish is not None and outcome.report.differing:
+            published = publish(layout, asked, outcome, root)
+            outcome = replace(outcome, report=replace(outcome.report, published=published))
+            write_report(layout, outcome.report)
+    remove_left(layout, asked.deployed)
+    return outcome

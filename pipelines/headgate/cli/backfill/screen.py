@@ -1,0 +1,122 @@
+"""What the verb shows a person, and its answer for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headgate.cli.output import grid, size_of
+from headgate.cli.rows import as_text, cells
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from headgate.backfill.plan import Planned
+    from headgate.backfill.report import Report, Sample, TableReport
+    from headgate.backfill.running import Asked
+    from headgate.cli.output import Shown
+
+_MARKS = {"equal": "✓", "differs": "✗"}
+
+
+def shown(report: Report) -> Iterator[Shown]:
+    """The report: counts and digests of every table, then what differs."""
+    counts = grid("", "gold", "batch:", "windows:", "equal:", "changed:", "new:", "gone:")
+    for table in report.tables:
+        numbers = (table.n, table.windows, table.equal, table.changed, table.new, table.gone)
+        counts.add_row(*cells(table.table, *(f"{number:,}" for number in numbers)))
+    yield counts
+    for table in report.tables:
+        yield from _of_table(table)
+    published = report.published
+    if published is None:
+        return
+    done = [each for each in report.differing if each not in published.void]
+    if done:
+        yield f"published: {', '.join(f'gold.{name}' for name in done)}"
+    for name in published.void:
+        yield (
+            f"gold.{name}: nothing was published, because another operation has changed the table "
+            "since it was compared; type the command again"
+        )
+
+
+def listed(reports: Sequence[Report]) -> Table:
+    """A line for each backfill."""
+    found = grid("", "backfill", "from", "to", "gold", "result", "published")
+    for report in reports:
+        tables = ", ".join(table.table for table in report.tables)
+        published = report.published
+        done = set(report.differing) - set(published.void) if published else set()
+        said = f"as operation {published.operation}" if published and done else ""
+        times = as_text(report.begin), as_text(report.end) if report.end else ""
+        found.add_row(*cells(report.id, *times, tables, report.verdict, said))
+    return found
+
+
+def _of_table(table: TableReport) -> Iterator[Shown]:
+    mark, name = _MARKS[table.verdict], f"gold.{table.table}"
+    if table.verdict == "equal":
+        yield f"{mark} {name} is equal: {table.live}"
+    else:
+        yield f"{mark} {name} differs: {table.live} is there, {table.backfilled} was computed"
+    for id_ in table.earlier:
+        yield f"  backfill {id_} was published into this range before"
+    for column in table.columns:
+        most = "" if column.largest is None else f", by at most {column.largest:g}"
+        yield f"  {column.column} differs in {column.rows:,} rows{most}"
+    for sample in table.samples:
+        yield f"  {_sample(sample)}"
+
+
+def _sample(sample: Sample) -> str:
+    row = sample.after or sample.before or {}
+    if sample.before is None or sample.after is None:
+        return f"{sample.change}: {_pairs(row)}"
+    before, after = sample.before, sample.after
+    told = (
+        f"{name}={value}" if before[name] == value else f"{name}: {before[name]} -> {value}"
+        for name, value in after.items()
+    )
+    return f"{sample.change}: {', '.join(told)}"
+
+
+def _pairs(row: Mapping[str, str | None]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in row.items())
+
+
+def plan_document(
+    asked: Asked, plan: Planned, windows: Mapping[str, tuple[int, int]]
+) -> dict[str, Any]:
+    """What would be read."""
+    return {
+        "pipeline": asked.deployed.name,
+        "from": asked.begin.isoformat(),
+        "to": asked.end.isoformat() if asked.end else None,
+        "files": len(plan.read),
+        "rows": sum(file.rows for file in plan.read),
+        "bytes": sum(file.size for file in plan.read),
+        "steps": sum(map(len, plan.steps.values())),
+        "tables": [
+            {
+                "table": f"gold.{each.table}",
+                "n": each.n,
+                "windows": windows[each.table][0],
+                "rows": windows[each.table][1],
+            }
+            for each in plan.targets
+        ],
+    }
+
+
+def plan_shown(document: Mapping[str, Any]) -> Iterator[Shown]:
+    until = document["to"] or "the last final window"
+    yield f"from {document['from']} to {until}; nothing was computed"
+    rows, files, steps = (f"{document[name]:,}" for name in ("rows", "files", "steps"))
+    size = size_of(document["bytes"])
+    yield f"rows of bronze to read: {rows} ({size}); files: {files}; steps: {steps}"
+    found = grid("", "gold", "batch:", "windows:", "rows:")
+    for table in document["tables"]:
+        numbers = (f"{table[name]:,}" for name in ("n", "windows", "rows"))
+        found.add_row(*cells(table["table"], *numbers))
+    yield found

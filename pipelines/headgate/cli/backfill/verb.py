@@ -1,0 +1,123 @@
+"""``headgate backfill``: computes, compares, shows the report, and publishes when asked."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headgate import exit_codes
+from headgate.cli import declaration
+from headgate.cli.backfill.asking import asked_of
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
+from headgate.cli.output import respond
+
+if TYPE_CHECKING:
+    from headgate.backfill.running import Asked
+    from headgate.storage.layout import Layout
+
+Tables = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="TABLE", help="Such as gold.per_minute. Default: all.", show_default=False
+    ),
+]
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="TIME",
+        help='Windows that begin at or after it: "2026-01-31 12:00", or "2 days" ago. UTC.',
+        show_default=False,
+    ),
+]
+To = Annotated[
+    str | None,
+    typer.Option("--to", metavar="TIME", help="Windows that end at or before it. Default: all."),
+]
+Other = Annotated[
+    Path | None,
+    typer.Option(
+        "--declaration",
+        metavar="FILE",
+        help="Compute by this changed declaration, which makes the same columns.",
+    ),
+]
+
+
+def backfill(
+    pipeline: PipelineName,
+    tables: Tables = None,
+    begin: From = None,
+    end: To = None,
+    other: Other = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be read, and compute nothing.")
+    ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Exit code 11 if a row differs; publish nothing.")
+    ] = False,
+    publish: Annotated[
+        bool, typer.Option("--publish", help="Put the rows that differ into the gold tables.")
+    ] = False,
+    note: Annotated[str, typer.Option("--note", help="Kept in bronze's commits.")] = "",
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Compute final windows again from bronze, and compare. The stream may run meanwhile.
+
+    The rows of a range of event time that differ can be published, in one commit per table.
+    Without --from, earlier backfills are listed.
+    """
+    if sum((dry_run, verify, publish)) > 1:
+        raise typer.BadParameter("only one of --dry-run, --verify and --publish can be given")
+    declared, layout = declaration.opened(pipeline, root)
+    if begin is None:
+        if tables or end or other or dry_run or verify or publish:
+            raise typer.BadParameter("it is needed, to say from when on", param_hint="--from")
+        _list(layout, declared.name, json=json)
+        return
+    asked = asked_of(declared, tables, begin, end, other, datetime.now(UTC))
+    if dry_run:
+        _show_plan(layout, asked, json=json)
+        return
+    from headgate.cli.backfill.computing import compute_here
+    from headgate.cli.backfill.publishing import publish_here
+    from headgate.cli.backfill.screen import shown
+
+    outcome = compute_here(layout, asked, root, publish=publish_here(note) if publish else None)
+    report = outcome.report
+    words = []
+    if report.differing and not publish and not verify:
+        words = ["nothing was published; add --publish to put these rows into gold"]
+    if report.published is not None:
+        back = command("savepoint restore", report.published.savepoint)
+        words = [f"to take it back, stop the pipeline, and then: {back}"]
+    respond(json, report.document(), *shown(report), *words)
+    if verify and report.verdict != "equal":
+        raise typer.Exit(exit_codes.DIFFERS)
+    if report.published is not None and report.published.void:
+        raise typer.Exit(exit_codes.FAILED)
+
+
+def _list(layout: Layout, pipeline: str, *, json: bool) -> None:
+    from headgate.backfill.reports import reports
+    from headgate.cli.backfill.screen import listed
+
+    found = list(reports(layout))
+    shown = listed(found) if found else "there was no backfill"
+    words = [] if found else [command("backfill", "--from", "2 days", "--dry-run")]
+    respond(json, {"pipeline": pipeline, "backfills": [r.document() for r in found]}, shown, *words)
+
+
+def _show_plan(layout: Layout, asked: Asked, *, json: bool) -> None:
+    from headgate.backfill.running import plan_of
+    from headgate.cli.backfill.screen import plan_document, plan_shown
+    from headgate.cli.backfill.windows import windows_of
+
+    _, plan = plan_of(layout, asked)
+    windows = windows_of(layout, asked)
+    document = plan_document(asked, plan, windows)
+    respond(json, document, *plan_shown(document))

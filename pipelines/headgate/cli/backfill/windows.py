@@ -1,0 +1,32 @@
+"""Counts the windows of a range in the gold tables as they are, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headgate.backfill.running import Asked
+    from headgate.storage.layout import Layout
+
+
+def windows_of(layout: Layout, asked: Asked) -> Mapping[str, tuple[int, int]]:
+    """The final windows in the range and their rows, by table."""
+    from headgate.cli.sql import select
+    from headgate.declaration.operators import columns_of
+
+    found = {}
+    for name in asked.tables:
+        begin, end = [*columns_of(asked.deployed.gold[name])][:2]
+        within = f"final AND {begin} >= {_literal(asked.begin)}"
+        if asked.end is not None:
+            within += f" AND {end} <= {_literal(asked.end)}"
+        sql = f"SELECT count(DISTINCT {begin}), count(*) FROM gold.{name} WHERE {within}"
+        ((windows, rows),) = select(asked.deployed, layout, sql)[1]
+        found[name] = (int(windows), int(rows))
+    return found
+
+
+def _literal(time: datetime) -> str:
+    return f"TIMESTAMPTZ '{time:%Y-%m-%d %H:%M:%S.%f}+00'"

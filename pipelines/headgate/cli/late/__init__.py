@@ -1,0 +1,1 @@
+"""``headgate late``: late rows, and their replay."""

@@ -1,0 +1,134 @@
+"""``headgate late replay``: asks for the operation, and waits until gold has carried it out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from headgate.cli.carried_out import PATIENCE, carried_out
+from headgate.cli.driving import require_machine
+from headgate.cli.late.selecting import require_marks, rows_of
+from headgate.cli.options import command
+from headgate.cli.output import respond
+from headgate.cli.person import person
+from headgate.commands import pipeline_command
+from headgate.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from headgate.declaration.model import GoldTable, Pipeline
+    from headgate.operations.requests import Request
+    from headgate.storage.layout import Layout
+
+
+class NotReplayedError(HeadgateError):
+    """The replay did not take place, or is not done yet."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """``pairs`` were folded after batch ``n``, by the operation ``number``."""
+
+    number: int
+    n: int
+    pairs: int
+
+
+def replay_rows(
+    declared: Pipeline,
+    layout: Layout,
+    root: str,
+    table: GoldTable,
+    wanted: dict[str, Any],
+    note: str,
+    *,
+    dry_run: bool,
+    json: bool,
+) -> None:
+    """Show what would be folded, or have it folded. Raises NotReplayedError."""
+    from headgate.cli.log_file import divert_to
+
+    require_machine(declared)
+    name = f"gold.{table.name}"
+    if dry_run:
+        rows = rows_of(declared, layout, table, wanted, None)
+        windows = _windows(rows, table)
+        said = f"{_rows(len(rows))} of {name} would be folded, into {windows:,} windows"
+        document = {"table": name, "pairs": len(rows), "windows": windows}
+        respond(json, {"pipeline": declared.name, **document}, said)
+        return
+    require_marks(declared, layout, table)
+    divert_to(layout, declared, "late")
+    request = _ask(layout, wanted, note)
+    done = carried_out(
+        declared,
+        root,
+        lambda: _state(declared, layout, table, request),
+        gone=NotReplayedError(
+            f"{name}: the request is gone, and no table has carried it out",
+            remedy=f"see what happened: {pipeline_command('logs')}",
+        ),
+        waits=NotReplayedError(
+            f"{name} has not carried the replay out within {PATIENCE:.0f} s; it will do so",
+            remedy=f"{pipeline_command('status')}; a gate may hold the table: "
+            + pipeline_command("gate status"),
+        ),
+    )
+    document = {"table": name, "pairs": done.pairs, "n": done.n, "operation": done.number}
+    said = f"replayed {_rows(done.pairs)} of {name}, after batch {done.n:,}"
+    respond(
+        json,
+        {"pipeline": declared.name, **document},
+        said if done.pairs else f"no late row of {name} was meant; nothing has changed",
+        command("ledger", "--by-id"),
+    )
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} late row{'' if count == 1 else 's'}"
+
+
+def _windows(rows: Any, table: GoldTable) -> int:
+    from headgate.declaration.operators import begin_of
+
+    if not (begin := begin_of(table)):
+        return min(len(rows), 1)
+    return len(rows.column(begin[0]).unique())
+
+
+def _ask(layout: Layout, wanted: Mapping[str, Any], note: str) -> Request:
+    from headgate.operations import requests
+
+    document = {**wanted, "by": person(note)}
+    return requests.ask(layout, "late_replay", document, datetime.now(UTC))
+
+
+def _state(
+    declared: Pipeline, layout: Layout, table: GoldTable, request: Request
+) -> tuple[Replayed | None, bool]:
+    """The replay, if gold has carried it out, and whether it will still do so. The request is
+    looked at first: it is removed after bronze's commit."""
+    from headgate.declaration.kinds import BRONZE, GOLD
+    from headgate.graph.graph import graph_of
+    from headgate.operations.requests import waiting
+    from headgate.tables.table import Table
+
+    waits = any(each.id == request.id for each in waiting(layout))
+    head = BRONZE.path(graph_of(declared).head.name)
+    bronze = Table(layout.storage, head, pipeline=declared.name).refresh()
+    operation = request.operation(bronze)
+    if operation is None:
+        return None, waits
+    gold = Table(layout.storage, GOLD.path(table.name), pipeline=declared.name).refresh()
+    if gold.operation < operation.number:
+        return None, True
+    pairs = _pairs(declared, layout, table, operation.number)
+    return Replayed(operation.number, operation.n, pairs), False
+
+
+def _pairs(declared: Pipeline, layout: Layout, table: GoldTable, number: int) -> int:
+    from headgate.cli.sql import select
+
+    sql = f"SELECT count(*) FROM late.{table.name} WHERE replayed = {number}"
+    return int(select(declared, layout, sql)[1][0][0])

@@ -1,0 +1,184 @@
+"""Which late rows are meant, and what they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headgate import exit_codes
+from headgate.cli.times import time_given
+from headgate.errors import HeadgateError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headgate.declaration.model import GoldTable, Pipeline
+    from headgate.storage.layout import Layout
+
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="TIME",
+        help='Rows with an event time from then on: "2026-01-31 12:00", or "2 days" ago. UTC.',
+    ),
+]
+To = Annotated[
+    str | None, typer.Option("--to", metavar="TIME", help="Rows with an event time before then.")
+]
+Key = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--key",
+        metavar="NAME=VALUE",
+        help="Rows with this value of a column of `by`; NAME=null for none. For each column once.",
+    ),
+]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class NoSuchGoldError(HeadgateError, code=exit_codes.USAGE):
+    """There is no gold table of this name."""
+
+
+class OlderTableError(HeadgateError, code=exit_codes.USAGE):
+    """An older version has made the late table, without a place to mark what was replayed."""
+
+
+@dataclass(frozen=True)
+class LateCount:
+    """Pairs of a late table: those that wait, and those that were replayed. The times are those of
+    the first and the last event that waits."""
+
+    table: str
+    waiting: int
+    replayed: int
+    oldest: datetime | None
+    newest: datetime | None
+
+
+def gold_table(declared: Pipeline, name: str) -> GoldTable:
+    """Raises NoSuchGoldError."""
+    found = declared.gold.get(name.removeprefix("gold."))
+    if found is None:
+        raise NoSuchGoldError(
+            f"{declared.name} has no gold table {name!r}",
+            remedy=f"there are: {', '.join(f'gold.{each}' for each in declared.gold)}",
+        )
+    return found
+
+
+def selection(
+    table: GoldTable, begin: str | None, end: str | None, keys: Sequence[str] | None
+) -> dict[str, Any]:
+    """The document of a replay (``operations.late_replay``). Raises BadParameter."""
+    from headgate.operations.late_replay import meant
+
+    now = datetime.now(UTC)
+    given = time_given(begin, "--from", now), time_given(end, "--to", now)
+    first, last = (None if t is None else (t - _EPOCH) // timedelta(microseconds=1) for t in given)
+    if first is not None and last is not None and first >= last:
+        raise typer.BadParameter("it is not after --from", param_hint="--to")
+    return meant(table.name, first, last, _keys(table, keys or ()))
+
+
+def _keys(table: GoldTable, given: Sequence[str]) -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    names = [each.name for each in table.by]
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"{each!r} is not NAME=VALUE", param_hint="--key")
+        if name not in names:
+            said = f"gold.{table.name} has no column {name!r} in by"
+            raise typer.BadParameter(
+                f"{said}; there are: {', '.join(names) or 'none'}", param_hint="--key"
+            )
+        if name in found:
+            raise typer.BadParameter(f"{name} is given twice", param_hint="--key")
+        found[name] = None if value == "null" else value
+    return found
+
+
+def counts(declared: Pipeline, layout: Layout) -> list[LateCount]:
+    """The late rows of each gold table, without Spark."""
+    from headgate.cli.sql import select
+
+    found = []
+    for name in declared.gold:
+        sql = (
+            "SELECT count(*) FILTER (replayed IS NULL), count(replayed), "
+            "min(_event_time) FILTER (replayed IS NULL), "
+            f"max(_event_time) FILTER (replayed IS NULL) FROM late.{name}"
+        )
+        if not _has_marks(declared, layout, name):
+            sql = f"SELECT count(*), 0, min(_event_time), max(_event_time) FROM late.{name}"
+        ((waiting, replayed, oldest, newest),) = select(declared, layout, sql)[1]
+        found.append(LateCount(name, waiting, replayed, oldest, newest))
+    return found
+
+
+def require_marks(declared: Pipeline, layout: Layout, table: GoldTable) -> None:
+    """Raises OlderTableError."""
+    from headgate.commands import pipeline_command
+
+    if not _has_marks(declared, layout, table.name):
+        rebuild = pipeline_command("run", "--full-refresh", f"gold.{table.name}")
+        raise OlderTableError(
+            f"late.{table.name} was made by an older version, and cannot mark what is replayed",
+            remedy=f"build the table anew, and it can: {rebuild}",
+        )
+
+
+def _has_marks(declared: Pipeline, layout: Layout, name: str) -> bool:
+    from headgate.declaration.names import REPLAYED
+
+    fields = _late_table(declared, layout, name).handle.schema().fields
+    return any(field.name == REPLAYED for field in fields)
+
+
+def _late_table(declared: Pipeline, layout: Layout, name: str) -> Any:
+    """Raises HeadgateError if the pipeline has no tables."""
+    from headgate.declaration.kinds import LATE
+    from headgate.tables.snapshot import snapshot
+    from headgate.tables.table import Table
+
+    table = Table(layout.storage, LATE.path(name), pipeline=declared.name)
+    try:
+        table.refresh()
+    except FileNotFoundError:
+        snapshot(layout, declared)  # says what to type
+        raise
+    return table
+
+
+def rows_of(
+    declared: Pipeline, layout: Layout, table: GoldTable, wanted: dict[str, Any], limit: int | None
+) -> pa.Table:
+    """The late rows that wait and are meant, the first by event time. Spark reads them, as it does
+    in the replay: a column of ``by`` may be any expression."""
+    from headgate.cli.driving import require_java
+    from headgate.cli.log_file import divert_to
+
+    require_marks(declared, layout, table)
+    require_java()
+    divert_to(layout, declared, "late")
+    from headgate.cli.screen import waiting as shown_waiting
+    from headgate.gold.late_replay import LATE_TIME, Selection
+    from headgate.jobs.session import passing_session
+    from headgate.tables.frames import Rows
+
+    late, chosen = _late_table(declared, layout, table.name), Selection.of(wanted)
+    with (
+        shown_waiting("reading late rows"),
+        passing_session("headgate-late", os.cpu_count() or 2) as spark,
+    ):
+        rows = Rows(spark, late).of(chosen.files(late)).where(chosen.has(table))
+        rows = rows.orderBy(LATE_TIME, "_partition", "_offset")
+        return (rows if limit is None else rows.limit(limit)).toArrow()

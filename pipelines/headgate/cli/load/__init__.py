@@ -1,0 +1,1 @@
+"""``headgate load``: history beside the live stream."""

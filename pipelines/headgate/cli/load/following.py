@@ -1,0 +1,110 @@
+"""Follows a load to its end, in words."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from headgate import exit_codes
+from headgate.cli.options import command
+from headgate.commands import pipeline_command
+from headgate.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
+    from headgate.loads.state import LoadState
+    from headgate.storage.layout import Layout
+
+_POLL = 0.5  # seconds
+_LINES_EVERY = 5.0  # seconds, where stderr is no terminal
+_BAR = 20
+_ALONE = 15.0
+"""Seconds without a driver after which nobody carries the load out."""
+
+
+class LoadStoppedError(HeadgateError, code=exit_codes.SOURCE):
+    """What a load has to read cannot be read."""
+
+
+class NobodyLoadsError(HeadgateError):
+    """No driver carries the load out."""
+
+
+def in_words(state: LoadState, ends: datetime | None = None) -> str:
+    """A line with a bar, and when all will be read."""
+    filled = _BAR * state.read // max(state.total, 1)
+    bar = "#" * filled + "." * (_BAR - filled)
+    words = f"[{bar}] {state.read:,} of {state.total:,} {state.unit}, {state.rows:,} records"
+    if state.state == "folding":
+        return f"{words}, folding late rows into final ones"
+    return words if ends is None else f"{words}, read by about {ends:%F %T}Z"
+
+
+def expected_end(
+    begun: tuple[float, int], now: tuple[float, int], total: int, clock: datetime
+) -> datetime | None:
+    """When all is read, if it goes on as between two looks: seconds, and how much was read."""
+    took, done = now[0] - begun[0], now[1] - begun[1]
+    if took <= 0 or done <= 0:
+        return None
+    return clock + timedelta(seconds=took * (total - now[1]) / done)
+
+
+def follow(
+    layout: Layout,
+    declared: Pipeline,
+    id_: str,
+    say: Callable[[str], None],
+    is_over: Callable[[], bool] = lambda: False,
+) -> LoadState:
+    """Say how a load goes on, until it does not any more, or ``is_over``."""
+    from headgate.loads.requests import find
+    from headgate.loads.state import state_of
+
+    begun: tuple[float, int] | None = None
+    said, seen = -_LINES_EVERY, time.monotonic()
+    while True:
+        request = find(layout, id_)
+        if request is None:
+            raise NobodyLoadsError(f"the load {id_} is gone", remedy=command("load"))
+        state, now = state_of(layout, declared.name, request), time.monotonic()
+        if not state.is_open or is_over():
+            return state
+        begun = begun or (now, state.read)
+        if sys.stderr.isatty() or now - said >= _LINES_EVERY:
+            said = now
+            clock = datetime.now(UTC)
+            say(in_words(state, expected_end(begun, (now, state.read), state.total, clock)))
+        if _is_driven(layout, declared):
+            seen = now
+        elif now - seen > _ALONE:
+            raise NobodyLoadsError(
+                f"no driver carries the load {id_} out any more; nothing of it is lost",
+                remedy=pipeline_command("load", "--resume"),
+            )
+        time.sleep(_POLL)
+
+
+def require_done(state: LoadState) -> None:
+    """Raises LoadStoppedError for a load that an error has stopped."""
+    if state.state == "stopped":
+        raise LoadStoppedError(
+            f"the load {state.id} is stopped after {state.rows:,} records: {state.why}",
+            remedy=f"mend it, then: {command('load', '--resume')}\n"
+            f"or end it, and what it has read stays: {command('load', '--cancel')}",
+        )
+
+
+def _is_driven(layout: Layout, declared: Pipeline) -> bool:
+    """Whether a driver of bronze holds its lease."""
+    from headgate.jobs.lease import Lease
+    from headgate.jobs.lease_store import LeaseHeldError
+
+    try:
+        Lease(layout, ("bronze",), declared.name).require_free(datetime.now(UTC))
+    except LeaseHeldError:
+        return True
+    return False

@@ -1,0 +1,81 @@
+"""Decides what a load reads, and asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from headgate import exit_codes
+from headgate.cli.driving import jars_for
+from headgate.cli.options import command
+from headgate.cli.person import person
+from headgate.cli.screen import waiting
+from headgate.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline, Source
+    from headgate.loads.requests import LoadRequest
+    from headgate.storage.layout import Layout
+
+
+class CannotLoadError(HeadgateError, code=exit_codes.USAGE):
+    """The pipeline cannot take the load."""
+
+
+Chosen = tuple[str | None, tuple[str, ...], datetime | None, datetime | None]
+"""Files, topics, and when they were written: from, to."""
+
+
+def planned(
+    declared: Pipeline,
+    layout: Layout,
+    chosen: Chosen,
+    source: str | None,
+    note: str,
+    paced: Mapping[str, Any],
+) -> LoadRequest:
+    """Ask for a load. Raises CannotLoadError or SourceError; then nothing was asked for."""
+    from headgate.loads import requests
+    from headgate.sources.contract import DeployedSource, connector_of
+    from headgate.sources.loading import LoadWanted
+    from headgate.storage.documents import new_id
+
+    def session() -> AbstractContextManager[Any]:
+        from headgate.jobs.session import passing_session
+
+        return passing_session("headgate-load", 1, jars_for(declared))
+
+    found = _source(declared, source)
+    _require_tables(declared, layout, found.name)
+    now = datetime.now(UTC)
+    id_ = new_id(now)
+    place = DeployedSource(layout.storage, declared.name, found)
+    folder = requests.folder_of(layout, id_)
+    with waiting("looking at what there is to load"):
+        plan = connector_of(found).plan_load(place, LoadWanted(*chosen), folder, session, now)
+    request = requests.LoadRequest(id_, found.name, plan, person(note), now, **paced)
+    requests.keep(layout, request)
+    return request
+
+
+def _source(declared: Pipeline, name: str | None) -> Source:
+    """Raises CannotLoadError."""
+    found = [each for key, each in declared.sources.items() if name in (None, key)]
+    if len(found) != 1:
+        which = "it has several sources" if found else f"it has no source {name!r}"
+        names = ", ".join(declared.sources)
+        raise CannotLoadError(f"{declared.name}: {which}", remedy=f"--source is one of: {names}")
+    return found[0]
+
+
+def _require_tables(declared: Pipeline, layout: Layout, source: str) -> None:
+    from headgate.declaration.kinds import BRONZE
+    from headgate.tables.table import Table
+
+    if not Table(layout.storage, BRONZE.path(source), pipeline=declared.name).exists:
+        raise CannotLoadError(
+            f"{declared.name} has no tables yet: history is loaded beside a stream that has begun",
+            remedy=command("run", "--once"),
+        )

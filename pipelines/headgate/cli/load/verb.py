@@ -1,0 +1,222 @@
+"""``headgate load``."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headgate import exit_codes
+from headgate.cli import declaration
+from headgate.cli.driving import require_machine
+from headgate.cli.load.following import (
+    follow,
+    in_words,
+    require_done,
+)
+from headgate.cli.load.planning import planned
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
+from headgate.cli.output import grid, respond
+from headgate.cli.rows import cells
+from headgate.cli.screen import waiting
+from headgate.cli.times import time_given
+from headgate.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
+    from headgate.loads.requests import LoadRequest
+    from headgate.loads.state import LoadState
+    from headgate.storage.layout import Layout
+
+
+class NoLoadError(HeadgateError, code=exit_codes.USAGE):
+    """There is no load of which this can be asked."""
+
+
+_WISHES = {"--pause": "paused", "--resume": "open", "--cancel": "cancelled"}
+
+
+def load(
+    pipeline: PipelineName,
+    files: Annotated[
+        str | None,
+        typer.Option(
+            "--files",
+            metavar="PATTERN",
+            help="Files, a folder, or a quoted pattern such as 'archive/2025/**'.",
+        ),
+    ] = None,
+    kafka: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kafka",
+            metavar="RANGE",
+            help="A topic, topic/partition, or topic/partition:FIRST-END. May be repeated.",
+        ),
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option("--source", help="The source that takes it, if there are several.")
+    ] = None,
+    begin: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TIME", help="Only what was written from then on. UTC."),
+    ] = None,
+    end: Annotated[
+        str | None,
+        typer.Option("--to", metavar="TIME", help="Only what was written before then."),
+    ] = None,
+    share: Annotated[
+        float,
+        typer.Option(
+            "--share", min=0.01, max=1.0, help="Of the driver's time, while the stream has input."
+        ),
+    ] = 0.5,
+    rate: Annotated[
+        int | None, typer.Option("--rate", min=1, help="At most so many records a second.")
+    ] = None,
+    note: Annotated[str, typer.Option("--note", help="Kept in bronze's commits.")] = "",
+    pause: Annotated[bool, typer.Option("--pause", help="Hold a load for a while.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a load, and follow it.")
+    ] = False,
+    cancel: Annotated[
+        bool, typer.Option("--cancel", help="End a load; what it has read stays.")
+    ] = False,
+    id_: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="The load meant, if several are open.")
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Follow the load to its end.")
+    ] = True,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Load history beside the live stream, and fold its late rows.
+
+    Without options: shows the loads of a pipeline.
+    """
+    from headgate.loads.state import state_of
+
+    declared, layout = declaration.opened(pipeline, root)
+    asked = zip(_WISHES, (pause, resume, cancel), strict=True)
+    wishes = [name for name, is_asked in asked if is_asked]
+    named = [*([files] if files else []), *(kafka or ())]
+    if len(wishes) + bool(named) > 1:
+        raise typer.BadParameter("begin a load, or one of --pause, --resume, --cancel")
+    if not named and not wishes:
+        _show(declared, layout, json=json)
+        return
+    if named:
+        now = datetime.now(UTC)
+        given = time_given(begin, "--from", now), time_given(end, "--to", now)
+        chosen = (files, tuple(kafka or ()), *given)
+        paced = {"share": share, "rate": rate}
+        request = planned(declared, layout, chosen, source, note, paced)
+        print(f"load {request.id}: {request.plan.what}", file=sys.stderr)
+    else:
+        request = _changed(declared, layout, wishes[0], id_)
+    if request.wish == "open" and wait:
+        state = _carry_out(declared, layout, root, request)
+    else:
+        state = state_of(layout, declared.name, request)
+    require_done(state)
+    gone = _passed_over(declared, layout, request)
+    words = [f"passed over: {path}: {why}" for path, why in gone.items()]
+    document = {"pipeline": declared.name, **asdict(state), "passed_over": gone}
+    respond(json, document, *words, *_said(declared, state))
+
+
+def _passed_over(declared: Pipeline, layout: Layout, request: LoadRequest) -> dict[str, str]:
+    """What the load could not read, and why."""
+    from headgate.loads.requests import folder_of
+    from headgate.sources.contract import DeployedSource, connector_of
+
+    source = declared.sources[request.source]
+    place = DeployedSource(layout.storage, declared.name, source)
+    return dict(connector_of(source).passed_over(place, folder_of(layout, request.id)))
+
+
+def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -> LoadRequest:
+    """Raises NoLoadError."""
+    from headgate.loads import requests
+
+    found = [
+        each
+        for each in requests.all_of(layout)
+        if each.wish in ("open", "paused", "stopped") and id_ in (None, each.id)
+    ]
+    if len(found) != 1:
+        which = f"{len(found)} loads are open; say which: --id" if found else "no load is open"
+        raise NoLoadError(f"{declared.name}: {which}", remedy=f"see them: {command('load')}")
+    return requests.change(layout, found[0], wish=_WISHES[option], why="")
+
+
+def _carry_out(declared: Pipeline, layout: Layout, root: str, request: LoadRequest) -> LoadState:
+    """The running driver carries the load out; if none runs, one that ends after it."""
+    from headgate.cli.driving import drive, jars_for
+    from headgate.cli.log_file import divert_to
+    from headgate.jobs.driver import Driver
+    from headgate.jobs.lease_store import LeaseHeldError
+    from headgate.jobs.task import Task
+
+    require_machine(declared)
+    jars, cores = jars_for(declared), os.cpu_count() or 2
+    task = Task(declared, root, once=True, only_open=True, loads=True, cores=cores, jars=jars)
+    divert_to(layout, declared, "load")
+    with waiting("starting a driver for the load") as say:
+        ended = threading.Event()
+
+        def tell() -> None:
+            with suppress(HeadgateError):  # the driver says it itself
+                follow(layout, declared, request.id, say, is_over=ended.is_set)
+
+        teller = threading.Thread(target=tell, name="load", daemon=True)
+        teller.start()
+        try:
+            drive(Driver(task))
+        except LeaseHeldError:
+            say("the running driver takes it, between the batches of the stream")
+            try:
+                return follow(layout, declared, request.id, say)
+            except KeyboardInterrupt:
+                print("the load goes on without you", file=sys.stderr)
+                raise
+        finally:
+            ended.set()
+            teller.join(timeout=2)
+    from headgate.loads.requests import find
+    from headgate.loads.state import state_of
+
+    return state_of(layout, declared.name, find(layout, request.id) or request)
+
+
+def _said(declared: Pipeline, state: LoadState) -> list[str]:
+    if state.state == "done":
+        said = f"{declared.name}: loaded {state.rows:,} records, {state.what}"
+        return [f"{said}; its late rows are folded", command("ledger", "--by-id")]
+    if state.state == "cancelled":
+        said = f"the load {state.id} is ended after {state.rows:,} records, which stay"
+        return [said, command("late list")]
+    word = f" ({state.state})" if state.state == "paused" else ""
+    return [f"load {state.id}{word}: {in_words(state)}", command("load", "--resume")]
+
+
+def _show(declared: Pipeline, layout: Layout, *, json: bool) -> None:
+    from headgate.loads.requests import all_of
+    from headgate.loads.state import state_of
+
+    found = [state_of(layout, declared.name, request) for request in all_of(layout)]
+    shown: Any = grid("", "load", "state", "read:", "records:", "what")
+    for each in found:
+        read = f"{each.read:,} of {each.total:,} {each.unit}"
+        shown.add_row(*cells(each.id, each.state, read, f"{each.rows:,}", each.what))
+    troubles = [f"{each.id}: {each.why}" for each in found if each.why]
+    document = {"pipeline": declared.name, "loads": [asdict(each) for each in found]}
+    nothing = f"{declared.name} has no loads; begin one: {command('load', '--files', 'archive')}"
+    respond(json, document, *([shown, *troubles] if found else [nothing]))

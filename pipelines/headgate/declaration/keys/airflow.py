@@ -1,0 +1,51 @@
+"""The keys of a declaration's `airflow`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from headgate.declaration.keys.key import YEAR, Key
+
+MODES = ("verify", "late", "rebuild")
+POLICIES = ("when_equal", "always", "after_approval")
+
+AIRFLOW = Key(
+    "airflow",
+    "section",
+    "What Airflow does for the pipeline beside its stream. You can change it at any time.",
+    children=(
+        Key(
+            "backfill",
+            "section",
+            "A DAG `<pipeline>__backfill` computes each interval of gold again from bronze, once "
+            "it is final, and compares.",
+            children=(
+                Key(
+                    "every",
+                    "duration",
+                    "The length of an interval. Intervals are aligned to 2026-01-01 in UTC.",
+                    required=True,
+                    low=timedelta(hours=1),
+                    high=YEAR,
+                ),
+                Key(
+                    "mode",
+                    "choice",
+                    "`verify`: the run fails if a row differs. `late`: late rows of the interval "
+                    "are replayed before. `rebuild`: rows that differ can be published.",
+                    default="verify",
+                    choices=MODES,
+                ),
+                Key(
+                    "publish",
+                    "choice",
+                    "With `mode: rebuild`. `when_equal`: nothing that differs is published, the "
+                    "run fails. `always`: it is. `after_approval`: it is, once a person has seen "
+                    "the report and approved in Airflow.",
+                    default="when_equal",
+                    choices=POLICIES,
+                ),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,78 @@
+"""Final rows of a gold table from silver in one pass, without open rows.
+
+A fold gives the same rows wherever batches end, so all pairs are folded at once. What is late is
+decided as the stage decides it: by the watermark that a row met when it arrived, and by the drains
+before its batch. A pair that was late is folded if a replay of late pairs has meant it since.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from headgate.declaration.model import GoldTable
+from headgate.declaration.names import REPLAYED
+from headgate.declaration.operators import begin_of
+from headgate.gold.aggregator import Aggregator, batch_constants
+from headgate.gold.assignment import Assignment
+from headgate.gold.late_replay import Selection
+from headgate.gold.pairs import Pairs
+from headgate.gold.schema import gold_type, state_field
+from headgate.tables.data_file import STATE
+
+_BATCH = r"/data/\d+-(\d+)-[^/]*/"
+
+
+@dataclass(frozen=True)
+class Meant:
+    """The results that begin at or after ``begin`` and end at or before ``end``. Those that end up
+    to ``final_through`` are final. ``drains`` has the batch id of each drain and the end up to
+    which it has closed the table, ``replays`` the batch id of each replay of late pairs and what it
+    has meant. Times are microseconds since 1970 UTC."""
+
+    begin: int
+    end: int
+    final_through: int | None
+    drains: tuple[tuple[int, int], ...] = ()
+    replays: tuple[tuple[int, Selection], ...] = ()
+
+
+def final_rows(
+    spark: SparkSession,
+    declared: GoldTable,
+    pairs: Pairs,
+    assignment: Assignment,
+    aggregator: Aggregator,
+    silver: DataFrame,
+    meant: Meant,
+    now: datetime,
+) -> DataFrame:
+    """The rows of ``gold_type``. ``silver`` are rows of files that are named by their batches."""
+    placed = silver.select("*", F.col("_metadata.file_path").alias("_path"))
+    batch = F.regexp_extract("_path", _BATCH, 1).cast("bigint")
+    placed = placed.withColumn("_n", batch).drop("_path")
+    found = pairs.of(placed, None).where(
+        (F.unix_micros(*begin_of(declared)) >= meant.begin) & (assignment.end <= meant.end)
+    )
+    late = F.col("_late").isNotNull()
+    for n, through in meant.drains:
+        late |= (F.col("_n") > n) & (assignment.closed_by <= through)
+    folded = found.withColumn(REPLAYED, F.lit(None).cast("bigint"))
+    folded = folded.where(~late | _replayed(declared, meant)).drop(REPLAYED, "_n", "_late")
+    stored = StructType([*gold_type(declared).fields, state_field(declared)])
+    opened = aggregator.open_states(spark.createDataFrame([], stored))
+    constants = batch_constants(spark, now, meant.final_through)
+    rows = aggregator.folded(aggregator.partial_states(folded), opened, constants)
+    return rows.where("final").drop(STATE)
+
+
+def _replayed(declared: GoldTable, meant: Meant) -> Column:
+    """Whether a replay has folded a late pair."""
+    found = F.lit(False)
+    for n, selection in meant.replays:
+        found |= (F.col("_n") <= n) & selection.has(declared)
+    return found

@@ -1,0 +1,101 @@
+"""Asks for replays of late rows on the schedule of each gold table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow.dataset as ds
+
+from headgate.declaration.kinds import BRONZE, GOLD, LATE
+from headgate.declaration.model import GoldTable, LateSchedule, Pipeline
+from headgate.declaration.names import REPLAYED
+from headgate.errors import HeadgateError
+from headgate.graph.graph import graph_of
+from headgate.operations.late_replay import meant
+from headgate.operations.requests import ask, waiting
+from headgate.storage.layout import Layout
+from headgate.tables.frames import micros
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.gold import GoldPayload
+from headgate.tables.state import commit_time, time_of
+from headgate.tables.table import Table
+
+LOOK_EVERY = timedelta(minutes=1)
+_BY = "schedule"
+
+Documents = Iterable[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class _Scheduled:
+    """A gold table with a schedule, and readers of it and of its late table."""
+
+    declared: GoldTable
+    schedule: LateSchedule
+    gold: Table
+    late: Table
+
+
+class LateReplays:
+    """Runs in bronze's job. Nothing waits for a replay, and one that cannot be asked for ends no
+    driver."""
+
+    def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
+        def table(path: str) -> Table:
+            return Table(layout.storage, path, pipeline=pipeline.name)
+
+        self._layout = layout
+        self._bronze = table(BRONZE.path(graph_of(pipeline).head.name))
+        self._scheduled = [
+            _Scheduled(each, each.late, table(GOLD.path(name)), table(LATE.path(name)))
+            for name, each in pipeline.gold.items()
+            if each.late is not None
+        ]
+        self._next: datetime | None = None
+        self.trouble: str | None = None
+
+    def keep(self, now: datetime) -> None:
+        """Ask for the replays that are due."""
+        if not self._scheduled or (self._next and now < self._next):
+            return
+        self._next = now + LOOK_EVERY
+        try:
+            for each in self._scheduled:
+                self._ask(each, now)
+        except (HeadgateError, OSError) as error:
+            self.trouble = f"no replay of late rows at {now:%F %T}Z: {error}"
+        else:
+            self.trouble = None
+
+    def _ask(self, table: _Scheduled, now: datetime) -> None:
+        asked = BronzePayload.of(self._bronze.refresh()).operations
+        documents = [*(o.document for o in asked), *(r.document for r in waiting(self._layout))]
+        if not is_due(table.declared.name, table.schedule, documents, now):
+            return
+        watermark = GoldPayload.of(table.gold.refresh()).watermark
+        if watermark is None:
+            return
+        begin = watermark - micros(table.schedule.within)
+        if not _waits(table.late, begin):
+            return
+        document = meant(table.declared.name, begin, by=_BY, at=commit_time(now))
+        ask(self._layout, "late_replay", document, now)
+
+
+def is_due(name: str, schedule: LateSchedule, documents: Documents, now: datetime) -> bool:
+    """Whether a table's next replay is due. ``documents`` are those of all operations that were
+    asked for; those of a schedule say when (``at``, microseconds since 1970 UTC)."""
+    taken = [d["at"] for d in documents if d.get("by") == _BY and d.get("table") == name]
+    return not taken or now - time_of(max(taken)) >= schedule.every
+
+
+def _waits(late: Table, begin: int) -> bool:
+    """Whether a late row waits whose event time is at or after ``begin``."""
+    late.refresh()
+    if REPLAYED not in {field.name for field in late.handle.schema().fields}:
+        return False
+    is_meant = ds.field(REPLAYED).is_null() & (ds.field("_event_time") >= time_of(begin))
+    return bool(late.handle.to_pyarrow_dataset().head(1, filter=is_meant).num_rows)

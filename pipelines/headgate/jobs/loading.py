@@ -1,0 +1,176 @@
+"""Carries out loads of history, in bronze's job, a step at a time between two batches."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from headgate.errors import HeadgateError
+from headgate.failpoints import failpoint
+from headgate.jobs.errors import StopRequested
+from headgate.jobs.operating import takes_requests
+from headgate.jobs.run import Run
+from headgate.loads import requests
+from headgate.loads.folding import Folding
+from headgate.loads.pace import Step, may_begin
+from headgate.loads.requests import LoadRequest
+from headgate.loads.writer import LoadWriter
+from headgate.sources.contract import connector_of
+from headgate.sources.micro_batches import MicroBatchSource, SourceContext
+from headgate.storage.backlog import Backlog
+from headgate.tables.errors import CommitRefusedError, FencedError
+from headgate.tables.load import Load
+from headgate.tables.payloads.bronze import BronzePayload
+
+LOOK_EVERY = 1.0  # seconds between looks for requests
+
+
+class _Opened:
+    """A load that this run carries out."""
+
+    def __init__(self, run: Run, request: LoadRequest, waits: Callable[[str], None]) -> None:
+        runtime, task = run.runtime, run.task
+        source = runtime.pipeline.sources[request.source]
+        self.id = request.id
+        self.writer = LoadWriter(runtime.bronze[request.source], request)
+        self.folding = Folding(run.layout, runtime.pipeline, request.source)
+        context = SourceContext(
+            *(run.spark, runtime.pipeline.name, runtime.pipeline.file, source, self.writer),
+            tables={},
+            waits=waits,
+            clock=run.clock,
+            cores=task.cores,
+        )
+        folder = requests.folder_of(run.layout, request.id)
+        self.reader: MicroBatchSource = connector_of(source).loading(context, request.plan, folder)
+
+
+class Loading:
+    """Used by the supervising thread. Nothing but a lost lease or a refused commit ends the driver:
+    a load whose history cannot be read is stopped, and says why."""
+
+    def __init__(self, run: Run, waits: Callable[[str], None] = lambda _: None) -> None:
+        self._run, self._waits = run, waits
+        self._opened: _Opened | None = None
+        self._last: Step | None = None
+        self._looked = -math.inf
+        self._is_blocked = False
+        self._request: LoadRequest | None = None
+
+    def is_open(self) -> bool:
+        """Whether there is a load that this run can carry on. It cannot while a gold table of
+        another job, or one that its gate holds, does not have the load's rows."""
+        return self._look() is not None and not self._is_blocked
+
+    def step(self, backlog: Callable[[], Backlog], stream_has_input: Callable[[], bool]) -> bool:
+        """Take the next step of the oldest open load, if it may be taken now. The stream may have
+        input, or had some a moment ago. Returns whether a step was taken."""
+        now = time.monotonic()
+        if self._request is None and now - self._looked < LOOK_EVERY:
+            return False
+        if (request := self._look()) is None:
+            return False
+        has_input = stream_has_input()
+        if not self._may_begin(request, now, has_input):
+            return False
+        with self._turn(has_input) as has_turn:
+            if not has_turn or self._run.control.is_ending:
+                return False
+            began, rows = time.monotonic(), self._rows(request)
+            self._take(request, backlog)
+            self._last = Step(began, time.monotonic(), self._rows(request) - rows)
+            return True
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.reader.close()
+            self._opened = None
+
+    def _look(self) -> LoadRequest | None:
+        run, self._looked = self._run, time.monotonic()
+        is_free = takes_requests(run.runtime) and not run.control.pause_latch.is_closed
+        self._request = requests.next_open(requests.all_of(run.layout) if is_free else ())
+        if self._opened and (self._request is None or self._request.id != self._opened.id):
+            self.close()
+        return self._request
+
+    def _may_begin(self, request: LoadRequest, now: float, has_input: bool) -> bool:
+        share, rate = request.share, request.rate
+        return may_begin(now, self._last, share=share, rate=rate, has_input=has_input)
+
+    @contextmanager
+    def _turn(self, has_input: bool) -> Iterator[bool]:
+        """Yields whether the tables are free. While the stream has input, a load that may take its
+        share waits for the running batch."""
+        lock = self._run.control.batch_lock
+        if has_input:
+            with lock.between_batches():
+                yield True
+        else:
+            with lock.if_free() as is_free:
+                yield is_free
+
+    def _rows(self, request: LoadRequest) -> int:
+        bronze = self._run.runtime.bronze[request.source].table
+        load = BronzePayload.of(bronze.refresh()).load(request.id)
+        return load.rows if load else 0
+
+    def _take(self, request: LoadRequest, backlog: Callable[[], Backlog]) -> None:
+        run, opened, began = self._run, self._opened, time.monotonic()
+        try:
+            if opened is None:
+                opened = self._opened = _Opened(run, request, self._waits)
+            load = opened.writer.load
+            if not (is_read := load is not None and request.is_read(load)):
+                run.say(f"load {request.id}: reading")
+                opened.reader.absorb()
+        except (FencedError, CommitRefusedError, StopRequested):
+            raise
+        except Exception as error:  # of any reader: the stream goes on without the load
+            self._stop(request, error)
+            return
+        if load is not None and is_read:
+            self._fold(request, opened.folding, load)
+            return
+        failpoint("load.absorbed")
+        self._skip_others(request.source)
+        run.catch_up.run(one_step=True)
+        opened.reader.batch_took(timedelta(seconds=time.monotonic() - began))
+        run.progress.batch_done(run.runtime, backlog())
+        run.report(run.progress)
+
+    def _fold(self, request: LoadRequest, folding: Folding, load: Load) -> None:
+        """Ask for the next replay of the load's late rows, once all tables have the last one."""
+        run = self._run
+        self._is_blocked = False
+        if folding.behind(load):
+            run.catch_up.run()
+            self._is_blocked = bool(folding.behind(load))
+            return
+        if (document := folding.next_replay(load)) is None:
+            requests.change(run.layout, request, wish="done")
+            return
+        run.say(f"load {request.id}: folding late rows")
+        run.runtime.intend("late_replay", document, run.clock())
+        failpoint("load.replay_intended")
+        run.catch_up.run(one_step=True)
+
+    def _skip_others(self, source: str) -> None:
+        """A batch id is the pipeline's: the other sources have nothing for this one."""
+        stages = self._run.runtime.bronze
+        n = stages[source].table.state.n
+        for name, stage in stages.items():
+            if name != source and stage.table.refresh().n < n:
+                stage.skip(self._run.clock())
+
+    def _stop(self, request: LoadRequest, error: Exception) -> None:
+        self.close()
+        if isinstance(error, HeadgateError):
+            why = error.message
+        else:
+            why = f"{type(error).__name__}: {error}".splitlines()[0]
+        requests.change(self._run.layout, request, wish="stopped", why=why)
+        self._run.say(f"load {request.id} is stopped: {why}")

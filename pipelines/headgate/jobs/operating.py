@@ -1,0 +1,42 @@
+"""Takes in the operations that people ask for, in bronze's job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from headgate.failpoints import failpoint
+from headgate.graph.operations import known
+from headgate.jobs.runtime import PipelineRuntime
+from headgate.operations import requests
+from headgate.storage.layout import Layout
+
+
+def takes_requests(runtime: PipelineRuntime) -> bool:
+    """Whether this job can take in now what people ask of bronze. During a rebuild of bronze it
+    cannot: its batches are those of the source."""
+    rebuilt = runtime.rebuild.tables if runtime.rebuild else ()
+    return "bronze" in runtime.layers and runtime.head.table.name not in rebuilt
+
+
+def is_asked(layout: Layout, runtime: PipelineRuntime) -> bool:
+    """Whether a request waits that can be taken in now."""
+    return takes_requests(runtime) and bool(requests.waiting(layout))
+
+
+def take_in(layout: Layout, runtime: PipelineRuntime, clock: Callable[[], datetime]) -> bool:
+    """Ask the tables for the operations of waiting requests; the next catch-up carries them out.
+    The caller holds the batch lock. Returns whether a request was waiting.
+
+    Raises CommitRefusedError, FencedError or UnknownOperationError.
+    """
+    if not is_asked(layout, runtime):
+        return False
+    for request in requests.waiting(layout):
+        held = runtime.head.table.refresh()
+        is_meant = known(request.name).is_meant_at(request.document, held.generation)
+        if is_meant and request.operation(held) is None:
+            runtime.intend(request.name, request.document, clock())
+            failpoint("operation.taken_in")
+        requests.remove(layout, request)
+    return True

@@ -1,0 +1,95 @@
+"""Folds a load's late rows: replays of late rows, a part of the event time each.
+
+A load ends with them, and its gold tables are then those of a pipeline that has begun with the
+history. A replay is an operation between two batches, so it is cut such that the stream does not
+wait for long.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from headgate.declaration.kinds import BRONZE, GOLD, LATE
+from headgate.declaration.model import Pipeline
+from headgate.declaration.names import REPLAYED
+from headgate.graph.graph import graph_of
+from headgate.operations.late_replay import meant
+from headgate.storage.layout import Layout
+from headgate.tables.load import Load, span_of
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.table import Table
+
+PAIRS_PER_REPLAY = 200_000
+SLICE = 60_000_000
+"""Microseconds: pairs are counted per minute, so that only few numbers are held in memory."""
+
+
+class Folding:
+    """Of the loads of one source. It only reads."""
+
+    def __init__(self, layout: Layout, pipeline: Pipeline, source: str) -> None:
+        def table(path: str) -> Table:
+            return Table(layout.storage, path, pipeline=pipeline.name)
+
+        names = [
+            name
+            for name, each in pipeline.gold.items()
+            if pipeline.silver[each.silver].source == source
+        ]
+        self._head = table(BRONZE.path(graph_of(pipeline).head.name))
+        self._gold = {name: table(GOLD.path(name)) for name in names}
+        self._late = {name: table(LATE.path(name)) for name in names}
+
+    def behind(self, load: Load) -> list[str]:
+        """The gold tables that have not absorbed all of a load, or not carried out its replays."""
+        asked = BronzePayload.of(self._head.refresh()).operations
+        own = (each for each in asked if each.document.get("load") == load.id)
+        numbers = {each.document["table"]: each.number for each in own}
+        states = {name: table.refresh() for name, table in self._gold.items()}
+        return [
+            name
+            for name, state in states.items()
+            if state.n < load.n or state.operation < numbers.get(name, 0)
+        ]
+
+    def next_replay(self, load: Load) -> dict[str, Any] | None:
+        """The document of the next replay; None when no late row of the load waits. No gold table
+        may be ``behind``."""
+        for name, late in self._late.items():
+            if times := _times(late, load):
+                begin, end = first_part(times, PAIRS_PER_REPLAY)
+                offsets = span_of(load.number)
+                return meant(name, begin, end, offsets=offsets, load=load.id, by=load.reason)
+        return None
+
+
+def first_part(times: Mapping[int, int], most: int) -> tuple[int, int]:
+    """The event times [begin, end) of the first rows, about ``most``. ``times`` says how many rows
+    there are in each slice of ``SLICE`` microseconds."""
+    rows, end = 0, 0
+    for end in sorted(times):
+        rows += times[end]
+        if rows >= most:
+            break
+    return min(times) * SLICE, (end + 1) * SLICE
+
+
+def _times(late: Table, load: Load) -> Counter[int]:
+    """How many late rows of a load wait in each slice of event time."""
+    late.refresh()
+    first, last = span_of(load.number)
+    offset = ds.field("_offset")
+    is_meant = ds.field(REPLAYED).is_null() & (offset >= first) & (offset <= last)
+    scanner = late.handle.to_pyarrow_dataset().scanner(columns=["_event_time"], filter=is_meant)
+    found: Counter[int] = Counter()
+    for batch in scanner.to_batches():
+        times = batch.column(0).cast("int64").to_numpy()
+        for each in pc.value_counts(pa.array(times // SLICE)).to_pylist() if len(times) else ():
+            found[each["values"]] += each["counts"]
+    return found

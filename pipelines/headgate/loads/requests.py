@@ -1,0 +1,104 @@
+"""The request of a load: a document, and what the source keeps for it in a folder beside it.
+
+How far a load has got is in bronze's commits alone, so a load that is found again after a crash, or
+after a restored savepoint, goes on where its tables are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any, Literal
+
+from headgate.sources.loading import LoadPlan
+from headgate.storage.documents import read_document, write_document
+from headgate.storage.files import Storage
+from headgate.storage.layout import CONTROL, Layout
+from headgate.tables.load import Load
+
+FOLDER = f"{CONTROL}/loads"
+
+Wish = Literal["open", "paused", "cancelled", "stopped", "done"]
+
+
+@dataclass(frozen=True)
+class LoadRequest:
+    """``share`` is the part of the driver's time that the load may take while the stream has input,
+    ``rate`` the most records in a second. ``wish`` is what is to become of it: ``stopped`` after an
+    error, which ``why`` describes."""
+
+    id: str
+    source: str
+    plan: LoadPlan
+    reason: str
+    at: datetime
+    share: float = 0.5
+    rate: int | None = None
+    wish: Wish = "open"
+    why: str = ""
+
+    @property
+    def path(self) -> str:
+        return f"{FOLDER}/{self.id}/load.json"
+
+    @property
+    def total(self) -> int:
+        """How much there is to read, in the plan's unit."""
+        return sum(end - self.plan.begins.get(at, 0) for at, end in self.plan.ends.items())
+
+    def read(self, load: Load | None) -> int:
+        """How much of it bronze has."""
+        reached = self.plan.begins if load is None else load.offsets
+        return sum(reached[at] - self.plan.begins.get(at, 0) for at in self.plan.ends)
+
+    def is_read(self, load: Load | None) -> bool:
+        """Whether bronze has all of it."""
+        return self.read(load) == self.total
+
+
+def folder_of(layout: Layout, id_: str) -> Storage:
+    """The folder in which a source keeps what it needs for a load."""
+    return layout.storage.at(f"{FOLDER}/{id_}")
+
+
+def keep(layout: Layout, request: LoadRequest) -> None:
+    """Write a request, new or changed."""
+    content = {**asdict(request), "at": request.at.isoformat()}
+    write_document(layout.storage, request.path, content)
+
+
+def change(layout: Layout, request: LoadRequest, **changes: Any) -> LoadRequest:
+    """Write a request anew with some changes; whatever else was changed meanwhile stays."""
+    changed = replace(find(layout, request.id) or request, **changes)
+    keep(layout, changed)
+    return changed
+
+
+def find(layout: Layout, id_: str) -> LoadRequest | None:
+    """Raises DamagedDocumentError."""
+    document = read_document(layout.storage, f"{FOLDER}/{id_}/load.json")
+    if document is None:
+        return None
+    document.pop("schema")
+    plan, at = LoadPlan(**document.pop("plan")), datetime.fromisoformat(document.pop("at"))
+    return LoadRequest(**document, plan=plan, at=at)
+
+
+def all_of(layout: Layout) -> tuple[LoadRequest, ...]:
+    """All loads that were ever asked for, oldest first. Raises DamagedDocumentError."""
+    found = (find(layout, id_) for id_ in sorted(layout.storage.folders(FOLDER)))
+    return tuple(request for request in found if request is not None)
+
+
+def reopen(layout: Layout) -> None:
+    """Have all loads carried out again that are done: bronze is read again from its source. One of
+    which bronze still has everything is done at once."""
+    for request in all_of(layout):
+        if request.wish == "done":
+            change(layout, request, wish="open")
+
+
+def next_open(requests: Iterable[LoadRequest]) -> LoadRequest | None:
+    """The load that a driver carries out: one at a time, in the order of their ids."""
+    return next((request for request in requests if request.wish == "open"), None)

@@ -1,0 +1,142 @@
+"""Puts the rows of a backfill in the place of final rows of gold tables.
+
+A backfill computes rows beside the living tables (``headgate.backfill``). The rows that differ are
+the *patch* of a table: one Parquet file below the pipeline's folder. Its columns are the table's
+and ``CHANGE``, which says what becomes of the row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from headgate.declaration.kinds import GOLD, name_of
+from headgate.graph.graph import Graph
+from headgate.graph.operations import Document
+from headgate.operations.contract import Change, Place, TableOperation
+from headgate.storage.files import Storage
+from headgate.tables.damage import damaged_file
+from headgate.tables.data_file import FINAL, STATE, DataFile
+from headgate.tables.live_files import overlapping_files
+from headgate.tables.state import State, add_counts, time_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+NAME = "backfill"
+CHANGE = "_change"
+CHANGED, NEW, GONE = "changed", "new", "gone"
+_TAKEN_BACK = "taken_back"
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Patch:
+    """What a backfill found of one table. ``path`` is the patch's file in the pipeline's folder,
+    ``digest`` that of its bytes. It was compared with the rows of a table that was made from
+    ``definition`` and had carried out the operations up to ``after``. ``key`` are the columns that
+    tell its rows apart. All rows begin in ``span``: the first and the last microsecond since 1970
+    UTC. ``counted`` is by how much the table's first ``count(*)`` grows."""
+
+    path: str
+    digest: str
+    definition: str
+    after: int
+    key: tuple[str, ...]
+    span: tuple[int, int]
+    counted: int = 0
+
+    @staticmethod
+    def of(content: Mapping[str, Any]) -> Patch:
+        content = {**content, "key": tuple(content["key"]), "span": tuple(content["span"])}
+        return Patch(**content)
+
+
+class Backfill(TableOperation):
+    """``{"backfill": ID, "generation": NUMBER, "tables": {NAME: PATCH}}``: the patches of some gold
+    tables, which were found at this generation of bronze. A patch is void, and changes nothing, if
+    its table was made from another declaration, or if another operation has changed the table since
+    the rows were compared. More entries say who asked for it."""
+
+    def touches(self, graph: Graph, document: Document) -> Collection[str]:
+        return [path for path in map(GOLD.path, document["tables"]) if path in graph]
+
+    def describe(self, document: Document) -> str:
+        return "take over the rows of a backfill"
+
+    def files(self, document: Document) -> Collection[str]:
+        return [Patch.of(content).path for content in document["tables"].values()]
+
+    def is_meant_at(self, document: Document, generation: int) -> bool:
+        return bool(document["generation"] == generation)
+
+    def taken_back(self, document: Document, savepoint: str) -> Document:
+        return {**document, _TAKEN_BACK: savepoint}
+
+    def change(self, place: Place, state: State, document: Document) -> Change:
+        patch = Patch.of(document["tables"][name_of(place.table.name)])
+        held = place.table.state
+        is_void = (held.definition, held.operation) != (patch.definition, patch.after)
+        if is_void or _TAKEN_BACK in document:
+            return Change(state)
+        return _patched(place, state, patch)
+
+
+def _patched(place: Place, state: State, patch: Patch) -> Change:
+    from pyspark.sql import functions as F
+
+    from headgate.tables.staging import stage
+
+    table = place.table
+
+    def staged(rows: DataFrame) -> tuple[DataFile, ...]:
+        rows = rows.withColumn(FINAL, F.lit(True))
+        return stage(table, state, rows, time_column=place.time_column, most_files=1)
+
+    found = overlapping_files(table.handle, place.time_column, [patch.span])
+    files = [file for file in found if file.is_final]
+    old = _keyed(place.rows(files).drop(STATE), patch)
+    asked = _keyed(_read(old, table.home, patch), patch)
+    before = old.select("_key", F.col("revision").alias("_old"))
+    revision = F.coalesce(F.col("_old"), F.lit(0)) + F.lit(1)
+    new = asked.where(F.col(CHANGE) != GONE).join(before, "_key", "left")
+    new = new.withColumn("revision", revision.cast("int"))
+    new = new.withColumn("updated_at", F.lit(time_of(state.at)))
+    kept = old.join(asked.select("_key"), "_key", "left_anti")
+    columns = [f"`{name}`" for name in place.rows(()).drop(STATE).columns]
+    add, moved = staged(new.select(*columns)), staged(kept.select(*columns))
+    rows = sum(f.rows for f in (*add, *moved)) - sum(f.rows for f in files)
+    total = add_counts(state.total, {"final": rows, "backfilled": patch.counted})
+    state = replace(state, total=total, changed_at=state.at)
+    return Change(state, add=add, remove=files, moved=moved)
+
+
+def _keyed(rows: DataFrame, patch: Patch) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    return rows.withColumn("_key", F.struct(*(f"`{name}`" for name in patch.key)))
+
+
+def _read(like: DataFrame, storage: Storage, patch: Patch) -> DataFrame:
+    """The rows of a patch. Raises DamagedFileError."""
+    if digest_of(storage, patch.path) != patch.digest:
+        raise damaged_file(storage.uri(patch.path), "is missing, or is not what was written")
+    reader = like.sparkSession.read
+    return reader.parquet(storage.uri(patch.path))
+
+
+def digest_of(storage: Storage, path: str) -> str | None:
+    """The digest of a file's bytes; None if there is no file."""
+    found = hashlib.blake2b(digest_size=16)
+    try:
+        with storage.open(path) as source:
+            while piece := source.read(_PIECE):
+                found.update(piece)
+    except FileNotFoundError:
+        return None
+    return found.hexdigest()
+
+
+MEMBER = Backfill()

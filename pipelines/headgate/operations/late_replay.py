@@ -1,0 +1,43 @@
+"""Folds late pairs of a gold table into its final rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from headgate.declaration.kinds import GOLD, LATE
+from headgate.graph.graph import Graph
+from headgate.graph.operations import Document
+from headgate.operations.contract import Change, Place, TableOperation
+from headgate.tables.state import State
+
+
+def meant(
+    table: str,
+    begin: int | None = None,
+    end: int | None = None,
+    keys: Mapping[str, str | None] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """The document of a replay of late rows; ``more`` says who asks for it (``LateReplay``)."""
+    return {"table": table, "from": begin, "to": end, "keys": dict(keys or {}), **more}
+
+
+class LateReplay(TableOperation):
+    """``{"table": NAME, "from": MICROS or null, "to": MICROS or null, "keys": {NAME: TEXT}}``: the
+    pairs whose event times are in ``[from, to)`` and that have these keys; with ``offsets``, those
+    of rows from the first to the last offset. More entries say who asked for it. The stage of the
+    table knows how its rows are made (``Place.replay``)."""
+
+    def touches(self, graph: Graph, document: Document) -> Collection[str]:
+        name = document["table"]
+        return [path for path in (LATE.path(name), GOLD.path(name)) if path in graph]
+
+    def describe(self, document: Document) -> str:
+        return "fold late rows into its final windows"
+
+    def change(self, place: Place, state: State, document: Document) -> Change:
+        return Change(state) if place.replay is None else place.replay(state, document)
+
+
+MEMBER = LateReplay()

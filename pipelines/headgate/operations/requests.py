@@ -1,0 +1,68 @@
+"""Requests of people for operations: a document each, which bronze's job takes in between two
+batches. The operation has the request's id, so a request that is found again after a crash is only
+removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from headgate.storage.documents import new_id, read_document, write_document
+from headgate.storage.layout import CONTROL, Layout
+from headgate.tables.operation import Operation
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.state import State
+
+_FOLDER = f"{CONTROL}/operations"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A person asks for the operation ``name``. Requests are taken in by their ids, in order."""
+
+    id: str
+    name: str
+    document: Mapping[str, Any]
+    at: datetime
+
+    @property
+    def path(self) -> str:
+        return f"{_FOLDER}/{self.id}.json"
+
+    def operation(self, bronze: State) -> Operation | None:
+        """What bronze's commits have of the request; None if they have nothing."""
+        asked = BronzePayload.of(bronze).operations
+        return next((each for each in asked if each.document.get("id") == self.id), None)
+
+
+def ask(layout: Layout, name: str, document: Mapping[str, Any], now: datetime) -> Request:
+    """Ask for an operation; the request is returned."""
+    id_ = new_id(now)
+    request = Request(id_, name, {**document, "id": id_}, now)
+    content = {"name": name, "document": request.document, "at": now.isoformat()}
+    write_document(layout.storage, request.path, content)
+    return request
+
+
+def waiting(layout: Layout) -> tuple[Request, ...]:
+    """The requests that no driver has taken in yet, oldest first. Raises DamagedDocumentError."""
+    found = (stat.path for stat in layout.storage.list(_FOLDER))
+    paths = sorted(path for path in found if not path.rpartition("/")[2].startswith("."))
+    read = ((path, read_document(layout.storage, path)) for path in paths)
+    return tuple(
+        Request(
+            id=path.rpartition("/")[2].removesuffix(".json"),
+            name=document["name"],
+            document=document["document"],
+            at=datetime.fromisoformat(document["at"]),
+        )
+        for path, document in read
+        if document is not None
+    )
+
+
+def remove(layout: Layout, request: Request) -> None:
+    layout.storage.remove(request.path)

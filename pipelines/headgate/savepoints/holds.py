@@ -1,0 +1,63 @@
+"""What processes beside the driver read, so that a vacuum keeps it while they run.
+
+A hold is a folder with a lock, which its process has, and a document in the form of a savepoint.
+The hold of a process that has died protects nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from headgate.errors import HeadgateError
+from headgate.process_tree.locks import is_locked
+from headgate.savepoints.savepoint import Savepoint
+from headgate.storage.documents import read_document, write_document
+from headgate.storage.layout import CONTROL, Layout
+
+FOLDER = f"{CONTROL}/backfills"
+_LOCK, _READS = "lock", "reads.json"
+
+
+@contextmanager
+def holding(layout: Layout, name: str) -> Iterator[str]:
+    """Hold the folder ``name`` of this process, which is made; gives its path in the storage."""
+    path, lock = f"{FOLDER}/{name}", -1
+    while lock < 0:
+        layout.storage.make_folder(path)
+        lock = os.open(_lock(layout, name), os.O_RDWR | os.O_CREAT, 0o644)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not _lock(layout, name).exists():  # another process took it for one that has ended
+            os.close(lock)
+            lock = -1
+    try:
+        yield path
+    finally:
+        os.close(lock)
+
+
+def keep(layout: Layout, name: str, reads: Savepoint) -> None:
+    """Say what the process that holds a folder reads, from now until it ends."""
+    write_document(layout.storage, f"{FOLDER}/{name}/{_READS}", reads.document())
+
+
+def held(layout: Layout) -> Iterator[Savepoint]:
+    """What processes that run now read."""
+    for name in layout.storage.folders(FOLDER):
+        if is_held(layout, name):
+            with suppress(HeadgateError, ValueError, KeyError, TypeError):
+                found = read_document(layout.storage, f"{FOLDER}/{name}/{_READS}")
+                if found is not None:
+                    yield Savepoint.from_document(found)
+
+
+def is_held(layout: Layout, name: str) -> bool:
+    """Whether the process of a folder still runs."""
+    return is_locked(_lock(layout, name))
+
+
+def _lock(layout: Layout, name: str) -> Path:
+    return Path(layout.storage.uri(f"{FOLDER}/{name}/{_LOCK}"))

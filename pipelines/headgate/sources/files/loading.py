@@ -1,0 +1,129 @@
+"""Loads of files: which files are meant, and how they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from headgate.sources.contract import DeployedSource
+from headgate.sources.errors import SourceError
+from headgate.sources.files.declared import FileOrder, FilesSource
+from headgate.sources.files.listing import LARGEST_FILE, in_order, is_ignored
+from headgate.sources.files.log import FILES_LOG, FilesLog
+from headgate.sources.files.micro_batches import FilesMicroBatches
+from headgate.sources.limits import next_limit
+from headgate.sources.loading import BATCH_TARGET, LoadPlan, LoadWanted
+from headgate.sources.micro_batches import MicroBatchSource, SourceContext
+from headgate.storage.files import Stat, Storage
+from headgate.storage.globs import compiled, divided
+from headgate.storage.places import absolute
+from headgate.tables.load import MOST_OFFSET
+from headgate.tables.record_shape import offset_of
+
+MOST_FILES = MOST_OFFSET // offset_of(1)
+_FIRST_BYTES = 1 << 20
+
+
+class FilesLoad(FilesMicroBatches):
+    """The files of a load, in batches that take about ``BATCH_TARGET``."""
+
+    def __init__(self, log: FilesLog, context: SourceContext) -> None:
+        super().__init__(log, context)
+        self._most = _FIRST_BYTES
+
+    @property
+    def max_bytes(self) -> int:
+        return self._most
+
+    def batch_took(self, took: timedelta) -> None:
+        highest = max(super().max_bytes, _FIRST_BYTES)
+        self._most = next_limit(
+            *(self._most, self._most, took),
+            target=BATCH_TARGET,
+            lowest=_FIRST_BYTES,
+            highest=highest,
+        )
+
+
+def plan_load(
+    place: DeployedSource, wanted: LoadWanted, folder: Storage, now: datetime
+) -> LoadPlan:
+    """Records the files in a log of the load's own. Raises SourceError."""
+    if wanted.files is None:
+        raise SourceError(f"{place.source.name} reads files", "name them: --files 'archive/**'")
+    source: FilesSource = place.source.reads
+    base, found = matching(absolute(wanted.files))
+    _require_elsewhere(base, source, wanted.files)
+    files = chosen(found, source.order, wanted.begin, wanted.end)
+    if not files:
+        raise SourceError(f"no file matches {wanted.files}", "quote the pattern; ** is any folder")
+    if (large := next((each for each in files if each.size >= LARGEST_FILE), None)) is not None:
+        raise SourceError(f"{large.path}: a file above 64 GiB cannot be read", "split it")
+    if len(files) > MOST_FILES:
+        said = f"{len(files):,} files match, and a load has at most {MOST_FILES:,}"
+        raise SourceError(said, "load them in several parts")
+    log = FilesLog.of(folder, place.pipeline, place.source.name)
+    log.shape.create(FILES_LOG)
+    log.load()
+    log.record(files, now)
+    what = f"{len(files):,} file{'' if len(files) == 1 else 's'} of {wanted.files}"
+    ends, details = {"sequence": len(files)}, {"folder": base}
+    return LoadPlan({"sequence": 0}, ends, what, "files", details)
+
+
+def loading(context: SourceContext, plan: LoadPlan, folder: Storage) -> MicroBatchSource:
+    """The reader of a load. Raises SourceError if its files have changed."""
+    declared: FilesSource = context.source.reads
+    reads = replace(declared, path=plan.details["folder"])
+    log = FilesLog.of(folder, context.pipeline, context.source.name)
+    log.table.fence(context.bronze.table.epoch)
+    log.load()
+    return FilesLoad(log, replace(context, source=replace(context.source, reads=reads)))
+
+
+def passed_over(folder: Storage, pipeline: str, source: str) -> Mapping[str, str]:
+    """The files of a load that cannot be read, and why."""
+    log = FilesLog.of(folder, pipeline, source)
+    if not log.table.exists:
+        return {}
+    log.load()
+    return {file.path: str(file.reason) for file in log.files if file.status != "recorded"}
+
+
+def _require_elsewhere(base: str, source: FilesSource, pattern: str) -> None:
+    """The landing folder's own files are read by the stream. Raises SourceError."""
+    landing = absolute(source.path)
+    if f"{base}/".startswith(f"{landing}/") or f"{landing}/".startswith(f"{base}/"):
+        raise SourceError(
+            f"{pattern} reaches into the landing folder {source.path}, which the stream reads",
+            remedy="move the history to a folder of its own, and name that",
+        )
+
+
+def matching(pattern: str) -> tuple[str, Iterable[Stat]]:
+    """The folder of a pattern, and the files in it that match. Without a special character, it is
+    a file or all that is in a folder."""
+    base, rest = divided(pattern)
+    if not rest:
+        parent, _, name = base.rpartition("/")
+        alone = Storage(parent).stat(name)
+        if alone is not None:
+            return parent, [alone]
+        rest = "**"
+    matches = compiled(rest)
+    found = Storage(base).list(recursive=True)
+    return base, (each for each in found if matches.fullmatch(each.path))
+
+
+def chosen(
+    found: Iterable[Stat], order: FileOrder, begin: datetime | None, end: datetime | None
+) -> list[Stat]:
+    """The files that were written in [begin, end), in the order in which they are read."""
+
+    def is_meant(each: Stat) -> bool:
+        is_early = begin is not None and each.modified < begin
+        is_late = end is not None and each.modified >= end
+        return not (is_early or is_late or is_ignored(each.path))
+
+    return in_order(filter(is_meant, found), order)

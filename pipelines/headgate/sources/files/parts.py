@@ -1,0 +1,180 @@
+"""The parts of landing files that are read at once.
+
+The position of a text record is the byte at which its split starts plus its number among the lines
+of the split that count. Such a line has at least two bytes, so the positions of a split never reach
+the next. A gzip file is one split. The position of any other record is its row number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.sources.files import rows as arrow_rows
+from headgate.sources.files.cells import csv_header
+from headgate.sources.files.csv_lines import documents
+from headgate.sources.files.csv_rows import csv_rows
+from headgate.sources.files.declared import FilesSource
+from headgate.sources.files.lines import BLOCK, END, count_lines, line_blocks, lines_of
+from headgate.sources.files.log import LoggedFile
+from headgate.sources.files.texts import is_gzip, text_of
+from headgate.sources.records import Blocks, Part
+from headgate.storage.files import Storage
+from headgate.tables.record_shape import offset_of, record_schema
+
+SPLIT = 8 << 20
+"""The size of a split. It is a part of every offset: never change it."""
+
+_RATIO = 6  # how many bytes of text there are in a byte of gzip or Parquet, about
+
+
+def parts(landing: Storage, source: FilesSource, files: Sequence[LoggedFile]) -> list[Part]:
+    """The parts of ``files``, in the order of their records."""
+    if source.format == "parquet":
+        return [ParquetRows(landing, file) for file in files]
+    if source.format == "csv" and source.csv_multiline:
+        return [CsvRows(landing, source, file) for file in files]
+    kind = CsvLines if source.format == "csv" else JsonLines
+    return [kind(landing, source, *place) for file in files for place in _places(file)]
+
+
+def _places(file: LoggedFile) -> Iterator[tuple[LoggedFile, int, int, int]]:
+    """The last fields of the parts of a file of lines."""
+    if is_gzip(file.path):
+        yield file, 0, 0, END
+        return
+    for split in range(0, file.size, SPLIT):
+        split_end = min(split + SPLIT, file.size)
+        for start in range(split, split_end, BLOCK):
+            yield file, split, start, min(start + BLOCK, split_end)
+
+
+@dataclass(frozen=True)
+class JsonLines:
+    """JSON: the lines of ``file`` that begin in (start, end], which is a part of the split at byte
+    ``split``."""
+
+    landing: Storage
+    source: FilesSource
+    file: LoggedFile
+    split: int
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        return min(_size(self.file), self.end - self.start)
+
+    def blocks(self) -> Blocks:
+        position = self.split + self._lines_before()
+        with text_of(self.landing, self.file.path, self.start) as opened:
+            for text in line_blocks(opened.read, self.start, self.end):
+                lines = lines_of(text)
+                yield self._records(position, lines)
+                position += len(lines)
+
+    def _records(self, position: int, lines: pa.Array) -> pa.Table:
+        return records(self.file, position, {"value": lines})
+
+    def _lines_before(self) -> int:
+        """The number of lines of the split before this part's."""
+        if self.start == self.split:
+            return 0
+        with text_of(self.landing, self.file.path, self.split) as opened:
+            return sum(map(count_lines, line_blocks(opened.read, self.split, self.start)))
+
+
+@dataclass(frozen=True)
+class CsvLines(JsonLines):
+    """CSV without line breaks in cells. The file's first line that counts is its header."""
+
+    def _records(self, position: int, lines: pa.Array) -> pa.Table:
+        if position == 0:
+            position, lines = 1, lines[1:]
+        cells = documents(lines, self._header, self.source.csv_delimiter)
+        return records(self.file, position, {"value": lines, "document": cells})
+
+    @cached_property
+    def _header(self) -> tuple[str, ...]:
+        return csv_header(self.landing, self.source, self.file.path)
+
+
+@dataclass(frozen=True)
+class CsvRows:
+    """CSV with line breaks in cells: all rows of ``file``, each as its JSON rendering."""
+
+    landing: Storage
+    source: FilesSource
+    file: LoggedFile
+
+    @property
+    def size(self) -> int:
+        return _size(self.file)
+
+    def blocks(self) -> Blocks:
+        position = 0
+        with text_of(self.landing, self.file.path) as text:
+            for rows in _batches(csv_rows(text, self.source.csv_delimiter)):
+                values = pa.array(rows, pa.binary())
+                yield records(self.file, position, {"value": values, "document": values})
+                position += len(rows)
+
+
+@dataclass(frozen=True)
+class ParquetRows:
+    """Parquet: all rows of ``file``, each as its JSON rendering."""
+
+    landing: Storage
+    file: LoggedFile
+
+    @property
+    def size(self) -> int:
+        return self.file.size * _RATIO
+
+    def blocks(self) -> Blocks:
+        position = 0
+        with self.landing.open(self.file.path) as raw:
+            for rows in arrow_rows.parquet_rows(raw):
+                yield records(self.file, position, {"value": arrow_rows.documents(rows)})
+                position += rows.num_rows
+
+
+def _size(file: LoggedFile) -> int:
+    return file.size * (_RATIO if is_gzip(file.path) else 1)
+
+
+def _batches(rows: Iterator[bytes]) -> Iterator[list[bytes]]:
+    """Rows of about ``BLOCK`` bytes together."""
+    batch, size = list[bytes](), 0
+    for row in rows:
+        batch.append(row)
+        size += len(row)
+        if size >= BLOCK:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def records(file: LoggedFile, position: int, columns: dict[str, pa.Array]) -> pa.Table:
+    """The records of ``file`` from ``position`` on; ``columns`` has ``value``, and may have
+    ``document``."""
+    schema, count = record_schema("file", has_document="document" in columns), len(columns["value"])
+    first = offset_of(file.sequence, position)
+    modified = pa.repeat(pa.scalar(file.modified, schema.field("seen_at").type), count)
+    columns |= {
+        "partition": pa.repeat(pa.scalar(0, pa.int32()), count),
+        "offset": pa.array(np.arange(first, first + count)),
+        "file": pa.repeat(file.path, count),
+        "ingested_at": modified,
+        "seen_at": modified,
+    }
+    arrays = [
+        columns[field.name] if field.name in columns else pa.nulls(count, field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)

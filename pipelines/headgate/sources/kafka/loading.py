@@ -1,0 +1,237 @@
+"""Loads of topics: which ranges are meant, and how they are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyspark.sql import SparkSession
+
+from headgate.declaration.kinds import BRONZE
+from headgate.sources.contract import DeployedSource
+from headgate.sources.errors import SourceError
+from headgate.sources.kafka.cluster import Cluster
+from headgate.sources.kafka.declared import KafkaSource
+from headgate.sources.kafka.errors import OffsetsLostError
+from headgate.sources.kafka.listing import decoded, encoded
+from headgate.sources.kafka.ranges import next_range
+from headgate.sources.kafka.reading import KafkaReader
+from headgate.sources.kafka.topics import Partition, Topic, partitions
+from headgate.sources.limits import next_limit
+from headgate.sources.loading import BATCH_TARGET, LoadPlan, LoadWanted
+from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
+from headgate.storage.backlog import Backlog
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.table import Table
+
+_RANGE = re.compile(r"(?P<topic>[^/:]+)(?:/(?P<partition>\d+)(?::(?P<first>\d+)-(?P<end>\d+))?)?")
+_FIRST_RECORDS = 5_000
+_RECORD_SIZE = 1_000.0
+
+
+@dataclass(frozen=True)
+class Named:
+    """A range that a person names: a topic, one of its partitions, or offsets [first, end)."""
+
+    topic: str
+    partition: int | None = None
+    first: int | None = None
+    end: int | None = None
+
+    @staticmethod
+    def parse(text: str) -> Named:
+        """Raises SourceError."""
+        found = _RANGE.fullmatch(text)
+        if found is None:
+            said = f"{text!r} is no range of a topic"
+            raise SourceError(said, "write it as topic, topic/partition or topic/partition:0-1000")
+        numbers = (found[name] for name in ("partition", "first", "end"))
+        return Named(found["topic"], *(None if each is None else int(each) for each in numbers))
+
+    def has(self, partition: Partition) -> bool:
+        return partition.topic == self.topic and self.partition in (None, partition.partition)
+
+
+def plan_load(place: DeployedSource, wanted: LoadWanted, spark: SparkSession) -> LoadPlan:
+    """Without offsets, it is what was written before the first record that bronze has of a
+    partition. Raises SourceError."""
+    if not wanted.topics:
+        raise SourceError(f"{place.source.name} reads topics", "name one: --kafka TOPIC")
+    names = [Named.parse(text) for text in wanted.topics]
+    bronze = Table(place.storage, BRONZE.path(place.source.name), pipeline=place.pipeline)
+    enrolled = BronzePayload.of(bronze.refresh()).topics
+    cluster = Cluster(spark, place.source.reads)
+    try:
+        listed = [topic for topic in cluster.topics() if topic.label in enrolled]
+        found = partitions(enrolled, listed)
+        meant = {n: p for n, p in found.items() if any(each.has(p) for each in names)}
+        _require_known(names, meant)
+        earliest = cluster.offsets(meant.values(), wanted.begin or "earliest")
+        latest = cluster.offsets(meant.values(), wanted.end or "latest")
+        kept = cluster.offsets(meant.values(), "earliest")
+    finally:
+        cluster.close()
+    begun = _first_read(bronze)
+    before = {number: min(end, begun.get(number, end)) for number, end in latest.items()}
+    ranges = {n: _range(names, p, (earliest[n], before[n])) for n, p in meant.items()}
+    ranges = {number: each for number, each in ranges.items() if each[1] > each[0]}
+    _require_there(ranges, meant, kept, latest)
+    if not ranges:
+        raise SourceError(
+            "there is no record before those that the stream has read",
+            remedy="name offsets: topic/partition:FIRST-END",
+        )
+    _require_ids(place, ranges, begun, meant)
+    records = sum(end - first for first, end in ranges.values())
+    names_read = {meant[number].topic for number in ranges}
+    return LoadPlan(
+        begins={str(number): first for number, (first, _) in ranges.items()},
+        ends={str(number): end for number, (_, end) in ranges.items()},
+        what=f"{records:,} records of {', '.join(wanted.topics)}",
+        unit="records",
+        details={"topics": sorted(topic.label for topic in listed if topic.name in names_read)},
+    )
+
+
+def _require_known(names: Sequence[Named], meant: Mapping[int, Partition]) -> None:
+    for each in names:
+        if not any(each.has(partition) for partition in meant.values()):
+            which = each.topic if each.partition is None else f"{each.topic}/{each.partition}"
+            raise SourceError(
+                f"the pipeline reads no {which}: ids are known within the topics that it reads",
+                remedy="name a topic of the declaration, or load files",
+            )
+
+
+def _range(names: Sequence[Named], partition: Partition, given: tuple[int, int]) -> tuple[int, int]:
+    """The offsets of a partition: as a person names them, else as ``given``."""
+    for each in names:
+        if each.has(partition) and each.first is not None and each.end is not None:
+            return each.first, each.end
+    return given
+
+
+def _require_there(
+    ranges: Mapping[int, tuple[int, int]],
+    meant: Mapping[int, Partition],
+    earliest: Mapping[int, int],
+    latest: Mapping[int, int],
+) -> None:
+    for number, (first, end) in ranges.items():
+        if first < earliest[number] or end > latest[number]:
+            raise SourceError(
+                f"{meant[number]} has the offsets {earliest[number]:,} to {latest[number]:,}, and "
+                f"{first:,} to {end:,} are asked for",
+                remedy="name offsets that are there",
+            )
+
+
+def _require_ids(
+    place: DeployedSource,
+    ranges: Mapping[int, tuple[int, int]],
+    begun: Mapping[int, int],
+    meant: Mapping[int, Partition],
+) -> None:
+    """Without ids, a record that is read twice would count twice. Raises SourceError."""
+    record = place.source.record
+    if record.event_id and record.duplicates is not None:
+        return
+    for number, (_, end) in ranges.items():
+        if end > begun.get(number, end):
+            raise SourceError(
+                f"the stream has read {meant[number]} from {begun[number]:,} on; without a rule "
+                "for duplicates, its records would count twice",
+                remedy=f"end at {begun[number]:,}",
+            )
+
+
+def _first_read(bronze: Table) -> dict[int, int]:
+    """The first offset that bronze has of each partition, loads aside."""
+    found: dict[int, int] = {}
+    own = (ds.field("offset") >= 0) & (ds.field("partition") >= 0)
+    scanner = bronze.handle.to_pyarrow_dataset().scanner(["partition", "offset"], filter=own)
+    for batch in scanner.to_batches():
+        for number in pc.unique(batch.column(0)).to_pylist():
+            offsets = batch.column(1).filter(pc.equal(batch.column(0), number))
+            found[number] = min(pc.min(offsets).as_py(), found.get(number, 1 << 62))
+    reached = decoded(BronzePayload.of(bronze.state).offsets)
+    return {number: found.get(number, offset) for number, offset in reached.items()}
+
+
+class KafkaLoad(MicroBatchSource):
+    """Ranges of partitions whose ends are known."""
+
+    every = 1.0
+
+    def __init__(self, context: SourceContext, plan: LoadPlan) -> None:
+        self._context, self._plan = context, plan
+        source: KafkaSource = context.source.reads
+        self._cluster = Cluster(context.spark, source)
+        group = f"headgate-{context.pipeline}-load-{context.bronze.table.epoch}"
+        self._reader = KafkaReader(context.spark, source, group, context.cores)
+        self._ends = decoded(plan.ends)
+        self._record_size = _RECORD_SIZE
+        self._limit = _FIRST_RECORDS
+        self._highest = max(source.max_per_batch, _FIRST_RECORDS)
+        self._require_topics()
+        enrolled = BronzePayload.of(context.bronze.table.refresh()).topics
+        found = partitions(enrolled, self._listed())
+        self._partitions = {number: found[number] for number in self._ends}
+
+    def poll(self, *, final: bool) -> None:
+        return
+
+    def pending(self) -> int:
+        left = sum(self._ends[n] - at for n, at in self._position().items())
+        return -(-left // self._limit)
+
+    def absorb(self) -> bool:
+        position = self._position()
+        reached = next_range(position, self._ends, self._limit)
+        if reached == position:
+            return False
+        now = self._context.clock()
+        rows = self._reader.read(self._partitions, position, reached, now, self._record_size)
+        end = BatchEnd(encoded(reached))
+        self._context.bronze.absorb(rows, end, now, self._require_topics)
+        self._record_size = rows.record_size
+        return True
+
+    def batch_took(self, took: timedelta) -> None:
+        self._limit = next_limit(
+            *(self._limit, self._limit, took),
+            target=BATCH_TARGET,
+            lowest=_FIRST_RECORDS,
+            highest=self._highest,
+        )
+
+    def backlog(self) -> Backlog:
+        return Backlog("records", sum(self._ends[n] - at for n, at in self._position().items()))
+
+    def has_absorbed_all(self) -> bool:
+        return not self.pending()
+
+    def close(self) -> None:
+        self._cluster.close()
+
+    def _position(self) -> dict[int, int]:
+        return decoded(self._context.bronze.offsets)
+
+    def _listed(self) -> Iterator[Topic]:
+        wanted = self._plan.details["topics"]
+        return (topic for topic in self._cluster.topics() if topic.label in wanted)
+
+    def _require_topics(self) -> None:
+        """A topic that was recreated has other records at the same offsets. Raises
+        OffsetsLostError."""
+        gone = set(self._plan.details["topics"]) - {topic.label for topic in self._listed()}
+        if gone:
+            names = ", ".join(sorted(label.rpartition("@")[0] for label in gone))
+            raise OffsetsLostError(
+                f"deleted or recreated since the load was asked for: {names}",
+                remedy="end the load: what it has read stays",
+            )

@@ -1,0 +1,73 @@
+"""What was done about the past of a pipeline: loads of history, replays of late rows, backfills."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+from headgate.backfill.reports import reports
+from headgate.declaration.model import Pipeline
+from headgate.loads.requests import all_of
+from headgate.loads.state import LoadState, state_of
+from headgate.storage.layout import Layout
+from headgate.tables.operation import Operation
+
+SHOWN = 10
+"""The newest of each."""
+
+
+@dataclass(frozen=True)
+class ReplayReport:
+    """Operation ``number`` has folded late rows of ``table`` after batch ``n``."""
+
+    number: int
+    n: int
+    table: str
+    by: str
+
+
+@dataclass(frozen=True)
+class BackfillReport:
+    """``differing`` are the gold tables in which a row differs, ``end`` is None where all that is
+    final was compared."""
+
+    id: str
+    at: datetime
+    begin: datetime
+    end: datetime | None
+    differing: tuple[str, ...]
+    published: bool
+
+
+@dataclass(frozen=True)
+class PastReport:
+    """The newest first."""
+
+    loads: tuple[LoadState, ...]
+    replays: tuple[ReplayReport, ...]
+    backfills: tuple[BackfillReport, ...]
+
+
+def past(layout: Layout, declared: Pipeline, operations: Iterable[Operation]) -> PastReport:
+    """``operations`` are all that bronze has. Raises DamagedDocumentError."""
+    loads = [state_of(layout, declared.name, request) for request in all_of(layout)]
+    found = [each for each in operations if each.name == "late_replay"]
+    return PastReport(
+        loads=tuple(reversed(loads[-SHOWN:])),
+        replays=tuple(map(_replay, reversed(found[-SHOWN:]))),
+        backfills=tuple(
+            BackfillReport(
+                *(each.id, each.at, each.begin, each.end),
+                differing=each.differing,
+                published=each.published is not None,
+            )
+            for each in islice(reports(layout), SHOWN)
+        ),
+    )
+
+
+def _replay(operation: Operation) -> ReplayReport:
+    said = operation.document
+    return ReplayReport(operation.number, operation.n, said["table"], str(said.get("by", "")))

@@ -1,0 +1,47 @@
+"""When gold had what arrived: from the files of a gold table's log, after the run, so that nothing
+reads while the clock runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """``events`` arrived at ``at`` (seconds since 1970)."""
+
+    at: float
+    events: int
+
+
+def shown(gold: Path) -> Iterator[tuple[float, int]]:
+    """When each version of a gold table was committed (seconds since 1970), and how many events its
+    windows had: the sum of ``bids``."""
+    for version in range(DeltaTable(str(gold)).version() + 1):
+        yield (gold / f"_delta_log/{version:020d}.json").stat().st_mtime, events_of(gold, version)
+
+
+def events_of(gold: Path, version: int | None = None) -> int:
+    rows = pa.table(DeltaTable(str(gold), version=version).to_pyarrow_table(columns=["bids"]))
+    return int(pc.sum(rows.column("bids")).as_py() or 0)
+
+
+def latencies(gold: Path, arrivals: Sequence[Arrival]) -> list[float]:
+    """Seconds from each arrival to the first version that has it. No event of the feed is late, a
+    duplicate or invalid, and each is in one window: so the sums say which arrivals a version has.
+    """
+    versions = list(shown(gold))
+    assert versions[-1][1] == sum(arrival.events for arrival in arrivals)
+    found, place, sent = [], 0, 0
+    for arrival in arrivals:
+        sent += arrival.events
+        while versions[place][1] < sent:
+            place += 1
+        found.append(versions[place][0] - arrival.at)
+    return found

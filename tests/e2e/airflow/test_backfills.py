@@ -1,0 +1,169 @@
+"""Airflow's own backfill over days of gold, on PostgreSQL, while the stream runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from headgate.backfill.reports import reports
+from headgate.declaration.load import load
+from headgate.ledger.by_id import by_id
+from headgate.savepoints.store import find
+from headgate.storage.layout import Layout
+from headgate.supervision import local
+from headgate.supervision.hours import key
+from tests.support.airflow import running_airflow
+from tests.support.airflow_site import STREAM, Site
+from tests.support.drivers import REPOSITORY
+from tests.support.events import reading
+from tests.support.postgres import is_there, running_postgres
+from tests.support.readings import declare
+from tests.support.rounds import in_full
+from tests.support.tables import Row, read
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.recovery,
+    pytest.mark.skipif(not is_there, reason="no PostgreSQL here"),
+]
+SHIPPED = REPOSITORY / "pipelines/headgate/templates/shop/dags"
+BACKFILL = "readings__backfill"
+FIRST = datetime(2026, 2, 1, tzinfo=UTC)
+DAYS = 28
+LONG = 1800.0  # seconds: each day has a Spark of its own
+DOUBLED = "      level_total: sum(level * 2)\n"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A month of events, and a stream that has taken them in."""
+    folder = tmp_path_factory.mktemp("backfills")
+    (folder / "landing").mkdir()
+    declared = declare(folder / "pipelines", folder / "landing", gold=("per_minute",))
+    policy = "{every: 1 day, mode: rebuild, publish: after_approval}"
+    with declared.file.open("a") as file:
+        file.write(f"airflow: {{backfill: {policy}}}\n")
+    shutil.copytree(SHIPPED, folder / "dags")
+    with ExitStack() as ends:
+        ends.callback(local.kill, Layout.of(str(folder / "lake"), declared.name))
+        database = ends.enter_context(running_postgres()).replace("ql:", "ql+psycopg2:")
+        airflow = ends.enter_context(running_airflow(folder / "home", folder / "dags", database))
+        place = Site(folder, airflow, load(declared.file))
+        for day in range(DAYS + 1):
+            start = FIRST + timedelta(days=day)
+            events = (
+                reading(f"d{day}-{n}", start + timedelta(minutes=20 * n), site="a", level=n)
+                for n in range(72)
+            )
+            place.deliver(*events, arrived=start + timedelta(days=1))
+        airflow.switch_on(STREAM)
+        place.wait_for_owner()
+        end = FIRST + timedelta(days=DAYS)
+        airflow.wait(lambda: (at := place.final()) and at >= end, "the days are not final")
+        yield place
+
+
+def runs(site: Site, state: str | None = None) -> list[str]:
+    """The runs of Airflow's backfills. The schedule's own run waits for a day that is not over."""
+    return [run["dag_run_id"] for run in listed(site) if state in (None, run["state"])]
+
+
+def listed(site: Site) -> list[dict[str, Any]]:
+    found = site.airflow.ask("GET", f"/dags/{BACKFILL}/dagRuns?run_type=backfill&limit=100")
+    dag_runs: list[dict[str, Any]] = found["dag_runs"]
+    return dag_runs
+
+
+def backfills(site: Site) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = site.airflow.ask("GET", f"/backfills?dag_id={BACKFILL}")[
+        "backfills"
+    ]
+    return found
+
+
+def create(site: Site, first: datetime, last: datetime, *more: str) -> None:
+    """As a person types it, once the last one is over: a run for each day from the first to the
+    last."""
+    site.airflow.wait(lambda: all(each["completed_at"] for each in backfills(site)), "one runs")
+    days = ("--from-date", f"{first:%F}", "--to-date", f"{last:%F}", "--max-active-runs", "4")
+    site.airflow.cli("backfill", "create", "--dag-id", BACKFILL, *days, *more)
+
+
+@in_full
+def test_a_month_of_days_is_computed_again_and_is_equal(site: Site) -> None:
+    """The scheduler is killed in the middle. A second backfill has nothing to do: no day is
+    missing, and none has failed."""
+    airflow, driver = site.airflow, site.wait_for_owner()
+    airflow.switch_on(BACKFILL)
+    last = FIRST + timedelta(days=DAYS - 1)
+    create(site, FIRST, last)
+    airflow.wait(lambda: runs(site, "success"), "no day is done")
+    airflow.kill("scheduler")
+    airflow.start("scheduler")
+    airflow.wait(
+        lambda: len(runs(site, "success")) == DAYS or runs(site, "failed"),
+        f"not all days are done: {airflow.runs(BACKFILL)}",
+        patience=LONG,
+    )
+    assert len(runs(site)) == len(runs(site, "success")) == DAYS
+    found = {report.begin: report for report in reports(site.layout)}
+    assert {*found} == {FIRST + timedelta(days=day) for day in range(DAYS)}
+    assert {report.verdict for report in found.values()} == {"equal"}
+    assert all(each.windows for report in found.values() for each in report.tables)
+    create(site, FIRST, last, "--reprocess-behavior", "failed")
+    assert len(runs(site)) == DAYS
+    assert site.owner == driver
+    assert by_id(site.layout, site.declared).findings == ()
+
+
+@in_full
+def test_another_formula_is_published_once_a_person_has_approved(site: Site) -> None:
+    """Of a day that is asked for with another declaration. Its hours are events again."""
+    airflow = site.airflow
+    airflow.switch_on(BACKFILL)
+    other = site.declared.file.with_name("other.txt")
+    other.write_text(site.declared.text.replace("      level_total: sum(level)\n", DOUBLED))
+    before = gold(site)
+    day = FIRST + timedelta(days=1)
+    create(
+        *(site, day, day, "--reprocess-behavior", "completed"),
+        *("--dag-run-conf", json.dumps({"declaration": other.name})),
+    )
+    (run,) = (each for each in listed(site) if each["conf"])
+    run = run["dag_run_id"]
+
+    def asks() -> bool:
+        return airflow.states(BACKFILL, run).get(("approve", -1)) == "awaiting_input"
+
+    airflow.wait(asks, "nobody is asked", LONG)
+    assert gold(site) == before
+    human = f"/dags/{BACKFILL}/dagRuns/{quote(run, safe='')}/taskInstances/approve/-1/hitlDetails"
+    assert "per_minute" in airflow.ask("GET", human)["body"]
+    airflow.ask("PATCH", human, {"chosen_options": ["Approve"], "params_input": {}})
+    airflow.wait(lambda: run in runs(site, "success"), "it is not published", LONG)
+    after = gold(site)
+    for place, row in after.items():
+        is_meant = day <= place[0] < day + timedelta(days=1)
+        was = before[place]["level_total"]
+        assert row["level_total"] == (2 * was if is_meant else was)
+        assert row["revision"] == (row["level_total"] != was)
+    events = airflow.ask("GET", f"/assets/events?source_dag_id={BACKFILL}")["asset_events"]
+    assert {event["partition_key"] for event in events} == {
+        key(day + timedelta(hours=hour)) for hour in range(24)
+    }
+    newest = next(report for report in reports(site.layout) if report.published)
+    assert newest.published is not None
+    savepoint = find(site.layout, newest.published.savepoint)
+    assert "before backfill" in savepoint.note
+
+
+def gold(site: Site) -> dict[tuple[datetime, str], Row]:
+    rows = read(site.folder / "lake", "gold/per_minute")
+    return {(row["window_start"], row["site"]): row for row in rows if row["final"]}

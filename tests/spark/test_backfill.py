@@ -1,0 +1,194 @@
+"""Backfills: what is computed from bronze again is what the stream has made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.declaration.model import Pipeline
+from headgate.gold import recomputing
+from headgate.operators.windows import Windows, assigning
+from headgate.savepoints.holds import FOLDER
+from headgate.tables.errors import DamagedFileError
+from headgate.tables.live_files import live_files
+from tests.support.backfilled import backfill, unequal
+from tests.support.engine import Engine
+from tests.support.events import readings
+from tests.support.failing import dying, passing
+from tests.support.landing import Landing, split
+from tests.support.maintained import compacted, trimmed
+from tests.support.prepared import Prepared
+from tests.support.readings import NOON, declare
+from tests.support.rounds import in_full
+from tests.support.ruled import declare_ruled
+from tests.support.tables import read
+
+pytestmark = pytest.mark.spark
+
+EVERYTHING: dict[str, Any] = {"from": None, "to": None, "keys": {}}
+
+
+@pytest.fixture(scope="module")
+def landing(tmp_path_factory: pytest.TempPathFactory) -> Landing:
+    landing = Landing(tmp_path_factory.mktemp("landing"))
+    landing.write_all(split(readings(300, seed=10), 4))
+    return landing
+
+
+def eventful(spark: SparkSession, pipeline: Pipeline, root: Path) -> Engine:
+    """A stream with drains and replays of late rows between its batches."""
+    engine = Engine(spark, pipeline, root)
+    engine.list_new()
+    for end in range(1, engine.last_sequence + 1):
+        engine.absorb(end)
+        if end in (1, 3):
+            engine.operate("drain")
+        if end in (2, 3):
+            first, *_ = pipeline.gold
+            engine.operate("late_replay", table=first, **EVERYTHING)
+        engine.catch_up()
+    return engine
+
+
+@pytest.fixture(scope="module")
+def lived(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, landing: Landing
+) -> Prepared:
+    folder = tmp_path_factory.mktemp("lived")
+    pipeline = declare(folder, landing.folder, gold=("sliding", "bands"))
+    return Prepared(eventful(spark, pipeline, folder / "root"))
+
+
+def declare_rich(folder: Path, landing: Path) -> Pipeline:
+    return declare(folder, landing, gold=("per_minute",))
+
+
+def declare_with_rules(folder: Path, landing: Path) -> Pipeline:
+    return declare_ruled(folder, landing, ("bands",))
+
+
+@pytest.mark.parametrize(
+    "declared", [pytest.param(declare_rich, marks=in_full), declare_with_rules]
+)
+def test_all_kinds_of_measures_and_rejected_rows_are_equal(
+    spark: SparkSession,
+    tmp_path: Path,
+    landing: Landing,
+    declared: Callable[[Path, Path], Pipeline],
+) -> None:
+    engine = eventful(spark, declared(tmp_path, landing.folder), tmp_path / "root")
+    assert unequal(backfill(engine)) == []
+
+
+def test_a_range_is_equal_with_what_was_late_or_drained_or_replayed(lived: Prepared) -> None:
+    engine = lived.engine
+    whole = backfill(engine)
+    assert unequal(whole) == []
+    for table in whole.report.tables:
+        final = [row for row in read(engine.root, f"gold/{table.table}") if row["final"]]
+        assert (table.equal, table.live) == (len(final), table.backfilled)
+        late = read(engine.root, f"late/{table.table}")
+        assert {row["reason"] for row in late} == {"late", "closed"}
+    assert any(row["replayed"] for row in read(engine.root, "late/sliding"))
+    part = backfill(engine, begin=NOON + timedelta(minutes=3), end=NOON + timedelta(minutes=10))
+    assert unequal(part) == []
+    for some, every in zip(part.report.tables, whole.report.tables, strict=True):
+        assert 0 < some.equal < every.equal
+    assert not [*engine.layout.storage.at(FOLDER).list("scratch", recursive=True)]
+
+
+def test_history_that_was_loaded_beside_the_stream_is_in_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Its records are late for final windows, and were folded; some of its ids were known."""
+    values = readings(300, seed=21)
+    landing, archive = Landing(tmp_path / "landing"), Landing(tmp_path / "archive")
+    landing.write_all(split(values[100:200], 2))
+    archive.write_all(split(values[:120], 2))
+    pipeline = declare_with_rules(tmp_path, landing.folder)
+    engine = Engine(spark, pipeline, tmp_path / "root").run_all()
+    engine.begin_load(files=str(archive.folder))
+    engine.load()
+    landing.write_all(split(values[200:], 1), first=3)
+    engine.run_all()
+    assert any(row["replayed"] for row in read(engine.root, "late/bands"))
+    assert unequal(backfill(engine)) == []
+
+
+@pytest.mark.parametrize("left_out", ["replays", pytest.param("drains", marks=in_full)])
+def test_what_is_left_out_is_found(
+    lived: Prepared, monkeypatch: pytest.MonkeyPatch, left_out: str
+) -> None:
+    """What no stage decides: a backfill without it does not agree with the stream."""
+    compute: Any = recomputing.final_rows
+
+    def without(*arguments: Any) -> Any:
+        *before, meant, now = arguments
+        assert getattr(meant, left_out)
+        changed: Any = {left_out: ()}
+        return compute(*before, replace(meant, **changed), now)
+
+    monkeypatch.setattr("headgate.gold.fold_stage.final_rows", without)
+    assert backfill(lived.engine, tables=["sliding"]).report.verdict == "differs"
+
+
+def test_rows_of_a_broken_stage_are_found(
+    spark: SparkSession, tmp_path: Path, landing: Landing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream whose assignment forgets the last window of a row, and then one that does not."""
+    starts = assigning._starts
+    pipeline = declare(tmp_path, landing.folder, gold=("sliding",))
+    with monkeypatch.context() as patched:
+        patched.setattr(assigning, "_starts", lambda windows: starts(_shorter(windows)))
+        broken = eventful(spark, pipeline, tmp_path / "root")
+    (report,) = backfill(broken).report.tables
+    assert report.verdict == "differs"
+    assert report.live != report.backfilled
+    assert {each.column for each in report.columns} >= {"events"}
+
+
+def _shorter(windows: Windows) -> Windows:
+    return replace(windows, size=windows.size - windows.every)
+
+
+def test_a_vacuum_leaves_what_a_backfill_reads(lived: Prepared, tmp_path: Path) -> None:
+    """Compaction and vacuum go as far as they can while the backfill runs, and before it."""
+    engine = lived.copy(tmp_path)
+
+    def maintain(place: str) -> None:
+        if place == "backfill.held":
+            with passing(None):
+                compacted(engine)
+                trimmed(engine)
+
+    with passing(maintain):
+        assert unequal(backfill(engine)) == []
+    assert unequal(backfill(engine)) == [], "over what the vacuum has left"
+
+
+def test_a_file_that_is_gone_is_an_error(lived: Prepared, tmp_path: Path) -> None:
+    engine = lived.copy(tmp_path)
+    bronze = engine.runtime.head.table
+    bronze.refresh()
+    bronze.storage.remove(live_files(bronze.handle)[0].path)
+    with pytest.raises(DamagedFileError):
+        backfill(engine)
+
+
+@pytest.mark.parametrize(
+    "place", ["backfill.held", "backfill.silver_made", "backfill.compared", "backfill.reported"]
+)
+def test_a_backfill_that_dies_leaves_nothing_to_the_next(
+    lived: Prepared, tmp_path: Path, place: str
+) -> None:
+    engine = lived.copy(tmp_path)
+    with dying(place):
+        backfill(engine, tables=["bands"])
+    assert unequal(backfill(engine, tables=["bands"])) == []
+    assert len(engine.layout.storage.folders(FOLDER)) == 1, "that of the last one alone"

@@ -1,0 +1,258 @@
+"""Publications of backfills: each once, whole, at its place, and back again."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.backfill.publication import is_void
+from headgate.backfill.running import Outcome
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
+from headgate.jobs.rebuild_request import RebuildRequest
+from headgate.ledger.balance import balance
+from headgate.ledger.by_id import by_id
+from headgate.operations.requests import waiting
+from headgate.publish.changes import changes
+from headgate.savepoints.clone import clone
+from headgate.savepoints.holds import FOLDER
+from headgate.storage.layout import Layout
+from headgate.tables.errors import DamagedFileError
+from headgate.tables.frames import Rows
+from headgate.tables.table import Table
+from tests.support.backfilled import backfill, publish, unequal
+from tests.support.engine import Engine
+from tests.support.events import readings
+from tests.support.failing import dying
+from tests.support.landing import Landing, split
+from tests.support.prepared import Prepared
+from tests.support.readings import GOLD_KEYS, declare
+from tests.support.rounds import in_full
+from tests.support.tables import Row, read
+
+pytestmark = pytest.mark.spark
+
+TABLES = ("sliding", "bands")
+Keyed = Mapping[tuple[Any, ...], Row]
+
+
+@pytest.fixture(scope="module")
+def lived(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    """Three of four files are read, and the last but one has drained the windows."""
+    landing = Landing(tmp_path_factory.mktemp("landing"))
+    landing.write_all(split(readings(300, seed=10), 4))
+    folder = tmp_path_factory.mktemp("lived")
+    engine = Engine(spark, declare(folder, landing.folder, gold=TABLES), folder / "root")
+    engine.list_new()
+    for end in (1, 2, 3):
+        engine.absorb(end)
+        if end == 2:
+            engine.operate("drain")
+        engine.catch_up()
+    return Prepared(engine)
+
+
+def changed(engine: Engine) -> Pipeline:
+    """Formulas and conditions that change some rows of both tables, add some and take some away."""
+    text = engine.pipeline.text
+    for old, new in (
+        ("heaviest: max(weight)", "heaviest: min(weight)"),
+        ("where: level >= 5", "where: level >= 7 or level < 0"),
+        ("where: value > 0", "where: value > 2 and level is not null"),
+    ):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    file = engine.pipeline.file.with_name("changed.yml")
+    file.write_text(text)
+    return load(file)
+
+
+def final(engine: Engine, table: str) -> Keyed:
+    rows = read(engine.root, f"gold/{table}")
+    keyed = {tuple(row[k] for k in GOLD_KEYS[table]): row for row in rows if row["final"]}
+    assert len(keyed) == sum(row["final"] for row in rows), "no key is there twice"
+    return keyed
+
+
+def values(rows: Keyed) -> Keyed:
+    status = ("revision", "updated_at")
+    return {key: {k: v for k, v in row.items() if k not in status} for key, row in rows.items()}
+
+
+def gold(engine: Engine, name: str) -> Table:
+    return Table(engine.layout.storage, f"gold/{name}", pipeline=engine.pipeline.name)
+
+
+def sound(engine: Engine) -> None:
+    assert balance(engine.layout, engine.pipeline).differences == ()
+    assert by_id(engine.layout, engine.pipeline).findings == ()
+
+
+def found(engine: Engine) -> Outcome:
+    """A backfill by the changed declaration, with each kind of change."""
+    outcome = backfill(engine, used=changed(engine))
+    tables = outcome.report.tables
+    for each in (operator.attrgetter(kind) for kind in ("changed", "new", "gone")):
+        assert sum(map(each, tables)) > 0
+    assert all(table.differing and table.columns and table.samples for table in tables)
+    return outcome
+
+
+def test_it_changes_what_differs_and_is_taken_back_by_the_savepoint(
+    lived: Prepared, tmp_path: Path
+) -> None:
+    engine = lived.copy(tmp_path)
+    before = {name: final(engine, name) for name in TABLES}
+    versions = {name: newest(gold(engine, name)) for name in TABLES}
+    outcome, savepoint = found(engine), engine.savepoint()
+    request = publish(engine, outcome, savepoint.id)
+    engine.take_in()
+    assert waiting(engine.layout) == ()
+    sound(engine)
+    published = {name: final(engine, name) for name in TABLES}
+    for table in outcome.report.tables:
+        name, was, now = table.table, before[table.table], published[table.table]
+        same = {key for key in was.keys() & now.keys() if was[key] == now[key]}
+        moved = (was.keys() & now.keys()) - same
+        assert (len(same), len(moved)) == (table.equal, table.changed)
+        assert (len(now.keys() - was.keys()), len(was.keys() - now.keys())) == (
+            table.new,
+            table.gone,
+        )
+        assert {now[key]["revision"] - was[key]["revision"] for key in moved} == {1}
+        assert {now[key]["revision"] for key in now.keys() - was.keys()} <= {1}
+        assert len({now[key]["updated_at"] for key in now.keys() - same}) == 1
+        # One commit, of which publications send the rows that are new or have changed.
+        assert newest(gold(engine, name)) == versions[name] + 1
+        (commit,) = changes(gold(engine, name), versions[name], versions[name] + 1)
+        sent = Rows(engine.spark, gold(engine, name)).of(commit.files).count()
+        assert sent == table.changed + table.new
+        number = engine.runtime.head.table.refresh().operation
+        assert not is_void(gold(engine, name), number)
+    assert unequal(backfill(engine, used=changed(engine))) == []
+    again = backfill(engine)
+    assert [each.earlier for each in again.report.tables] == [(outcome.report.id,)] * 2
+    assert len(unequal(again)) == 2, "the tables are not what their own declaration gives"
+    # The stream goes on, and then it goes back.
+    engine.absorb()
+    engine.catch_up()
+    sound(engine)
+    engine.restore(savepoint)
+    engine.start().catch_up()
+    sound(engine)
+    assert request.operation(engine.runtime.head.table.refresh()) is not None
+    for name in TABLES:
+        assert values(before[name]).items() <= values(final(engine, name)).items()
+    assert unequal(backfill(engine)) == []
+
+
+def newest(table: Table) -> int:
+    table.refresh()
+    return table.handle.version()
+
+
+@pytest.mark.parametrize("later", [True, pytest.param(False, marks=in_full)])
+def test_a_rebuild_and_a_copy_repeat_it(lived: Prepared, tmp_path: Path, *, later: bool) -> None:
+    engine = lived.copy(tmp_path)
+    publish(engine, found(engine))
+    engine.take_in()
+    if later:
+        engine.absorb()
+        engine.catch_up()
+        engine.operate("late_replay", table="bands", **{"from": None, "to": None, "keys": {}})
+        engine.catch_up()
+    backfill(engine, tables=["bands"])  # removes what is left of ended ones
+    wanted = {name: final(engine, name) for name in TABLES}
+    anew = RebuildRequest(tuple(f"gold/{name}" for name in TABLES))
+    rebuilt = Engine(engine.spark, engine.pipeline, engine.root, now=engine.now, anew=anew)
+    rebuilt.catch_up()
+    assert {name: values(final(rebuilt, name)) for name in TABLES} == {
+        name: values(rows) for name, rows in wanted.items()
+    }
+    sound(rebuilt)
+    if later:
+        return
+    to = Layout.of(str(tmp_path / "copy"), engine.pipeline.name)
+    clone(engine.layout, rebuilt.savepoint(), to)
+    copied = Engine(engine.spark, engine.pipeline, tmp_path / "copy", now=rebuilt.now, anew=anew)
+    copied.catch_up()
+    for name in TABLES:
+        assert values(final(copied, name)) == values(wanted[name])
+
+
+def test_a_patch_that_has_changed_is_not_read(lived: Prepared, tmp_path: Path) -> None:
+    engine = lived.copy(tmp_path)
+    outcome = found(engine)
+    publish(engine, outcome)
+    before = {name: final(engine, name) for name in TABLES}
+    path = outcome.patches["bands"].path
+    engine.layout.storage.write(path, engine.layout.storage.read(path) + b"!")
+    with pytest.raises(DamagedFileError, match="not what was written"):
+        engine.take_in()
+    assert final(engine, "bands") == before["bands"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["late_replay", *(pytest.param(each, marks=in_full) for each in ("drain", "backfill"))],
+)
+def test_it_is_void_if_another_operation_came_first(
+    lived: Prepared, tmp_path: Path, name: str
+) -> None:
+    engine = lived.copy(tmp_path)
+    outcome, others = found(engine), {"sliding", "bands"}
+    if name == "backfill":
+        only = replace(outcome, patches={"bands": outcome.patches["bands"]})
+        publish(engine, only)
+    elif name == "late_replay":
+        engine.operate(name, table="bands", **{"from": None, "to": None, "keys": {}})
+    else:
+        engine.operate(name)
+    engine.take_in()
+    before = {table: final(engine, table) for table in TABLES}
+    publish(engine, outcome)
+    engine.take_in()
+    number = engine.runtime.head.table.refresh().operation
+    void = {table for table in others if is_void(gold(engine, table), number)}
+    assert void == ({"bands", "sliding"} if name == "drain" else {"bands"})
+    assert {t for t in TABLES if final(engine, t) == before[t]} == void
+    sound(engine)
+
+
+@in_full
+def test_a_request_from_before_a_restore_is_dropped(lived: Prepared, tmp_path: Path) -> None:
+    engine = lived.copy(tmp_path)
+    savepoint, outcome = engine.savepoint(), found(engine)
+    request = publish(engine, outcome)
+    engine.restore(savepoint)
+    engine.start().take_in()
+    assert waiting(engine.layout) == ()
+    assert request.operation(engine.runtime.head.table.refresh()) is None
+    assert unequal(backfill(engine)) == []
+
+
+PLACES = ("operation.taken_in", "operation.staged", "operation.table_done", "operation.intended")
+
+
+def test_it_is_carried_out_once_wherever_driver_and_verb_die(
+    lived: Prepared, tmp_path: Path
+) -> None:
+    engine = lived.copy(tmp_path)
+    outcome = found(engine)
+    with dying("backfill.asked"):
+        publish(engine, outcome)
+    backfill(engine, tables=["bands"])  # the patches of a request that waits stay
+    for place in PLACES:
+        with dying(place, certainly=False):
+            engine.start().take_in()
+    engine.start().take_in()
+    sound(engine)
+    assert unequal(backfill(engine, used=changed(engine))) == []
+    assert {row["revision"] for name in TABLES for row in final(engine, name).values()} == {0, 1}
+    assert outcome.report.id in engine.layout.storage.folders(FOLDER)

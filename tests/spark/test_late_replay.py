@@ -1,0 +1,214 @@
+"""Late pairs that are replayed: gold is then what it had been, had they come in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
+from headgate.jobs.late_replaying import LateReplays
+from headgate.ledger.balance import balance
+from headgate.ledger.by_id import by_id
+from headgate.operations.requests import ask, waiting
+from headgate.publish.changes import changes
+from headgate.tables.frames import Rows
+from headgate.tables.state import commit_time
+from headgate.tables.table import Table
+from tests.oracle import judge
+from tests.support.engine import Engine
+from tests.support.events import readings
+from tests.support.failing import failing
+from tests.support.landing import Landing, split
+from tests.support.readings import GOLD_KEYS, NOON, declare, rules
+from tests.support.tables import Row, read
+
+pytestmark = pytest.mark.spark
+
+STATUS = ("revision", "updated_at")
+
+
+@pytest.fixture(scope="module")
+def landing(tmp_path_factory: pytest.TempPathFactory) -> Landing:
+    landing = Landing(tmp_path_factory.mktemp("landing"))
+    landing.write_all(split(readings(400, seed=10), 4))
+    return landing
+
+
+def patient(folder: Path, pipeline: Pipeline) -> Pipeline:
+    """The same pipeline, which waits so long that no row is late."""
+    text = (folder / "readings.yml").read_text()
+    for lateness in ("10 seconds", "1 minute", "0 seconds"):
+        text = text.replace(f"allowed_lateness: {lateness}", "allowed_lateness: 300 days")
+    other = folder / "patient.yml"
+    other.write_text(text)
+    return load(other)
+
+
+def by_key(table: str, rows: Iterable[Row]) -> Mapping[tuple[Any, ...], Row]:
+    """Rows of gold without what says when, and how often, they were made."""
+    return {
+        tuple(row[key] for key in GOLD_KEYS[table]): {
+            name: value for name, value in row.items() if name not in STATUS
+        }
+        for row in rows
+    }
+
+
+def replay_everything(engine: Engine) -> None:
+    for name in engine.pipeline.gold:
+        engine.operate("late_replay", **{"table": name, "from": None, "to": None, "keys": {}})
+    engine.catch_up()
+
+
+def sound(engine: Engine) -> None:
+    assert balance(engine.layout, engine.pipeline).differences == ()
+    assert by_id(engine.layout, engine.pipeline).findings == ()
+
+
+def run(spark: SparkSession, pipeline: Pipeline, root: Path) -> Engine:
+    engine = Engine(spark, pipeline, root)
+    engine.list_new()
+    for end in range(1, engine.last_sequence + 1):
+        engine.absorb(end)
+        engine.catch_up()
+    return engine
+
+
+@pytest.fixture(scope="module")
+def in_time(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, landing: Landing
+) -> Mapping[str, Mapping[tuple[Any, ...], Row]]:
+    """The gold tables of a pipeline that has waited for all rows."""
+    folder = tmp_path_factory.mktemp("patient")
+    pipeline = patient(folder, declare(folder, landing.folder))
+    engine = run(spark, pipeline, folder / "root")
+    engine.drain()
+    for name in pipeline.gold:
+        assert not read(engine.root, f"late/{name}")
+    return {name: by_key(name, read(engine.root, f"gold/{name}")) for name in pipeline.gold}
+
+
+def test_gold_is_as_if_all_had_come_in_time(
+    spark: SparkSession,
+    tmp_path: Path,
+    landing: Landing,
+    in_time: Mapping[str, Mapping[tuple[Any, ...], Row]],
+) -> None:
+    engine = run(spark, declare(tmp_path, landing.folder), tmp_path / "root")
+    engine.drain()
+    before = {name: read(engine.root, f"gold/{name}") for name in GOLD_KEYS}
+    late = {name: len(read(engine.root, f"late/{name}")) for name in GOLD_KEYS}
+    assert all(late.values()), "the feed has late rows for each table"
+    replay_everything(engine)
+    sound(engine)
+    for name, expected in in_time.items():
+        rows = read(engine.root, f"gold/{name}")
+        assert by_key(name, rows) == expected
+        was = by_key(name, before[name])
+        for row in rows:
+            ((key, values),) = by_key(name, [row]).items()
+            assert row["revision"] == (0 if was.get(key) == values else 1)
+        assert [each["replayed"] for each in read(engine.root, f"late/{name}")].count(None) == 0
+    accounts = {account.table: account for account in balance(engine.layout, engine.pipeline).gold}
+    assert {name: (a.late, a.replayed) for name, a in accounts.items()} == {
+        name: (0, count) for name, count in late.items()
+    }
+    # Nothing is left to be replayed: no row changes again.
+    again = {name: read(engine.root, f"gold/{name}") for name in GOLD_KEYS}
+    replay_everything(engine)
+    assert {name: read(engine.root, f"gold/{name}") for name in GOLD_KEYS} == again
+
+
+def test_only_what_is_chosen_is_folded(
+    spark: SparkSession, tmp_path: Path, landing: Landing
+) -> None:
+    engine = run(spark, declare(tmp_path, landing.folder, gold=("sliding",)), tmp_path / "root")
+    late = read(engine.root, "late/sliding")
+    groups: dict[datetime, list[datetime]] = {}
+    for row in late:
+        if row["ok"]:
+            groups.setdefault(row["window_start"], []).append(row["_event_time"])
+    split = sorted(max(groups.values(), key=lambda times: len(set(times))))
+    middle = split[-1]
+    assert split[0] < middle, "a row of gold gets some of its late pairs, and others wait"
+    chosen = {row["_event_id"] for row in late if row["_event_time"] < middle and row["ok"]}
+    keys = {"ok": "true"}
+    engine.operate("late_replay", table="sliding", to=commit_time(middle), keys=keys)
+    engine.catch_up()
+    sound(engine)
+    after = read(engine.root, "late/sliding")
+    assert {row["_event_id"] for row in after if row["replayed"] is not None} == chosen
+    gold = read(engine.root, "gold/sliding")
+    assert {row["ok"] for row in gold if row["revision"]} == {True}
+    replay_everything(engine)
+    sound(engine)
+
+
+def test_a_request_is_carried_out_once_however_the_driver_fails(
+    spark: SparkSession, tmp_path: Path, landing: Landing
+) -> None:
+    engine = run(spark, declare(tmp_path, landing.folder, gold=("bands",)), tmp_path / "root")
+    document: dict[str, Any] = {"table": "bands", "from": None, "to": None, "keys": {}}
+    ask(engine.layout, "late_replay", document, NOON)
+    for place in ("operation.taken_in", "operation.staged", "operation.table_done"):
+        with failing(place):
+            engine.start().take_in()
+    engine.start().take_in()
+    assert waiting(engine.layout) == ()
+    sound(engine)
+    late = read(engine.root, "late/bands")
+    assert {row["replayed"] for row in late} == {1}
+    assert {row["revision"] for row in read(engine.root, "gold/bands")} == {0, 1}
+
+
+def test_a_publication_sends_the_rows_that_have_changed_and_no_others(
+    spark: SparkSession, tmp_path: Path, landing: Landing
+) -> None:
+    engine = run(spark, declare(tmp_path, landing.folder, gold=("bands",)), tmp_path / "root")
+    gold = Table(engine.layout.storage, "gold/bands", pipeline=engine.pipeline.name)
+    late = Table(engine.layout.storage, "late/bands", pipeline=engine.pipeline.name)
+    before = [newest(table) for table in (gold, late)]
+    replay_everything(engine)
+    (commit,) = changes(gold, before[0], newest(gold))
+    rows = Rows(spark, gold).of(commit.files)
+    assert {row["revision"] for row in rows.collect()} == {1}
+    revised = [row for row in read(engine.root, "gold/bands") if row["revision"]]
+    assert rows.count() == len(revised)
+    assert not [*changes(late, before[1], newest(late))]
+
+
+def newest(table: Table) -> int:
+    table.refresh()
+    return table.handle.version()
+
+
+def test_a_schedule_replays_what_is_young_enough(
+    spark: SparkSession, tmp_path: Path, landing: Landing
+) -> None:
+    pipeline = declare(tmp_path, landing.folder, gold=("bands",))
+    judged = judge(landing.records(), rules(gold=("bands",)))
+    times = sorted(row["_event_time"] for row in judged.late["bands"])
+    begin = times[len(times) // 2]
+    assert judged.clock is not None
+    assert times[0] < begin
+    within = (judged.clock - begin) // timedelta(milliseconds=1) + 1
+    late = f"late: {{replay_every: 1 day, within: {within} ms}}"
+    text = pipeline.text.replace("lateness: 0 seconds", f"lateness: 0 seconds\n    {late}")
+    pipeline.file.write_text(text)
+    scheduled = load(pipeline.file)
+    assert scheduled.definitions == pipeline.definitions, "a schedule changes no table"
+    engine = run(spark, scheduled, tmp_path / "root")
+    replays = LateReplays(engine.layout, scheduled)
+    for hours, count in ((0, 1), (1, 0), (23, 0), (25, 0)):
+        replays.keep(NOON + timedelta(hours=hours))
+        assert len(waiting(engine.layout)) == count, "nothing waits any more that is young enough"
+        engine.take_in()
+    sound(engine)
+    for row in read(engine.root, "late/bands"):
+        assert row["replayed"] == (1 if row["_event_time"] >= begin else None)

@@ -1,0 +1,45 @@
+"""Backfills of a pipeline in this process, as the verb runs them in one of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from datetime import datetime, timedelta
+
+from headgate.backfill.report import TableReport
+from headgate.backfill.running import Asked, Outcome, ask_to_publish, compute
+from headgate.backfill.store import remove_left
+from headgate.declaration.model import Pipeline
+from headgate.operations.requests import Request
+from headgate.savepoints.holds import holding
+from headgate.storage.documents import new_id
+from tests.support.engine import Engine
+from tests.support.readings import NOON
+
+BEGIN = NOON - timedelta(days=3)
+
+
+def backfill(
+    engine: Engine,
+    *,
+    begin: datetime = BEGIN,
+    end: datetime | None = None,
+    tables: Sequence[str] = (),
+    used: Pipeline | None = None,
+) -> Outcome:
+    """Compute and compare; nothing is published, and the scratch tables are removed."""
+    pipeline = engine.pipeline
+    asked = Asked(pipeline, used or pipeline, tables or [*pipeline.gold], begin, end)
+    now = engine.clock()
+    remove_left(engine.layout, pipeline)
+    with holding(engine.layout, id_ := new_id(now)):
+        return compute(engine.layout, asked, id_, lambda: nullcontext(engine.spark), now)
+
+
+def publish(engine: Engine, outcome: Outcome, savepoint: str = "none") -> Request:
+    """Ask for the publication; the next ``take_in`` has it carried out."""
+    return ask_to_publish(engine.layout, outcome, savepoint, "a test", engine.clock())
+
+
+def unequal(outcome: Outcome) -> list[TableReport]:
+    return [table for table in outcome.report.tables if table.verdict != "equal"]

@@ -1,0 +1,59 @@
+"""Which changed declarations can compute the rows of a table that is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headgate.backfill.compatibility import require_compatible
+from headgate.backfill.errors import OtherDeclarationError
+from headgate.declaration.load import load_text
+from headgate.declaration.model import Pipeline
+from tests.support.readings import declare
+
+
+@pytest.fixture
+def deployed(tmp_path: Path) -> Pipeline:
+    return declare(tmp_path, tmp_path)
+
+
+def changed(pipeline: Pipeline, old: str, new: str) -> Pipeline:
+    assert old in pipeline.text
+    return load_text(pipeline.text.replace(old, new, 1), pipeline.file)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("heaviest: max(weight)", "heaviest: min(weight)"),
+        ("where: value > 0", "where: value > 1"),
+        ("site: lower(site)", "site: upper(site)"),
+        ("doubled: level * 2", "doubled: level * 3"),
+        ("tumbling: 1 minute", "tumbling: 2 minutes"),  # of another table
+    ],
+)
+def test_formulas_conditions_and_silver_may_change(deployed: Pipeline, old: str, new: str) -> None:
+    require_compatible(deployed, changed(deployed, old, new), "bands")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("pipeline: readings", "pipeline: others", "declares the pipeline others"),
+        ("  bands:", "  stripes:", "does not declare it"),
+        ("within: 10 minutes", "within: 9 minutes", "its records in another way"),
+        ("event_id: [id]", "event_id: [site]", "its records in another way"),
+        ("tumbling: 5 minutes", "tumbling: 6 minutes", "window changes"),
+        ("allowed_lateness: 0 seconds", "allowed_lateness: 1 second", "allowed_lateness changes"),
+        ("tenth: level div 10", "tenth: level div 11", "by changes"),
+        ("heaviest: max(weight)", "heaviest: max(level)", "columns or their types change"),
+        ("heaviest: max(weight)", "most: max(weight)", "columns or their types change"),
+    ],
+)
+def test_bronze_and_the_shape_of_gold_may_not(
+    deployed: Pipeline, old: str, new: str, said: str
+) -> None:
+    with pytest.raises(OtherDeclarationError, match=said) as refused:
+        require_compatible(deployed, changed(deployed, old, new), "bands")
+    assert "upgrade" in refused.value.remedy

@@ -1,0 +1,46 @@
+"""The report of a backfill, and what is decided from it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from headgate.backfill.report import ColumnDifference, Published, Report, Sample, TableReport
+
+EQUAL = TableReport("sales", 7, 4, 0, 0, 0, 2, 2, "4-ab", "4-ab")
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+REPORT = Report("20260301-120000-abcdef", "shop", NOON, NOON, None, "digest", (EQUAL,))
+DIFFERING = replace(
+    EQUAL,
+    changed=1,
+    backfilled="4-cd",
+    columns=(ColumnDifference("total", 1, 2.5), ColumnDifference("first", 1)),
+    samples=(Sample("changed", {"total": "1"}, {"total": None}), Sample("new", None, {"a": "b"})),
+    earlier=("20260228-120000-abcdef",),
+)
+
+
+def test_a_table_is_equal_only_if_counts_and_digests_say_so() -> None:
+    assert EQUAL.verdict == "equal"
+    for table in (replace(EQUAL, changed=1), replace(EQUAL, new=1), replace(EQUAL, gone=1)):
+        assert (table.verdict, table.differing) == ("differs", 1)
+    assert replace(EQUAL, backfilled="4-cd").verdict == "differs"
+
+
+def test_a_report_differs_if_one_table_does_and_names_what_is_published() -> None:
+    assert (REPORT.verdict, REPORT.differing) == ("equal", ())
+    other = replace(DIFFERING, table="visits")
+    both = replace(REPORT, tables=(EQUAL, other))
+    assert (both.verdict, both.differing) == ("differs", ("visits",))
+
+
+def test_a_document_is_the_report() -> None:
+    published = Published(3, "20260301T120000.000Z-7", ("sales",))
+    for report in (
+        REPORT,
+        replace(REPORT, end=NOON, tables=(EQUAL, DIFFERING), published=published),
+    ):
+        document = json.loads(json.dumps(report.document()))
+        assert document["verdict"] == report.verdict
+        assert Report.of(document) == report

@@ -1,0 +1,67 @@
+"""Which late rows are meant: what a person types, as the document of a replay."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import typer
+
+from headgate.cli.late.selecting import NoSuchGoldError, gold_table, selection
+from headgate.declaration.model import GoldTable
+from tests.support.readings import declare
+
+DAY = 86_400_000_000  # microseconds
+
+
+@pytest.fixture
+def bands(tmp_path: Path) -> GoldTable:
+    return gold_table(declare(tmp_path, tmp_path), "gold.bands")
+
+
+def test_a_table_has_its_name_with_and_without_the_layer(tmp_path: Path) -> None:
+    declared = declare(tmp_path, tmp_path)
+    assert gold_table(declared, "bands") is gold_table(declared, "gold.bands")
+    with pytest.raises(NoSuchGoldError, match="no gold table 'gold.band'") as refused:
+        gold_table(declared, "gold.band")
+    assert "gold.bands" in refused.value.remedy
+
+
+def test_times_and_keys_are_the_document_of_a_replay(bands: GoldTable) -> None:
+    keys = ["band=high=er", "tenth=null"]
+    assert selection(bands, "1970-01-02", "1970-01-03 00:00:00.000001", keys) == {
+        "table": "bands",
+        "from": DAY,
+        "to": 2 * DAY + 1,
+        "keys": {"band": "high=er", "tenth": None},
+    }
+    assert selection(bands, None, None, None) == {
+        "table": "bands",
+        "from": None,
+        "to": None,
+        "keys": {},
+    }
+
+
+def test_a_duration_counts_back_from_now(bands: GoldTable) -> None:
+    before = datetime.now(UTC)
+    found = selection(bands, "2 hours", None, None)["from"]
+    assert 0 <= found / 1e6 - before.timestamp() + 7200 < 60
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ((None, None, ["site=a"]), "no column 'site' in by; there are: band, tenth"),
+        ((None, None, ["band"]), "'band' is not NAME=VALUE"),
+        ((None, None, ["band=a", "band=b"]), "band is given twice"),
+        (("2026-01-02", "2026-01-01", None), "not after --from"),
+        (("soon", None, None), "neither a time"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    bands: GoldTable, given: tuple[str | None, str | None, list[str] | None], said: str
+) -> None:
+    with pytest.raises(typer.BadParameter, match=said):
+        selection(bands, *given)

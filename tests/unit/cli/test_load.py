@@ -1,0 +1,152 @@
+"""``headgate load``, without a driver: what is refused, listed, held and ended."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from headgate.cli.load.following import LoadStoppedError, expected_end, in_words, require_done
+from headgate.loads import requests
+from headgate.loads.requests import LoadRequest
+from headgate.loads.state import LoadState
+from headgate.sources.files.log import FilesLog
+from headgate.sources.loading import LoadPlan
+from tests.unit.cli.conftest import Ask, last_object
+from tests.unit.ledger.conftest import Lake
+
+NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
+PLAN = LoadPlan({"sequence": 0}, {"sequence": 4}, "4 files of a", "files")
+STATE = LoadState("l-1", "4 files of a", "files", "reading", "", 1, 4, 1_500, "me")
+
+
+def keep(lake: Lake, id_: str, **more: str) -> LoadRequest:
+    request = LoadRequest(id_, "events", PLAN, "me", NOW, **more)  # type: ignore[arg-type]
+    requests.keep(lake.layout, request)
+    return request
+
+
+def test_a_pipeline_without_loads_says_how_to_begin_one(
+    ask: Ask, lake: Lake, of_lake: tuple[str, str, str]
+) -> None:
+    code, out, _ = ask("load", *of_lake)
+    assert code == 0
+    assert "has no loads" in out
+    assert "--files archive" in out
+    assert last_object(ask("load", *of_lake, "--json")[1])["loads"] == []
+
+
+def test_loads_are_listed_with_what_stopped_them(
+    ask: Ask, lake: Lake, of_lake: tuple[str, str, str]
+) -> None:
+    keep(lake, "l-1", wish="done")
+    keep(lake, "l-2", wish="stopped", why="a.json has vanished")
+    code, out, _ = ask("load", *of_lake)
+    assert code == 0
+    assert "l-2: a.json has vanished" in out
+    loads = last_object(ask("load", *of_lake, "--json")[1])["loads"]
+    assert [(each["id"], each["state"]) for each in loads] == [("l-1", "done"), ("l-2", "stopped")]
+
+
+def test_a_load_is_held_and_ended(ask: Ask, lake: Lake, of_lake: tuple[str, str, str]) -> None:
+    keep(lake, "l-1")
+    code, out, _ = ask("load", *of_lake, "--pause")
+    assert code == 0
+    assert "load l-1 (paused): [....................] 0 of 4 files, 0 records" in out
+    assert "--resume" in out
+    code, out, _ = ask("load", *of_lake, "--cancel")
+    assert code == 0
+    assert "is ended after 0 records, which stay" in out
+    code, _, err = ask("load", *of_lake, "--resume")
+    assert code == 2
+    assert "no load is open" in err
+
+
+def test_of_several_loads_one_is_named(ask: Ask, lake: Lake, of_lake: tuple[str, str, str]) -> None:
+    keep(lake, "l-1")
+    keep(lake, "l-2", wish="paused")
+    code, _, err = ask("load", *of_lake, "--pause")
+    assert code == 2
+    assert "2 loads are open; say which: --id" in err
+    assert ask("load", *of_lake, "--cancel", "--id", "l-1")[0] == 0
+    assert ask("load", *of_lake, "--resume", "--id", "l-2", "--no-wait")[0] == 0
+    found = {each.id: each.wish for each in requests.all_of(lake.layout)}
+    assert found == {"l-1": "cancelled", "l-2": "open"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--files", "a", "--pause"), 2, "begin a load, or one of"),
+        (("--pause", "--cancel"), 2, "begin a load, or one of"),
+        (("--files", "nothing/**"), 3, "no file matches nothing/**"),
+        (("--kafka", "orders"), 3, "reads files"),
+        (("--files", "a", "--source", "x"), 2, "it has no source 'x'"),
+        (("--files", "a", "--from", "soon"), 2, "neither a time"),
+        (("--files", "a", "--share", "0"), 2, "0.01"),
+    ],
+)
+def test_what_cannot_be_loaded_is_refused(
+    ask: Ask,
+    lake: Lake,
+    of_lake: tuple[str, str, str],
+    arguments: tuple[str, ...],
+    code: int,
+    said: str,
+) -> None:
+    found, _, err = ask("load", *of_lake, *arguments)
+    assert (found, said in err) == (code, True), err
+    assert requests.all_of(lake.layout) == ()
+
+
+def test_files_are_recorded_for_the_load_alone(
+    ask: Ask, lake: Lake, of_lake: tuple[str, str, str], tmp_path: Path
+) -> None:
+    for name in ("b.json", "a.json", "_hidden.json", "c.csv"):
+        (tmp_path / "old" / "2025").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "old" / "2025" / name).write_text("{}")
+    code, out, err = ask(
+        *("load", *of_lake, "--files", "old/**/*.json", "--no-wait", "--note", "n", "--json")
+    )
+    assert code == 0, err
+    state = last_object(out)
+    assert (state["state"], state["total"], state["unit"]) == ("reading", 2, "files")
+    assert state["what"] == "2 files of old/**/*.json"
+    assert state["passed_over"] == {}
+    assert state["reason"].endswith(": n")
+    (request,) = requests.all_of(lake.layout)
+    assert request.plan.details["folder"] == str(tmp_path / "old")
+
+
+def test_a_file_that_was_passed_over_is_named(
+    ask: Ask, lake: Lake, of_lake: tuple[str, str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "a.json").write_text("{}")
+    assert ask("load", *of_lake, "--files", "old", "--no-wait")[0] == 0
+    (request,) = requests.all_of(lake.layout)
+    folder = requests.folder_of(lake.layout, request.id)
+    log = FilesLog.of(folder, lake.pipeline.name, request.source)
+    log.load()
+    log.mark(log.files, "set_aside", "it is cut off", NOW)
+    code, out, _ = ask("load", *of_lake, "--pause")
+    assert code == 0
+    assert "passed over: a.json: it is cut off" in out
+
+
+def test_a_line_says_how_far_it_is() -> None:
+    assert in_words(STATE) == "[#####...............] 1 of 4 files, 1,500 records"
+    ends = NOW + timedelta(hours=1)
+    assert in_words(STATE, ends).endswith("read by about 2026-05-04 13:00:00Z")
+    assert expected_end((0, 1), (10, 1), 4, NOW) is None
+    assert expected_end((0, 1), (10, 2), 4, NOW) == NOW + timedelta(seconds=20)
+
+
+def test_a_stopped_load_is_an_error_with_two_ways_on() -> None:
+    require_done(STATE)
+    stopped = LoadState(**{**vars(STATE), "state": "stopped", "why": "x is gone"})
+    with pytest.raises(LoadStoppedError, match="after 1,500 records: x is gone") as refused:
+        require_done(stopped)
+    assert "--resume" in refused.value.remedy
+    assert "--cancel" in refused.value.remedy

@@ -1,0 +1,37 @@
+"""When late rows are replayed without a person."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from headgate.declaration.model import LateSchedule
+from headgate.jobs.late_replaying import is_due
+from headgate.tables.state import commit_time
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+DAILY = LateSchedule(timedelta(days=1), timedelta(days=30))
+
+
+def document(table: str, hours_ago: float, by: str = "schedule") -> dict[str, object]:
+    return {"table": table, "by": by, "at": commit_time(NOON - timedelta(hours=hours_ago))}
+
+
+@pytest.mark.parametrize(
+    ("documents", "due"),
+    [
+        ([], True),
+        ([document("sales", 23.9)], False),
+        ([document("sales", 24)], True),
+        ([document("sales", 50), document("sales", 1)], False),
+        ([document("other", 1)], True),
+        ([document("sales", 1, by="ann@host")], True),
+        ([{"id": "a"}], True),
+    ],
+    ids=["first", "too early", "after a day", "the last one counts", "other", "a person", "drain"],
+)
+def test_a_replay_is_due_when_the_last_scheduled_one_is_old_enough(
+    documents: list[dict[str, object]], due: bool
+) -> None:
+    assert is_due("sales", DAILY, documents, NOON) is due

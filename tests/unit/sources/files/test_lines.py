@@ -1,0 +1,113 @@
+"""Lines and their positions, over any sizes of blocks, parts and splits."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headgate.sources.files.declared import FilesSource
+from headgate.sources.files.log import LoggedFile
+from headgate.sources.files.parts import parts
+from headgate.storage.files import Storage
+from headgate.tables.record_shape import record_schema
+
+ARRIVED = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
+SEVERAL = st.lists(st.sampled_from([b"", b" ", b"\t\r", b"\r", b"a", b" b", b"{}", b"\xff" * 9]))
+
+
+def read(folder: Path, *names: str, format: str = "json") -> pa.Table:
+    """The records of some files, read from parts that were pickled."""
+    files = [
+        LoggedFile(sequence, name, (folder / name).stat().st_size, ARRIVED)
+        for sequence, name in enumerate(names)
+    ]
+    source = FilesSource(str(folder), format)  # type: ignore[arg-type]
+    found = pickle.loads(pickle.dumps(parts(Storage(str(folder)), source, files)))
+    schema = record_schema("file", has_document=format == "csv")
+    return pa.concat_tables([schema.empty_table(), *(b for part in found for b in part.blocks())])
+
+
+def positions(content: bytes, split: int) -> Sequence[tuple[int, bytes]]:
+    """The lines that count, each with its position, as a split's reader finds them."""
+    found, counted, start = [], dict[int, int](), 0
+    for line in content.split(b"\n"):
+        of = max(start - 1, 0) // split * split
+        if line.strip(b" \t\r"):
+            found.append((of + counted.setdefault(of, 0), line))
+            counted[of] += 1
+        start += len(line) + 1
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("landing")
+
+
+@given(SEVERAL, st.integers(2, 40), st.integers(1, 40), st.integers(1, 40))
+def test_positions_depend_on_the_size_of_splits_alone(
+    folder: Path, values: list[bytes], split: int, part: int, block: int
+) -> None:
+    content = b"\n".join(values)
+    (folder / "a.json").write_bytes(content)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("headgate.sources.files.parts.SPLIT", split)
+        patched.setattr("headgate.sources.files.parts.BLOCK", part)
+        patched.setattr("headgate.sources.files.lines.BLOCK", block)
+        patched.setattr("headgate.sources.files.lines._REST", block)
+        found = read(folder, "a.json")
+    pairs = zip(found["offset"].to_pylist(), found["value"].to_pylist(), strict=True)
+    assert list(pairs) == positions(content, split)
+
+
+@given(SEVERAL, st.integers(1, 40))
+def test_a_gzip_is_one_split(folder: Path, values: list[bytes], block: int) -> None:
+    content = b"\n".join(values)
+    (folder / "a.json.gz").write_bytes(gzip.compress(content[:9]) + gzip.compress(content[9:]))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("headgate.sources.files.parts.SPLIT", 8)
+        patched.setattr("headgate.sources.files.lines.BLOCK", block)
+        found = read(folder, "a.json.gz")
+    assert found["value"].to_pylist() == [v for _, v in positions(content, 1 << 30)]
+    assert found["offset"].to_pylist() == list(range(len(found)))
+
+
+def test_columns_of_records(folder: Path) -> None:
+    (folder / "a:b.json").write_bytes(b"\xef\xbb\xbf{}\r\n\n{")
+    (folder / "none.json").write_bytes(b"\xef\xbb\xbf")
+    (folder / "odd.json").write_bytes("\u2028\n\xa0\n".encode())
+    found = read(folder, "a:b.json", "none.json", "odd.json")
+    assert found.schema == record_schema("file")
+    assert found["value"].to_pylist() == [b"{}\r", b"{", "\u2028".encode(), "\xa0".encode()]
+    assert found["offset"].to_pylist() == [0, 1, 2 << 36, (2 << 36) + 1]
+    assert found["file"].to_pylist() == ["a:b.json"] * 2 + ["odd.json"] * 2
+    assert set(found["partition"].to_pylist()) == {0}
+    assert {*found["seen_at"].to_pylist(), *found["ingested_at"].to_pylist()} == {ARRIVED}
+    assert found["key"].null_count == found["headers"].null_count == 4
+
+
+def test_a_truncated_gzip_is_an_error(folder: Path) -> None:
+    (folder / "cut.json.gz").write_bytes(gzip.compress(b"a\n" * 9999)[:-9])
+    with pytest.raises(EOFError):
+        read(folder, "cut.json.gz")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_the_first_line_of_csv_is_no_record(folder: Path, name: str) -> None:
+    content = b'\xef\xbb\xbf\n"x", y\r\n1,2\r\n \n3\n4,5'
+    (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("headgate.sources.files.parts.BLOCK", 6)
+        found = read(folder, name, format="csv")
+    assert found.schema == record_schema("file", has_document=True)
+    assert found["value"].to_pylist() == [b"1,2\r", b"3", b"4,5"]
+    assert found["document"].to_pylist() == [b'{"x":"1","y":"2"}', None, b'{"x":"4","y":"5"}']
+    assert found["offset"].to_pylist() == [1, 2, 3]

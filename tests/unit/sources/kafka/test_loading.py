@@ -1,0 +1,37 @@
+"""Ranges of topics that a person names."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate.sources.errors import SourceError
+from headgate.sources.kafka.loading import Named
+from headgate.sources.kafka.topics import Partition
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("orders", Named("orders")),
+        ("a.b-c_d/3", Named("a.b-c_d", 3)),
+        ("orders/0:17-4711", Named("orders", 0, 17, 4711)),
+    ],
+)
+def test_what_is_named(text: str, named: Named) -> None:
+    assert Named.parse(text) == named
+
+
+@pytest.mark.parametrize(
+    "text", ["", "orders/", "orders/x", "orders:1-2", "a/b/c", "o/1:2", "o/1:2-"]
+)
+def test_what_is_no_range(text: str) -> None:
+    with pytest.raises(SourceError, match="is no range of a topic"):
+        Named.parse(text)
+
+
+def test_a_topic_has_its_partitions() -> None:
+    first, second = (Partition("orders", number, number) for number in (0, 1))
+    assert Named("orders").has(first)
+    assert Named("orders", 1).has(second)
+    assert not Named("orders", 1).has(first)
+    assert not Named("other").has(first)
