@@ -39,7 +39,7 @@ from headgate.tables.live_files import latest_time, overlapping_files
 from headgate.tables.load import Load
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.replay import Replay
-from headgate.tables.state import State
+from headgate.tables.state import State, commit_time
 from headgate.tables.table import Table
 from headgate.tables.table_schema import TableSchema
 
@@ -120,6 +120,8 @@ class BronzeStage:
         )
         counts, changed = _counts(batch.ordered, sequenced), batch.ordered.num_rows > 0
         state = held.absorbing(held.n + 1, now, payload).counting(counts, changed=changed)
+        if changed and reached.arrived is not None:
+            state = replace(state, payload=replace(payload, arrived=commit_time(reached.arrived)))
         return self._written(state, batch, sequenced, verify)
 
     def load(

@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class BatchEnd:
     """The end of a batch. ``offsets`` is where the source continues. ``partitions`` are those that
-    the watermark waits for. ``topics`` and the new ``gaps`` are as in ``State``."""
+    the watermark waits for. ``topics`` and the new ``gaps`` are as in ``State``. ``arrived`` is
+    when the oldest record of the batch arrived, as far as the source knows."""
 
     offsets: Mapping[str, int]
     partitions: Collection[int] = (0,)
     topics: Sequence[str] = ()
     gaps: Sequence[Mapping[str, Any]] = ()
+    arrived: datetime | None = None
 
 
 class BronzeWriter(Protocol):

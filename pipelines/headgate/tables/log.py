@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
@@ -29,13 +29,16 @@ Action = dict[str, Any]
 class Commit:
     """An entry that Headgate wrote: the state after it, the files that it added and the paths
     that it removed. A data commit absorbed bronze's batch ids ``(state.from_n, state.n]``. The
-    ``moved`` files are those among ``files`` that have no new rows."""
+    ``moved`` files are those among ``files`` that have no new rows. ``written_at`` is when the
+    entry was written, in microseconds since 1970 UTC, to the millisecond; None if it does not say.
+    No checksum protects it."""
 
     version: int
     state: State
     files: tuple[DataFile, ...]
     removed: tuple[str, ...] = ()
     moved: frozenset[str] = frozenset()
+    written_at: int | None = field(default=None, compare=False)
 
     @property
     def news(self) -> tuple[DataFile, ...]:
@@ -108,7 +111,9 @@ def _commit(storage: Storage, version: int, actions: Sequence[Action]) -> Commit
         raise other_format(storage.uri(entry_path(version)), content["format"])
     added_as_new = (a["add"].get("dataChange", True) for a in actions if "add" in a)
     moved = {f.path for f, is_new in zip(added, added_as_new, strict=True) if not is_new}
-    return Commit(version, State.decode(content), added, removed, frozenset(moved))
+    at = info.get("timestamp")
+    written_at = at * 1000 if isinstance(at, int) else None
+    return Commit(version, State.decode(content), added, removed, frozenset(moved), written_at)
 
 
 def _has_our_mark(version: int, actions: Sequence[Action]) -> bool:

@@ -43,6 +43,7 @@ FULL: dict[str, Payload] = {
         loads=(Load("b", 1, 4, {"sequence": 2}, 9, "me: a test"),),
         reset_commit=3,
         reset={"why": "a test"},
+        arrived=8,
     ),
     "gold": GoldPayload(
         watermark=5,
@@ -115,10 +116,10 @@ def test_a_commit_without_data_repeats_it(name: str) -> None:
         assert carried == FULL[name]
 
 
-def test_only_the_commit_that_requests_resets_describes_them() -> None:
+def test_what_describes_one_commit_is_not_carried_on() -> None:
     carried = BronzePayload.of(State(FULL["bronze"]).held("fence", 2))
-    assert (carried.reset, carried.reset_commit) == (None, 3)
-    assert replace(carried, reset={"why": "a test"}) == FULL["bronze"]
+    assert (carried.reset, carried.reset_commit, carried.arrived) == (None, 3, None)
+    assert replace(carried, reset={"why": "a test"}, arrived=8) == FULL["bronze"]
 
 
 def test_the_payload_of_another_kind_is_not_taken_for_it() -> None:

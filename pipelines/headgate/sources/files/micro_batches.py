@@ -126,6 +126,8 @@ class FilesMicroBatches(MicroBatchSource):
                 self._files.readable(start, end)
 
         records = self._reader.read(files)
-        self._bronze.absorb(records, BatchEnd({"sequence": end}), self._clock(), verify)
+        arrived = min((file.modified for file in files), default=None)
+        reached = BatchEnd({"sequence": end}, arrived=arrived)
+        self._bronze.absorb(records, reached, self._clock(), verify)
         with self._lock:
             self._position = end

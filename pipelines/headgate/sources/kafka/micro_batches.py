@@ -153,13 +153,21 @@ class KafkaMicroBatches(MicroBatchSource):
         rows = self._reader.read(listing.partitions, position, reached, now, self._record_size)
         with self._lock:
             idle = self._idling.idle(position)
+            arrived = now - self._longest_wait(position, reached)
         stops = BatchEnd(
-            encoded(reached), waited_for(listing.partitions, idle), tuple(listing.topics)
+            *(encoded(reached), waited_for(listing.partitions, idle), tuple(listing.topics)),
+            arrived=arrived,
         )
         committed = self._bronze.absorb(rows, stops, now, self._verify(listing))
         self._record_size = rows.record_size
         self._taken = sum(reached.values()) - sum(position.values())
         self._moved(committed)
+
+    def _longest_wait(self, position: Offsets, reached: Offsets) -> timedelta:
+        """How long the oldest record of a range has been there, as far as this job has seen it."""
+        now, read = self._context.monotonic(), (p for p in position if reached[p] > position[p])
+        waits = (self._arrivals.waiting(now, number, position[number]) for number in read)
+        return timedelta(seconds=max(waits, default=0.0))
 
     def _verify(self, listing: TopicListing) -> Callable[[], None]:
         """Check that no topic was recreated while it was read: the new topic has other records at

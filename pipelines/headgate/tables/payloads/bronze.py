@@ -21,7 +21,9 @@ class BronzePayload(Payload):
 
     ``operations`` are all operations ever requested, ``replays`` all batches of mended copies,
     ``loads`` all loads of history. ``reset_commit`` is the log version of the last commit that
-    requested resets. Only that commit has ``reset``, which describes them.
+    requested resets. Only that commit has ``reset``, which describes them. ``arrived`` is when the
+    oldest record of the commit arrived at the source, as far as the source knows, in microseconds
+    since 1970 UTC; None for a commit without records of the source.
     """
 
     kind: ClassVar[str] = "bronze"
@@ -36,6 +38,7 @@ class BronzePayload(Payload):
     loads: Sequence[Load] = ()
     reset_commit: int = 0
     reset: Mapping[str, Any] | None = None
+    arrived: int | None = None
 
     @property
     def sequence(self) -> int:
@@ -86,7 +89,7 @@ class BronzePayload(Payload):
         return BronzePayload(watermark=next(known, None))
 
     def carried(self) -> BronzePayload:
-        return replace(self, reset=None)
+        return replace(self, reset=None, arrived=None)
 
 
 MEMBER = BronzePayload()
