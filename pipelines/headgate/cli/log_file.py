@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
+from headgate.cli.json_log import JsonFormatter, JsonStream, active
 from headgate.commands import rendered
 from headgate.declaration.secrets import without
 
@@ -66,6 +67,9 @@ def divert(path: Path) -> None:
         os.dup2(log, descriptor)
     os.close(log)
     logging.basicConfig(filename=path, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    if json_log := active():
+        for handler in logging.getLogger().handlers:
+            handler.setFormatter(JsonFormatter(json_log))
     logging.captureWarnings(True)
     logging.raiseExceptions = False  # else each line lost on a full disk prints an error
     _current = path
@@ -73,6 +77,13 @@ def divert(path: Path) -> None:
 
 def _kept(current: int, descriptor: int) -> object:
     stream = sys.stdout if descriptor == 1 else sys.stderr
+    if isinstance(stream, JsonStream):
+        stream.inner = _moved(stream.inner, current, descriptor)
+        return stream
+    return _moved(stream, current, descriptor)
+
+
+def _moved(stream: TextIO, current: int, descriptor: int) -> TextIO:
     stream.flush()
     if current != descriptor:
         return stream

@@ -14,6 +14,7 @@ from typing import NoReturn
 import typer
 
 from headgate import exit_codes
+from headgate.cli import json_log
 from headgate.cli.log_file import record_crash, shown
 from headgate.cli.machine_faults import machine_fault
 from headgate.cli.output import print_json
@@ -85,7 +86,10 @@ def answer(arguments: Sequence[str]) -> int:
 def _refuse(arguments: Sequence[str], message: str, remedy: str, code: int) -> int:
     message, remedy = shown(message), shown(remedy)
     with suppress(OSError):  # the reader has closed the stream
-        print(f"{message}\n{remedy}", file=sys.stderr)
+        if (log := json_log.active()) and isinstance(sys.stderr, json_log.JsonStream):
+            sys.stderr.put(log.error(message, remedy, code))
+        else:
+            print(f"{message}\n{remedy}", file=sys.stderr)
         if "--json" in arguments:
             print_json({"error": {"message": message, "remedy": remedy, "exit_code": code}})
     return code

@@ -12,6 +12,7 @@ from headgate import exit_codes
 from headgate.commands import Place, pipeline_command, program, rendered, set_subject
 from headgate.errors import HeadgateError
 from headgate.storage.places import absolute, is_uri
+from headgate.supervision.log_lines import OPTION, VARIABLE, LogFormat
 
 DEFAULT_ROOT = "lake"
 
@@ -67,6 +68,10 @@ FromSavepoint = Annotated[
         metavar="ID",
         help="Go back to this savepoint first: its id, its beginning, or latest.",
     ),
+]
+LogFormatted = Annotated[
+    LogFormat,
+    typer.Option(OPTION, envvar=VARIABLE, help="How the driver logs: json is one object a line."),
 ]
 Json = Annotated[
     bool, typer.Option("--json", help="End with one JSON object as the last line of stdout.")

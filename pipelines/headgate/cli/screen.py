@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
+from headgate.cli.json_log import JsonStream, active
 from headgate.cli.output import console
 from headgate.supervision.words import GAP, STAGE, line, words
 
@@ -91,7 +92,7 @@ class Screen:
         with self._lock:
             self._stage, self._progress = "", progress
             if not self.live and progress.state == "running":
-                self._out.print(line(progress, datetime.now(UTC)), soft_wrap=True)
+                self._print_batch(progress, line(progress, datetime.now(UTC)))
 
     def remind(self) -> None:
         """Print the current stage again if it takes long."""
@@ -113,6 +114,12 @@ class Screen:
                 return Text(stage, style="dim")
             progress = words(self._progress, datetime.now(UTC))
             return Words((*progress, stage) if stage else progress)
+
+    def _print_batch(self, progress: Progress, text: str) -> None:
+        if (log := active()) and isinstance(self._out.file, JsonStream):
+            self._out.file.put(log.batch(progress, text))
+        else:
+            self._out.print(text, soft_wrap=True)
 
     def _print(self, text: str) -> None:
         self._out.print(f"{STAGE}{self._name}{text}", markup=False, soft_wrap=True)

@@ -19,8 +19,9 @@ from headgate.errors import HeadgateError
 from headgate.storage.layout import CONTROL, Layout
 from headgate.storage.ownership import LAYERS, lease_path
 from headgate.supervision.job_state import State, overall, probe
+from headgate.supervision.log_lines import OPTION
 
-_WITH_VALUE = ("--root", "--layer", "--declared-as", "--from-savepoint", "--full-refresh")
+_WITH_VALUE = ("--root", OPTION, "--layer", "--declared-as", "--from-savepoint", "--full-refresh")
 _DEFAULT_ROOT = "lake"
 
 

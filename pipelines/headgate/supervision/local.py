@@ -26,6 +26,7 @@ from headgate.storage.pausing import pause as request_pause
 from headgate.storage.stopping import request_stop
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.keeping import NEEDS_A_PERSON
+from headgate.supervision.log_lines import as_text, format_of, start_line
 from headgate.supervision.logs import run_log, tail
 from headgate.supervision.words import STAGE
 
@@ -71,7 +72,8 @@ def launch(
     rotate(log)
     began = datetime.now(UTC)
     with log.open("a", encoding="utf-8") as sink:
-        sink.write(f"--- {began:%F %T}Z start\n")
+        format = format_of(options, os.environ)
+        sink.write(start_line(began, format, layout.storage.root.rpartition("/")[2]) + "\n")
         sink.flush()
         read = sink.tell()
         process = subprocess.Popen(
@@ -111,7 +113,7 @@ def _relay(log: Path, read: int, say: Callable[[str], None]) -> int:
     with log.open("rb") as lines:
         lines.seek(read)
         whole, newline, _ = lines.read().rpartition(b"\n")
-    for line in whole.decode(errors="replace").splitlines():
+    for line in map(as_text, whole.decode(errors="replace").splitlines()):
         if line.startswith(STAGE):
             # Without the duration, which `say` counts itself.
             say(re.sub(r": \d+ s$", "", line.removeprefix(STAGE)))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from headgate.storage.layout import CONTROL, Layout
+from headgate.supervision.log_lines import as_text
 
 
 def log_folder(layout: Layout) -> Path:
@@ -35,11 +36,12 @@ def newest_spark_log(layout: Layout) -> Path | None:
 
 
 def tail(path: Path, lines: int) -> list[str]:
-    """The last lines of a log; none where it does not exist."""
+    """The last lines of a log as text; none where it does not exist."""
     if not path.exists():
         return []
     with path.open(encoding="utf-8", errors="replace") as log:
-        return [line.rstrip("\n") for line in deque(log, maxlen=lines)]
+        last = (as_text(line.rstrip("\n")) for line in deque(log, maxlen=lines))
+        return [line for text in last for line in text.split("\n")]
 
 
 def follow(path: Path, wait: Callable[[float], None] = time.sleep) -> Iterator[str]:
@@ -54,7 +56,7 @@ def follow(path: Path, wait: Callable[[float], None] = time.sleep) -> Iterator[s
                 log.seek(0)  # the log was rotated
             held += log.readline()
             if held.endswith("\n"):
-                yield held[:-1]
+                yield as_text(held[:-1])
                 held = ""
             else:
                 wait(0.25)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +20,7 @@ from headgate.cli.options import (
     AcceptGap,
     FromSavepoint,
     Json,
+    LogFormatted,
     PipelineName,
     Root,
     command,
@@ -27,6 +30,7 @@ from headgate.cli.screen import Say, waiting
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
+from headgate.supervision.log_lines import options_of
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
@@ -48,6 +52,7 @@ def start(
     take_over: TakeOver = False,
     accept_gap: AcceptGap = False,
     from_savepoint: FromSavepoint = None,
+    log_format: LogFormatted = "text",
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
@@ -63,7 +68,8 @@ def start(
         _require_startable(declared, layout, accept_gap)
         if not take_over:
             require_free(declared, layout)
-        pid = _start(declared, root, say, take_over=take_over, accept_gap=accept_gap)
+        options = ["--take-over"] * take_over + ["--accept-gap"] * accept_gap
+        pid = _start(declared, root, say, [*options, *options_of(log_format, os.environ)])
     _started(declared, pid, json)
 
 
@@ -102,6 +108,7 @@ def restart(
     pipeline: PipelineName,
     now: Now = False,
     accept_gap: AcceptGap = False,
+    log_format: LogFormatted = "text",
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
@@ -110,7 +117,8 @@ def restart(
     _require_startable(declared, layout, accept_gap)  # before what runs is stopped
     with waiting(STOPPING) as say:
         _stop(layout, now)
-        pid = _start(declared, root, say, accept_gap=accept_gap)
+        options = ["--accept-gap"] * accept_gap
+        pid = _start(declared, root, say, [*options, *options_of(log_format, os.environ)])
     _started(declared, pid, json)
 
 
@@ -126,16 +134,13 @@ def _require_startable(declared: Pipeline, layout: Layout, accept_gap: bool) -> 
     require_tables(declared, layout)
 
 
-def _start(
-    declared: Pipeline, root: str, say: Say, *, take_over: bool = False, accept_gap: bool = False
-) -> int:
+def _start(declared: Pipeline, root: str, say: Say, options: Sequence[str] = ()) -> int:
     """Start a driver and return its pid when it has reached its source. Raises SourceSilentError if
     the source does not answer; the driver is then stopped."""
     from headgate.supervision.local import launch
 
     layout = Layout.of(root, declared.name)
     check_pause(declared, layout)
-    options = ["--take-over"] * take_over + ["--accept-gap"] * accept_gap
     say("starting a process")
     started = launch(layout, declared.file, root, options, say)
     if started.waits_for is not None and _is_remote(declared):

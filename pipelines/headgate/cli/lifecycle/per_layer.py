@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from headgate.cli.driving import on_signals
 from headgate.cli.lifecycle.recording import AlreadyRecordedError
 from headgate.storage.ownership import LAYERS
 from headgate.supervision.local import HEADGATE
+from headgate.supervision.log_lines import LogFormat, options_of
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
@@ -38,6 +40,7 @@ def run_layers(
     take_over: bool,
     accept_gap: bool,
     declared_as: str | None = None,
+    log_format: LogFormat = "text",
 ) -> None:
     """Run the three jobs. With ``once`` they run one after the other, each over all of its input.
 
@@ -46,6 +49,7 @@ def run_layers(
     commands = {}
     for layer in LAYERS:
         options = ["--declared-as", declared_as] if declared_as else []
+        options += options_of(log_format, os.environ)
         options += ["--once"] * once + ["--take-over"] * take_over
         options += ["--drain"] * (drain and layer == "bronze")
         options += ["--accept-gap"] * (accept_gap and layer == "bronze")

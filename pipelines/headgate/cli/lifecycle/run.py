@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headgate import exit_codes
-from headgate.cli import declaration
+from headgate.cli import declaration, json_log
 from headgate.cli.driving import require_machine
 from headgate.cli.ledger_screen import show_ledger, summary
 from headgate.cli.lifecycle.folders import check_sources, make_root
@@ -22,6 +22,7 @@ from headgate.cli.options import (
     AcceptGap,
     FromSavepoint,
     Json,
+    LogFormatted,
     PipelineName,
     Root,
     command,
@@ -34,6 +35,7 @@ from headgate.graph.graph import graph_of
 from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
+from headgate.supervision.log_lines import LogFormat
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
@@ -61,14 +63,18 @@ def run(
     apply: Annotated[bool, typer.Option("--apply", hidden=True)] = False,
     declared_as: Annotated[str | None, typer.Option("--declared-as", hidden=True)] = None,
     layer: Annotated[str | None, typer.Option("--layer", hidden=True)] = None,
+    log_format: LogFormatted = "text",
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
     """Run a pipeline here. Ctrl-C ends it after the current batch, a second one at once."""
     if layer not in (None, *LAYERS):
         raise typer.BadParameter(f"{layer}: one of {', '.join(LAYERS)}", param_hint="--layer")
+    json_log.begin(log_format, pipeline, answers=json)
     with waiting("checking the declaration"):
         declared = declaration.load(pipeline, kept=(root, declared_as) if declared_as else None)
+        if log := json_log.active():
+            log.pipeline = declared.name
         layout = Layout.of(root, declared.name)
         rebuild = RebuildRequest(refreshed(declared, full_refresh or ()), apply)
         if layer is None:
@@ -81,7 +87,7 @@ def run(
         options = {"once": once, "take_over": take_over, "accept_gap": accept_gap}
         options["drain"] = drain
         if declared.jobs == "per_layer" and layer is None:
-            _drive_layers(declared, layout, root, options, rebuild, declared_as)
+            _drive_layers(declared, layout, root, options, rebuild, declared_as, log_format)
         else:
             _drive(declared, layout, root, (layer,) if layer else LAYERS, options, rebuild)
     if layer is None:
@@ -140,13 +146,14 @@ def _drive_layers(
     options: Mapping[str, bool],
     rebuild: RebuildRequest,
     declared_as: str | None,
+    log_format: LogFormat,
 ) -> None:
     from headgate.cli.lifecycle.per_layer import run_layers
 
     if rebuild != NOTHING or rebuild_progress(layout, declared):
         taking = {"take_over": options["take_over"]}
         _drive(declared, layout, root, LAYERS, taking, rebuild, only_open=True)
-    run_layers(declared, root, declared_as=declared_as, **options)
+    run_layers(declared, root, declared_as=declared_as, log_format=log_format, **options)
     if options["once"] and rebuild_progress(layout, declared):
         # Bronze's job, which publishes a rebuild, has ended before gold's.
         _drive(declared, layout, root, LAYERS, {"once": True}, NOTHING, only_open=True)

@@ -1,0 +1,141 @@
+"""The log of a driver as one JSON object a line (``run --log-format json``).
+
+Everything that a run prints becomes such lines, whoever prints it.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+import sys
+import threading
+import traceback
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TextIO
+
+from headgate.supervision.log_lines import Event, LogFormat, json_line
+from headgate.supervision.words import STAGE
+
+if TYPE_CHECKING:
+    from headgate.jobs.progress import Progress
+
+_OF_BATCH = re.compile(r"batch (\d+): (.*)")
+
+
+class JsonLog:
+    """What is known of the run, for its next lines."""
+
+    def __init__(self, pipeline: str) -> None:
+        self.pipeline = pipeline
+        self.n: int | None = None
+        self.stage: str | None = None
+
+    def line(self, event: Event, message: str, **more: Any) -> str:
+        now = datetime.now(UTC)
+        known: dict[str, Any] = {"pipeline": self.pipeline, "n": self.n, "stage": self.stage}
+        return json_line(event, message, now, **known | more) + "\n"
+
+    def printed(self, text: str) -> str:
+        """The line for a line that was printed."""
+        if not text.startswith(STAGE):
+            return self.line("output", text)
+        message = text.removeprefix(STAGE)
+        if of_batch := _OF_BATCH.search(message):
+            self.n, self.stage = int(of_batch[1]), of_batch[2]
+        else:
+            self.stage = message
+        return self.line("stage", message)
+
+    def batch(self, progress: Progress, text: str) -> str:
+        self.n, self.stage = progress.n, None
+        backlog = progress.backlog
+        return self.line(
+            *("batch", text),
+            level="INFO" if progress.trouble is None else "WARNING",
+            rows=progress.rows,
+            seconds=progress.seconds,
+            backlog=None if backlog is None else backlog.count,
+            trouble=progress.trouble,
+        )
+
+    def error(self, message: str, remedy: str, code: int) -> str:
+        """The line for the error that is handled now."""
+        from headgate.cli.log_file import shown
+
+        return self.line(
+            *("error", message),
+            level="ERROR",
+            remedy=remedy,
+            exit_code=code,
+            exception=shown(traceback.format_exc()),
+        )
+
+
+class JsonStream(io.TextIOBase):
+    """Writes each line as an object to ``inner``. Threads may share it."""
+
+    def __init__(self, inner: TextIO, log: JsonLog) -> None:
+        self.inner, self._log = inner, log
+        # `print` writes a line in two parts.
+        self._of_thread = threading.local()
+
+    def write(self, text: str) -> int:
+        begun = getattr(self._of_thread, "begun", "")
+        *lines, self._of_thread.begun = (begun + text).split("\n")
+        for line in lines:
+            if line.strip():
+                self.inner.write(self._log.printed(line.rstrip()))
+        return len(text)
+
+    def put(self, line: str) -> None:
+        """Write a line that is an object already."""
+        self.inner.write(line)
+        self.inner.flush()
+
+    def flush(self) -> None:
+        self.inner.flush()
+
+    def fileno(self) -> int:
+        return self.inner.fileno()
+
+    def isatty(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+
+class JsonFormatter(logging.Formatter):
+    """For records of libraries."""
+
+    def __init__(self, log: JsonLog) -> None:
+        super().__init__()
+        self._log = log
+
+    def format(self, record: logging.LogRecord) -> str:
+        exception = self.formatException(record.exc_info) if record.exc_info else None
+        level, logger = record.levelname, record.name
+        return self._log.line(
+            "log", record.getMessage(), level=level, logger=logger, exception=exception
+        ).rstrip("\n")
+
+
+_active: JsonLog | None = None
+
+
+def active() -> JsonLog | None:
+    """The log of this process, if it is one of JSON lines."""
+    return _active
+
+
+def begin(format: LogFormat, pipeline: str, *, answers: bool) -> None:
+    """From here on print JSON lines, if ``format`` says so. If the process ``answers`` with a JSON
+    object, that stays the only thing on stdout."""
+    global _active
+    if format != "json":
+        return
+    _active = JsonLog(pipeline)
+    sys.stderr = JsonStream(sys.stderr, _active)
+    if not answers:
+        sys.stdout = JsonStream(sys.stdout, _active)
