@@ -28,6 +28,7 @@ VERBS = {
     ),
     "plan": ("inspect.plan:plan", "Check a declaration; show what would run and what changes."),
     "ledger": ("inspect.ledger:ledger", "Account for every event."),
+    "metrics": ("metrics.verb:metrics", "Serve metrics of pipelines for Prometheus, until Ctrl-C."),
     "query": ("inspect.query:query", "Query the tables with SQL."),
     "expectations": (
         "expectations.verbs:app",

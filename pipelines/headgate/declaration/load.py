@@ -31,6 +31,7 @@ from headgate.declaration.reading.checked import Field, Report, Section, partial
 from headgate.declaration.reading.checker import Checker
 from headgate.declaration.reading.document import read
 from headgate.declaration.sections.gold import build_gold
+from headgate.declaration.sections.metrics import build_metrics
 from headgate.declaration.sections.publish import build_publication
 from headgate.declaration.sections.silver import ReadSuite, build_silver
 from headgate.declaration.sections.source import (
@@ -111,6 +112,7 @@ def _build(root: Section, report: Report, reading: SuiteReading, text: str) -> P
             gold[name] = table
     publish = _build_publications(root, source_sections, report)
     backfill = _build_backfill(root.section("airflow"), report)
+    metrics = build_metrics(root.section("metrics"), report, project)
     pipeline = root.text("pipeline")
     if report.problems or pipeline is None:
         return None
@@ -128,6 +130,7 @@ def _build(root: Section, report: Report, reading: SuiteReading, text: str) -> P
         savepoints=_build_schedule(root.section("savepoints")),
         circuit_breaker=_build_circuit_breaker(root.section("circuit_breaker"), report),
         backfill=backfill,
+        metrics=metrics,
         text=text,
     )
 

@@ -224,6 +224,18 @@ class BackfillSchedule:
 
 
 @dataclass(frozen=True)
+class MetricsSettings:
+    """The driver serves metrics at ``host`` and ``port``; without a port, it serves none. Clients
+    send the token in ``token_file``; None asks for none. ``latency_within`` is the limit from
+    arrival to gold; None for the default."""
+
+    port: int | None
+    host: str
+    token_file: Path | None
+    latency_within: timedelta | None
+
+
+@dataclass(frozen=True)
 class Pipeline:
     """A whole declaration. ``digest`` is the SHA-256 of its meaning: sources' locations and
     resolved secrets are left out, so moving a landing folder is not another pipeline.
@@ -242,6 +254,7 @@ class Pipeline:
     savepoints: SavepointSchedule | None = None
     circuit_breaker: CircuitBreaker | None = None
     backfill: BackfillSchedule | None = None
+    metrics: MetricsSettings | None = None
     text: str = field(default="", repr=False, compare=False)
 
     @property

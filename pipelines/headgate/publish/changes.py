@@ -28,7 +28,7 @@ def changes(table: Table, after: int, upto: int) -> Iterator[Commit]:
                 raise
             yield _what_is_live(table)
             return
-        if commit is None or not _has_rows(commit):
+        if commit is None or not has_rows(commit):
             continue
         if any(not table.storage.exists(file.path) for file in commit.news):
             yield _what_is_live(table)
@@ -36,9 +36,9 @@ def changes(table: Table, after: int, upto: int) -> Iterator[Commit]:
         yield replace(commit, files=commit.news)
 
 
-def _has_rows(commit: Commit) -> bool:
-    """A reset to an earlier version has no new rows. A reset to a rebuild has all its rows. Files
-    that a replay of late pairs has moved have none."""
+def has_rows(commit: Commit) -> bool:
+    """Whether a commit has rows to send. A reset to an earlier version has no new rows. A reset to
+    a rebuild has all its rows. Files that a replay of late pairs has moved have none."""
     state = commit.state
     is_new = state.kind in ("data", "operation") or (state.kind == "reset" and state.origin is None)
     return is_new and bool(commit.news)

@@ -73,7 +73,7 @@ def savepoints(layout: Layout) -> tuple[Savepoint | Unreadable, ...]:
     files = layout.storage.list(Layout.savepoint("").rpartition("/")[0])
     names = (stat.path.rpartition("/")[2] for stat in files)
     ids = sorted((name[:-5] for name in names if name.endswith(".json")), reverse=True)
-    return tuple(_read(layout, id_) for id_ in ids)
+    return tuple(read_savepoint(layout, id_) for id_ in ids)
 
 
 def find(layout: Layout, wanted: str) -> Savepoint:
@@ -163,7 +163,8 @@ def _any_good(layout: Layout, pipeline: Pipeline, found: Iterable[Savepoint]) ->
     )
 
 
-def _read(layout: Layout, id_: str) -> Savepoint | Unreadable:
+def read_savepoint(layout: Layout, id_: str) -> Savepoint | Unreadable:
+    """A savepoint by its whole id."""
     try:
         document = read_document(layout.storage, Layout.savepoint(id_))
         if document is None:

@@ -16,8 +16,10 @@ CHECKS: tuple[Check, ...] = get_args(Check)
 class Limits:
     """``freshness``: how long gold may lag behind the source. ``backlog``: how old the oldest
     unread record of a topic may be. ``files``: how many unread files a landing folder may have.
-    ``late`` and ``quarantined``: shares of the input within ``recent``. The expected interval of
-    input and age of events are set in the declaration of the source."""
+    ``late`` and ``quarantined``: shares of the input within ``recent``. ``latency``: how long a
+    record may take from its arrival to gold. ``publication``: how long rows may wait for their
+    sink. The last two are of alerts alone. The expected interval of input and age of events are set
+    in the declaration of the source."""
 
     freshness: timedelta = timedelta(minutes=10)
     backlog: timedelta = timedelta(minutes=15)
@@ -25,3 +27,5 @@ class Limits:
     late: float = 0.05
     quarantined: float = 0.05
     recent: timedelta = timedelta(hours=1)
+    latency: timedelta = timedelta(minutes=5)
+    publication: timedelta = timedelta(minutes=15)

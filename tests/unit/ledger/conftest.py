@@ -90,6 +90,9 @@ class Lake:
         table.create(schema, definition, time_column="time")
         return table
 
+    def table(self, path: str) -> Table:
+        return self._tables[path]
+
     def commit(self, path: str, n: int, rows: Rows, counts: Mapping[str, int]) -> None:
         """Batch ``n`` of a table: its rows, and what its commit says about them."""
         table = self._tables[path]

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -194,7 +195,19 @@ def _drive(
             if progress.batches == 1:
                 record_in_background()
 
-        drive(Driver(task, report, shown.say))
+        with _metrics(declared, layout, layers):
+            drive(Driver(task, report, shown.say))
+
+
+def _metrics(
+    declared: Pipeline, layout: Layout, layers: Sequence[str]
+) -> AbstractContextManager[None]:
+    """The metrics of the pipeline, which the job of bronze serves if the declaration says so."""
+    if declared.metrics is None or "bronze" not in layers:
+        return nullcontext()
+    from headgate.metrics.serving import metrics_served
+
+    return metrics_served(declared, layout, lambda text: print(text, file=sys.stderr))
 
 
 def _task(

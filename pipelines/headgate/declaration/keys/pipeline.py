@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from headgate.declaration.keys.airflow import AIRFLOW
 from headgate.declaration.keys.circuit_breaker import CIRCUIT_BREAKER
 from headgate.declaration.keys.key import Key, comes_next
+from headgate.declaration.keys.metrics import METRICS
 from headgate.declaration.keys.publish import publication_key
 from headgate.declaration.keys.savepoints import SAVEPOINTS
 from headgate.declaration.keys.source import source_key
@@ -45,6 +46,7 @@ def pipeline_key() -> Key:
             ),
             SAVEPOINTS,
             CIRCUIT_BREAKER,
+            METRICS,
             AIRFLOW,
             comes_next("functions", "write the expressions out in columns"),
             comes_next("partition_by"),

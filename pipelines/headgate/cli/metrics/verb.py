@@ -1,0 +1,103 @@
+"""``headgate metrics``: metrics of pipelines for Prometheus, without Spark."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headgate.cli import declaration
+from headgate.cli.driving import on_signals
+from headgate.cli.options import DEFAULT_ROOT, Root
+
+if TYPE_CHECKING:
+    from headgate.metrics.collector import Collector
+
+PORT = 9464
+
+Pipelines = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="PIPELINE",
+        help="Declarations' paths, or names. Default: all that are found here and have run.",
+        show_default=False,
+    ),
+]
+
+
+def metrics(
+    pipelines: Pipelines = None,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any.")] = PORT,
+    host: Annotated[
+        str, typer.Option("--host", help="Any but this machine's loopback needs --token-file.")
+    ] = "127.0.0.1",
+    token_file: Annotated[
+        Path | None,
+        typer.Option("--token-file", metavar="FILE", help="Clients must send the token in it."),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Print the metrics and end.")] = False,
+    alerts: Annotated[
+        bool, typer.Option("--alerts", help="Print the alert rules for Prometheus and end.")
+    ] = False,
+    root: Root = DEFAULT_ROOT,
+) -> None:
+    """Serve metrics of pipelines for Prometheus, until Ctrl-C.
+
+    Reads the logs of tables and documents, whether drivers run or not. No JVM is started.
+    """
+    if alerts:
+        from headgate.metrics.alert_rules import rules
+
+        sys.stdout.write(rules())
+        return
+    from headgate.metrics.collector import Collector
+    from headgate.metrics.histograms import Histograms
+    from headgate.metrics.watched import Watched
+
+    histograms = Histograms()
+    watched = Watched(_files(pipelines), root, histograms, only_run=not pipelines, say=_say)
+    collector = Collector(histograms, watched.readings)
+    if once:
+        collector.refresh()
+        sys.stdout.buffer.write(collector.text())
+        return
+    _serve(collector, host, port, token_file)
+
+
+def _serve(collector: Collector, host: str, port: int, token_file: Path | None) -> None:
+    from headgate.declaration.sections.metrics import is_loopback
+    from headgate.metrics.server import token_of
+    from headgate.metrics.serving import Address, collected
+
+    if not is_loopback(host) and token_file is None:
+        raise typer.BadParameter(
+            f"{host} can be reached from other machines: add --token-file", param_hint="--host"
+        )
+    ended = threading.Event()
+    address = Address(host, port, token_of(token_file))
+    with on_signals(ended.set), collected(collector, address, _say, must_listen=True):
+        while not ended.wait(1.0):
+            pass
+
+
+def _files(pipelines: list[str] | None) -> Callable[[], Iterable[Path]]:
+    """The declarations to watch, each time it is called."""
+    if pipelines:
+        named = tuple(dict.fromkeys(declaration.find(name).absolute() for name in pipelines))
+        return lambda: named
+
+    def found() -> Iterable[Path]:
+        by_name: dict[str, Path] = {}
+        for file in declaration.declarations():
+            by_name.setdefault(file.stem, file)
+        return by_name.values()
+
+    return found
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

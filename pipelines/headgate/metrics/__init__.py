@@ -1,0 +1,1 @@
+"""What is measured of pipelines, read from their tables' logs and documents, and served."""

@@ -1,0 +1,273 @@
+"""Every metric that Headgate serves: its name, type, unit, labels and meaning.
+
+The samples, the tables in ``docs/metrics.md``, the alerts and the dashboard are checked against
+this declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal
+
+Type = Literal["counter", "gauge", "histogram"]
+Unit = Literal["", "seconds", "bytes", "ratio", "records", "files", "batches", "rows", "windows"]
+
+MOST_PARTITIONS = 100
+"""Of a source, so many partitions have series of their own; the others share ``others``."""
+OTHERS = "others"
+STAGES = ("bronze", "silver", "gold", "publish")
+
+_BATCHES = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+_LATENCIES = (0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300, 900, 3600, 86_400)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """``labels`` are those after ``pipeline``, which every metric has. A ``durable`` counter is
+    read from tables and documents, and a restart does not reset it; every other one begins at 0
+    with the process that serves it. ``buckets`` are the upper bounds of a histogram."""
+
+    name: str
+    type: Type
+    unit: Unit
+    labels: tuple[str, ...]
+    help: str
+    durable: bool = True
+    buckets: tuple[float, ...] = ()
+
+    @property
+    def all_labels(self) -> tuple[str, ...]:
+        return ("pipeline", *self.labels)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Metrics that one part of a reading gives. ``title`` heads their table in the docs."""
+
+    title: str
+    metrics: tuple[Metric, ...]
+
+
+def _gauge(name: str, unit: Unit, labels: str, help_: str) -> Metric:
+    return Metric(f"headgate_{name}", "gauge", unit, tuple(labels.split()), help_)
+
+
+def _counter(name: str, unit: Unit, labels: str, help_: str, *, durable: bool = True) -> Metric:
+    return Metric(f"headgate_{name}", "counter", unit, tuple(labels.split()), help_, durable)
+
+
+def _histogram(name: str, labels: str, buckets: tuple[float, ...], help_: str) -> Metric:
+    words = tuple(labels.split())
+    return Metric(f"headgate_{name}", "histogram", "seconds", words, help_, False, buckets)
+
+
+STREAM = Group(
+    "The stream",
+    (
+        _gauge("condition", "", "condition", "1 for the condition that the stream is in, else 0."),
+        _gauge(
+            "meant_to_run",
+            "",
+            "",
+            "Whether the stream has run, has not finished, and was neither stopped nor paused.",
+        ),
+        _gauge("running", "", "", "Whether a driver is alive, its tables open, and it reads."),
+        _gauge("paused", "", "", "Whether a pause was asked for."),
+        _gauge("trouble", "", "driver", "Whether the driver reports what stops progress."),
+        _counter("restarts_total", "", "", "Drivers that replaced a failed or killed one."),
+        _gauge(
+            "up_to_date_timestamp_seconds",
+            "seconds",
+            "driver",
+            "When the driver was last up to date with its input; when it began, if it never was.",
+        ),
+        _gauge("backlog_records", "records", "source partition", "Unread records of a topic."),
+        _gauge(
+            "backlog_age_seconds",
+            "seconds",
+            "source partition",
+            "How long the oldest unread record has been there, as far as the driver has seen it.",
+        ),
+        _gauge("backlog_files", "files", "source", "Unread files of a landing folder."),
+        _gauge("backlog_bytes", "bytes", "source", "Size of the unread files."),
+        _gauge(
+            "backlog_batches",
+            "batches",
+            "driver",
+            "Batches that the driver of one layer has not absorbed.",
+        ),
+        _gauge(
+            "backpressure",
+            "",
+            "",
+            "Whether more input arrives than is absorbed: the backlog grows or stands still.",
+        ),
+    ),
+)
+
+TABLES = Group(
+    "Records and tables",
+    (
+        _counter("read_records_total", "records", "source", "Records that bronze has read."),
+        _counter(
+            "records_total",
+            "records",
+            "source table outcome",
+            "What became of each record in a silver table: silver, quarantined, rejected, filtered "
+            "or duplicate. The outcomes of a table add up to what it has read.",
+        ),
+        _counter(
+            "pairs_total",
+            "",
+            "table outcome",
+            "Pairs of a silver row and a window: folded into gold, or late when they arrived.",
+        ),
+        _counter(
+            "replayed_pairs_total", "", "table", "Late pairs that a replay has folded into gold."
+        ),
+        _counter("final_rows_total", "rows", "table", "Rows of gold that became final."),
+        _counter(
+            "stored_bytes_total",
+            "bytes",
+            "table",
+            "Size of the data files that batches have added, as stored.",
+            durable=False,
+        ),
+        _gauge("batch_number", "batches", "table", "Batch id up to which the table has bronze."),
+        _gauge("lag_batches", "batches", "table", "Batches that the table is behind bronze."),
+        _gauge("watermark_timestamp_seconds", "seconds", "source", "The watermark."),
+        _gauge(
+            "event_time_lag_seconds", "seconds", "source", "How far the watermark is behind now."
+        ),
+        _gauge(
+            "last_record_timestamp_seconds", "seconds", "source", "When bronze last read a record."
+        ),
+        _gauge(
+            "gold_changed_timestamp_seconds",
+            "seconds",
+            "table",
+            "When gold last folded a row or made one final.",
+        ),
+        _histogram(
+            "batch_duration_seconds",
+            "stage",
+            _BATCHES,
+            "Bronze: from the begin of a batch to its commit. Later stages: from the commit of the "
+            "table that they read to their own.",
+        ),
+        _histogram(
+            "arrival_to_gold_seconds",
+            "table",
+            _LATENCIES,
+            "From the arrival of a batch's oldest record at the source to the commit of gold that "
+            "has it. One observation for each batch.",
+        ),
+        _gauge(
+            "publication_lag_commits",
+            "",
+            "publication",
+            "Commits with rows that the sink has not got yet; 10,000 at most are counted.",
+        ),
+        _gauge(
+            "publication_lag_seconds",
+            "seconds",
+            "publication",
+            "How long the oldest of these commits has been there.",
+        ),
+    ),
+)
+
+UPKEEP = Group(
+    "State, savepoints, accounting",
+    (
+        _gauge("open_windows", "windows", "table", "Windows that can still change."),
+        _gauge("open_rows", "rows", "table", "Rows of these windows: one per window and key."),
+        _gauge("state_bytes", "bytes", "table", "Size of the files of these rows and their state."),
+        _gauge("savepoints", "", "", "Savepoints of the pipeline."),
+        _gauge("savepoints_damaged", "", "", "Savepoints whose document cannot be read."),
+        _gauge("savepoint_timestamp_seconds", "seconds", "", "When the newest one was taken."),
+        _gauge("savepoint_age_seconds", "seconds", "", "The age of the newest one."),
+        _gauge("savepoint_size_bytes", "bytes", "", "Size of the tables of the newest one."),
+        _gauge("savepoint_duration_seconds", "seconds", "", "How long the newest one took."),
+        _gauge(
+            "ledger_read_records",
+            "records",
+            "table",
+            "Records that bronze had read as of the silver table's batch id.",
+        ),
+        _gauge(
+            "ledger_accounted_records",
+            "records",
+            "table",
+            "Records whose outcome the silver table has counted, as of the same batch id.",
+        ),
+        _gauge(
+            "ledger_difference_records",
+            "records",
+            "table",
+            "The first less the second. Anything but 0 is an error.",
+        ),
+        _gauge("ledger_differences", "", "", "Laws of the ledger that do not hold, of all tables."),
+        _gauge("gate_held", "", "table", "Whether rules hold back a version of the gold table."),
+        _gauge("gate_held_timestamp_seconds", "seconds", "table", "Since when they do."),
+        _gauge(
+            "circuit_breaker_open", "", "", "Whether publications pause, because input is broken."
+        ),
+    ),
+)
+
+LIMITS = Group(
+    "Limits",
+    (
+        _gauge(
+            "limit_seconds",
+            "seconds",
+            "limit",
+            "How much is allowed: freshness, backlog, latency, publication, savepoint.",
+        ),
+        _gauge("limit_ratio", "ratio", "limit", "Allowed shares of input: late, quarantined."),
+        _gauge("limit_files", "files", "", "Unread files that a landing folder may have."),
+        _gauge("expected_input_seconds", "seconds", "source", "The source's `expect_input_every`."),
+        _gauge(
+            "expected_event_time_lag_seconds",
+            "seconds",
+            "source",
+            "The source's `expect_event_time_within`.",
+        ),
+    ),
+)
+
+READING = Group(
+    "The reading itself",
+    (
+        _gauge(
+            "readable",
+            "",
+            "part",
+            "Whether a part could be read: declaration, stream, tables, state, savepoints, ledger, "
+            "gates. If not, its samples are left out.",
+        ),
+        _gauge("refreshed_timestamp_seconds", "seconds", "", "When the samples were read."),
+        _counter(
+            "reading_seconds_total",
+            "seconds",
+            "part",
+            "Time that the reading of a part has taken.",
+            durable=False,
+        ),
+    ),
+)
+
+GROUPS = (STREAM, TABLES, UPKEEP, LIMITS, READING)
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric for metric in chain.from_iterable(group.metrics for group in GROUPS)
+}
+
+
+def series_names(metric: Metric) -> tuple[str, ...]:
+    """The names of the series of a metric, as a query names them."""
+    if metric.type != "histogram":
+        return (metric.name,)
+    return tuple(f"{metric.name}_{suffix}" for suffix in ("bucket", "sum", "count"))

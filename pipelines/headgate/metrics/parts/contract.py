@@ -1,0 +1,40 @@
+"""The contract of a part."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from headgate.declaration.model import Pipeline
+from headgate.metrics.samples import Samples
+from headgate.storage.layout import Layout
+
+
+@dataclass(frozen=True)
+class Place:
+    """The pipeline that is read, and where its tables are."""
+
+    declared: Pipeline
+    layout: Layout
+
+
+class Part(ABC):
+    """Reads a part of a pipeline's samples. One thread uses it.
+
+    ``name`` is its label in metrics. ``every`` is the least time between two readings in seconds.
+    ``share`` is the part of one core that it may take: one that is slow is read less often. None if
+    its work is in proportion to that of the stream.
+    """
+
+    name: ClassVar[str]
+    every: ClassVar[float]
+    share: ClassVar[float | None] = 0.0015
+
+    @abstractmethod
+    def read(self, samples: Samples, now: datetime) -> None:
+        """Add the samples of this part. Of a pipeline that has never run, there may be none.
+
+        Raises HeadgateError, or the error of a file, if a table or a document is damaged.
+        """

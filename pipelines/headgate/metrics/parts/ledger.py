@@ -1,0 +1,43 @@
+"""The ledger: what was read, and what is accounted for."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+from headgate.declaration.kinds import SILVER
+from headgate.ledger import Ledger, balance
+from headgate.ledger.account import SilverAccount
+from headgate.metrics.parts.contract import Part, Place
+from headgate.metrics.parts.tables import TablesPart
+from headgate.metrics.samples import Samples
+
+
+class LedgerPart(Part):
+    """Balances again when a table has a new version: from metadata, as ``headgate ledger``."""
+
+    name: ClassVar[str] = "ledger"
+    every: ClassVar[float] = 30.0
+
+    def __init__(self, place: Place, tables: TablesPart) -> None:
+        self._place, self._tables = place, tables
+        self._known: tuple[tuple[int, ...], Ledger] | None = None
+
+    def read(self, samples: Samples, now: datetime) -> None:
+        versions = self._tables.versions
+        if -1 in versions:
+            return  # the pipeline has never run, or its first driver is making tables
+        if self._known is None or self._known[0] != versions:
+            self._known = versions, balance(self._place.layout, self._place.declared)
+        ledger = self._known[1]
+        samples.add("ledger_differences", len(ledger.differences))
+        for silver in ledger.silver:
+            table, accounted = SILVER.path(silver.table), _accounted(silver)
+            samples.add("ledger_read_records", silver.read, table=table)
+            samples.add("ledger_accounted_records", accounted, table=table)
+            samples.add("ledger_difference_records", silver.read - accounted, table=table)
+
+
+def _accounted(silver: SilverAccount) -> int:
+    refused = silver.duplicate + silver.quarantined + silver.rejected
+    return refused + silver.silver + silver.filtered

@@ -1,0 +1,56 @@
+"""The savepoints: how many, how old the newest is, what it cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from headgate.metrics.parts.contract import Part, Place
+from headgate.metrics.samples import Samples
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import read_savepoint
+from headgate.storage.files import Stat
+from headgate.storage.layout import Layout
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """``size`` is that of its tables, ``took`` from its begin until its document was written."""
+
+    created: datetime
+    size: int
+    took: timedelta
+
+
+class SavepointsPart(Part):
+    """Reads each document once."""
+
+    name: ClassVar[str] = "savepoints"
+    every: ClassVar[float] = 10.0
+
+    def __init__(self, place: Place) -> None:
+        self._layout = place.layout
+        self._known: dict[Stat, _Taken | None] = {}
+
+    def read(self, samples: Samples, now: datetime) -> None:
+        folder = Layout.savepoint("").rpartition("/")[0]
+        stats = [s for s in self._layout.storage.list(folder) if s.path.endswith(".json")]
+        self._known = {s: self._known[s] if s in self._known else self._taken(s) for s in stats}
+        good = [each for each in self._known.values() if each is not None]
+        samples.add("savepoints", len(stats))
+        samples.add("savepoints_damaged", len(stats) - len(good))
+        newest = max(good, key=lambda each: each.created, default=None)
+        if newest is None:
+            return
+        samples.add("savepoint_timestamp_seconds", newest.created)
+        samples.add("savepoint_age_seconds", (now - newest.created).total_seconds())
+        samples.add("savepoint_size_bytes", newest.size)
+        samples.add("savepoint_duration_seconds", newest.took.total_seconds())
+
+    def _taken(self, stat: Stat) -> _Taken | None:
+        found = read_savepoint(self._layout, stat.path.rpartition("/")[2].removesuffix(".json"))
+        if not isinstance(found, Savepoint):
+            return None
+        took = max(stat.modified - found.created, timedelta())
+        return _Taken(found.created, found.bytes, took)

@@ -1,0 +1,149 @@
+"""Counts, positions and durations, from the commits of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from headgate.declaration.kinds import BRONZE, GOLD, PUBLICATION, SILVER, Kind
+from headgate.graph.graph import Graph, graph_of
+from headgate.metrics.histograms import Histograms
+from headgate.metrics.parts.contract import Part, Place
+from headgate.metrics.parts.durations import Durations
+from headgate.metrics.parts.unsent import Unsent
+from headgate.metrics.samples import Samples
+from headgate.metrics.tail import TableTail
+from headgate.tables.log import Commit
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.state import State, time_of
+
+OUTCOMES = ("silver", "quarantined", "rejected", "filtered", "duplicate")
+
+
+@dataclass(frozen=True)
+class _At:
+    """A table with a commit."""
+
+    name: str
+    path: str
+    state: State
+
+
+class TablesPart(Part):
+    """Reads each entry of the logs once. It is not read less often under load, or it would fall
+    behind the stream."""
+
+    name: ClassVar[str] = "tables"
+    every: ClassVar[float] = 1.0
+    share: ClassVar[float | None] = None
+
+    def __init__(self, place: Place, histograms: Histograms) -> None:
+        self._declared, self._layout = place.declared, place.layout
+        self._graph: Graph = graph_of(place.declared)
+        self._tails = {
+            node.path: TableTail(place.layout.storage, node.path) for node in self._graph
+        }
+        self._durations = Durations(place.declared.name, self._graph, histograms)
+        self._unsent = {
+            name: Unsent(publication, self._tails[self._graph[PUBLICATION.path(name)].upstream[0]])
+            for name, publication in place.declared.publish.items()
+        }
+        self._stored: dict[str, int] = {}
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """The log version of each table, as last read: they tell whether tables have changed."""
+        tails = self._tails.values()
+        return tuple(-1 if tail.commit is None else tail.commit.version for tail in tails)
+
+    def version(self, path: str) -> int | None:
+        """The log version of a table, as last read; None if there is none."""
+        commit = self._tails[path].commit
+        return None if commit is None else commit.version
+
+    @property
+    def files_read(self) -> int:
+        """The number of landing files that bronze has absorbed; 0 for none or Kafka."""
+        commit = self._tails[self._graph.head.path].commit
+        return 0 if commit is None else BronzePayload.of(commit.state).sequence
+
+    def read(self, samples: Samples, now: datetime) -> None:
+        # Downstream tables first, as in a snapshot: none is seen ahead of its upstream.
+        nodes = tuple(self._graph)
+        news = {node.path: self._tails[node.path].poll() for node in reversed(nodes)}
+        for node in nodes:
+            for commit in news[node.path]:
+                self._durations.take(node, commit)
+                self._store(node.path, commit)
+            if (newest := self._tails[node.path].commit) is not None:
+                self._durations.begin_with(node, newest)
+        for name, unsent in self._unsent.items():
+            self._add_publication(samples, name, unsent, news, now)
+        self._add_bronze(samples, now)
+        self._add_silver(samples)
+        self._add_gold(samples)
+        self._add_positions(samples)
+
+    def _store(self, path: str, commit: Commit) -> None:
+        if commit.state.kind == "data":
+            added = sum(file.size for file in commit.news)
+            self._stored[path] = self._stored.get(path, 0) + added
+
+    def _standing(self, *kinds: Kind) -> Iterator[_At]:
+        for node in self._graph.of(*kinds):
+            if (commit := self._tails[node.path].commit) is not None:
+                yield _At(node.name, node.path, commit.state)
+
+    def _add_bronze(self, samples: Samples, now: datetime) -> None:
+        for at in self._standing(BRONZE):
+            source = {"source": at.name}
+            samples.add("read_records_total", at.state.total.get("read", 0), **source)
+            if (changed := at.state.changed_at) is not None:
+                samples.add("last_record_timestamp_seconds", time_of(changed), **source)
+            watermark = BronzePayload.of(at.state).watermark
+            if watermark is not None:
+                lag = now - time_of(watermark)
+                samples.add("watermark_timestamp_seconds", time_of(watermark), **source)
+                samples.add("event_time_lag_seconds", lag.total_seconds(), **source)
+
+    def _add_silver(self, samples: Samples) -> None:
+        for at in self._standing(SILVER):
+            where = {"source": self._declared.silver[at.name].source, "table": at.path}
+            for outcome in OUTCOMES:
+                total = at.state.total.get(outcome, 0)
+                samples.add("records_total", total, outcome=outcome, **where)
+
+    def _add_gold(self, samples: Samples) -> None:
+        for at in self._standing(GOLD):
+            total = at.state.total
+            for outcome in ("folded", "late"):
+                samples.add("pairs_total", total.get(outcome, 0), table=at.path, outcome=outcome)
+            samples.add("replayed_pairs_total", total.get("replayed", 0), table=at.path)
+            samples.add("final_rows_total", total.get("final", 0), table=at.path)
+            if (changed := at.state.changed_at) is not None:
+                samples.add("gold_changed_timestamp_seconds", time_of(changed), table=at.path)
+
+    def _add_positions(self, samples: Samples) -> None:
+        above = {at.path: at.state.n for at in self._standing(BRONZE)}
+        for at in self._standing(BRONZE, SILVER, GOLD):
+            behind = above.get(self._graph.source_of(at.path).path, at.state.n) - at.state.n
+            samples.add("batch_number", at.state.n, table=at.path)
+            samples.add("lag_batches", max(behind, 0), table=at.path)
+            samples.add("stored_bytes_total", self._stored.get(at.path, 0), table=at.path)
+
+    def _add_publication(
+        self,
+        samples: Samples,
+        name: str,
+        unsent: Unsent,
+        news: dict[str, tuple[Commit, ...]],
+        now: datetime,
+    ) -> None:
+        position = self._tails[PUBLICATION.path(name)].commit
+        unsent.take(news[unsent.path], position)
+        if position is None:
+            return
+        samples.add("publication_lag_commits", unsent.count, publication=name)
+        samples.add("publication_lag_seconds", unsent.waiting(now), publication=name)

@@ -1,0 +1,75 @@
+"""The commits of a table that a publication has not sent yet."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import datetime
+
+from headgate.declaration.model import Publication
+from headgate.metrics.tail import TableTail
+from headgate.publish.changes import has_rows
+from headgate.tables.errors import LogGapError
+from headgate.tables.log import Commit, read_commit
+from headgate.tables.payloads.publication import PublicationPayload
+from headgate.tables.state import time_of
+
+MOST = 10_000
+"""Commits that are counted."""
+MOST_LOOKED_BACK = 1_000
+"""Entries that are read of what was there before the reading began."""
+
+
+class Unsent:
+    """``source`` follows the log of the publication's table."""
+
+    def __init__(self, publication: Publication, source: TableTail) -> None:
+        self._publication, self._source = publication, source
+        self._waiting: deque[tuple[int, int]] = deque(maxlen=MOST)
+        self._has_begun = False
+
+    @property
+    def path(self) -> str:
+        """The table whose rows are sent."""
+        return self._source.path
+
+    @property
+    def count(self) -> int:
+        return len(self._waiting)
+
+    def waiting(self, now: datetime) -> float:
+        """How long the oldest commit has been there, in seconds; 0 if there is none."""
+        if not self._waiting:
+            return 0.0
+        return max((now - time_of(self._waiting[0][1])).total_seconds(), 0.0)
+
+    def take(self, news: Iterable[Commit], position: Commit | None) -> None:
+        """Take the new commits of the table, and the newest one of the publication's position."""
+        if position is None:
+            return
+        sent = PublicationPayload.of(position.state).version
+        if not self._has_begun:
+            self._look_back(sent)
+        else:
+            self._keep(news)
+        while self._waiting and self._waiting[0][0] <= sent:
+            self._waiting.popleft()
+
+    def _look_back(self, sent: int) -> None:
+        newest = self._source.commit
+        if newest is None:
+            return
+        self._has_begun = True
+        for version in range(max(sent, newest.version - MOST_LOOKED_BACK) + 1, newest.version + 1):
+            with suppress(LogGapError):  # maintenance has removed the entry
+                commit = read_commit(self._source.log, version)
+                self._keep(() if commit is None else (commit,))
+
+    def _keep(self, commits: Iterable[Commit]) -> None:
+        for commit in commits:
+            if has_rows(commit) and self._is_wanted(commit) and commit.written_at is not None:
+                self._waiting.append((commit.version, commit.written_at))
+
+    def _is_wanted(self, commit: Commit) -> bool:
+        return self._publication.when != "final" or any(file.is_final for file in commit.news)

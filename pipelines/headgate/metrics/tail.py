@@ -1,0 +1,43 @@
+"""Follows the log of a table: each entry is read once."""
+
+from __future__ import annotations
+
+from headgate.storage.files import Storage
+from headgate.tables.log import Commit, has_entry, newest_commit, read_commit
+
+MOST_AT_ONCE = 200
+"""Entries that are read at most before others get their turn."""
+
+
+class TableTail:
+    """``commit`` is the newest commit that was read; None if there is no table. The table may be
+    restored, trimmed or replaced meanwhile."""
+
+    def __init__(self, storage: Storage, path: str) -> None:
+        self.log = storage.at(path)
+        self.path = path
+        self.commit: Commit | None = None
+        self._version = -1
+
+    def poll(self) -> tuple[Commit, ...]:
+        """The commits since the last call, oldest first; none at the first call, which begins with
+        the newest. Raises LogGapError if an entry is damaged."""
+        if self.commit is None:
+            self._begin()
+            return ()
+        found: list[Commit] = []
+        upto = self._version + MOST_AT_ONCE
+        while self._version < upto and has_entry(self.log, self._version + 1):
+            commit = read_commit(self.log, self._version + 1)
+            self._version += 1
+            if commit is not None:
+                self.commit = commit
+                found.append(commit)
+        # A log that was cut or trimmed no longer has the entry: what follows is elsewhere.
+        if not found and not has_entry(self.log, self._version):
+            self._begin()
+        return tuple(found)
+
+    def _begin(self) -> None:
+        self.commit = newest_commit(self.log)
+        self._version = -1 if self.commit is None else self.commit.version

@@ -1,0 +1,94 @@
+"""The pipelines whose metrics one process serves, as their declarations are now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from headgate.declaration.load import load
+from headgate.errors import HeadgateError
+from headgate.metrics.histograms import Histograms
+from headgate.metrics.pipeline import PipelineReading
+from headgate.storage.layout import CONTROL, Layout
+
+LOOK_EVERY = 5.0  # seconds between two looks at the files of declarations
+
+_Version = tuple[int, int]
+
+
+@dataclass
+class _Watched:
+    """``reading`` is by the last version of the file that was valid; None if there was none."""
+
+    version: _Version | None
+    reading: PipelineReading | None
+
+
+class Watched:
+    """``files`` returns the declarations. A file that changes is loaded again; if it has become
+    invalid, the metrics stay those of the version before, and ``headgate_readable`` says so.
+
+    With ``only_run``, pipelines that have never run under ``root`` are left out. Of two files that
+    declare the same name, the first counts: series of the same name would make Prometheus refuse
+    all. ``say`` is called with what is wrong, once.
+    """
+
+    def __init__(
+        self,
+        files: Callable[[], Iterable[Path]],
+        root: str,
+        histograms: Histograms,
+        *,
+        only_run: bool,
+        say: Callable[[str], None],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._files, self._root, self._histograms = files, root, histograms
+        self._only_run, self._say, self._monotonic = only_run, say, monotonic
+        self._watched: dict[Path, _Watched] = {}
+        self._due = float("-inf")
+        self._readings: tuple[PipelineReading, ...] = ()
+
+    def readings(self) -> tuple[PipelineReading, ...]:
+        if self._monotonic() >= self._due:
+            self._due = self._monotonic() + LOOK_EVERY
+            self._look()
+        return self._readings
+
+    def _look(self) -> None:
+        files = tuple(self._files())
+        self._watched = {f: self._watched.get(f, _Watched(None, None)) for f in files}
+        by_name: dict[str, PipelineReading] = {}
+        for file, watched in self._watched.items():
+            if (version := _version(file)) != watched.version or version is None:
+                watched.version = version
+                self._load(file, watched)
+            reading = watched.reading
+            if reading is None or (self._only_run and not self._has_run(reading)):
+                continue
+            by_name.setdefault(reading.declared.name, reading)
+        self._readings = tuple(by_name.values())
+
+    def _load(self, file: Path, watched: _Watched) -> None:
+        try:
+            declared = load(file)
+        except HeadgateError as error:
+            self._say(f"{file}: not read: {error}")
+            if watched.reading is not None:
+                watched.reading.is_current = False
+            return
+        layout = Layout.of(self._root, declared.name)
+        watched.reading = PipelineReading(declared, layout, self._histograms)
+
+    def _has_run(self, reading: PipelineReading) -> bool:
+        return Layout.of(self._root, reading.declared.name).storage.exists(CONTROL)
+
+
+def _version(file: Path) -> _Version | None:
+    try:
+        stat = file.stat()
+    except OSError:
+        return None
+    return stat.st_mtime_ns, stat.st_size
