@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.test_cli import Headgate, headgate_in, last_object
-from tests.support.rounds import in_full
+from tests.support.rounds import IN_FULL, in_full
 
 pytestmark = pytest.mark.e2e
 
@@ -72,9 +72,10 @@ def test_a_changed_formula_is_published_by_the_running_driver(
     assert document["published"]["savepoint"] in {each["id"] for each in found}
     (newest, *_) = last_object(running("backfill", "shop", "--json"))["backfills"]
     assert newest == {key: value for key, value in document.items() if key != "schema"}
-    verified = running("backfill", *TABLE, "--verify")
-    assert verified.returncode == 11
-    assert last_object(verified)["tables"][0]["earlier"] == [document["id"]]
+    if IN_FULL:
+        verified = running("backfill", *TABLE, "--verify")
+        assert verified.returncode == 11
+        assert last_object(verified)["tables"][0]["earlier"] == [document["id"]]
 
 
 @pytest.mark.parametrize(

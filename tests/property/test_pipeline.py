@@ -74,12 +74,14 @@ REPLAYS: Mapping[str, tuple[Replay, Mapping[str, Any]]] = {
 }
 """Replays of late rows, said to the oracle and to the engine."""
 
+OTHERS = ("absorb", "load", "restart", "catch up", "savepoint", "restore")
+
 # Each step is a file, and what happens once it is there.
 STEPS = st.lists(
     st.tuples(
         st.lists(RECORDS, max_size=12),
         st.booleans(),  # sent again within the file
-        st.sets(st.sampled_from(["absorb", "restart", "catch up", "load", *REPLAYS])),
+        st.sets(st.sampled_from([*OTHERS, *REPLAYS])),
         st.lists(RECORDS, min_size=1, max_size=6),  # of an archive, if one is loaded
     ),
     min_size=1,
@@ -103,6 +105,7 @@ def test_any_pipeline_equals_the_oracle(
         engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
         happenings, absorbed = list[Replay](), 0
         history: list[SourceRecord] = []
+        savepoint, at_savepoint = engine.savepoint(), (0, 0, 0)
         for number, (values, again, then, old) in enumerate(steps, 1):
             landing.write_all([lines(values * 2 if again else values)], first=number)
             if "absorb" in then:
@@ -130,6 +133,14 @@ def test_any_pipeline_equals_the_oracle(
                 engine.start()
             if "catch up" in then:
                 engine.catch_up()
+            if "savepoint" in then:
+                savepoint = engine.savepoint()
+                at_savepoint = (absorbed, len(happenings), len(history))
+            if "restore" in then:
+                engine.restore(savepoint)
+                engine.start()
+                absorbed, replayed, loaded_before = at_savepoint
+                del happenings[replayed:], history[loaded_before:]
         engine.run_all()
         records = [*landing.records(), *history]
         judged = judge(records, rules(gold=GOLD), drains=happenings)

@@ -71,10 +71,14 @@ def start(declaration: Path, root: Path, *options: str, failpoint: str = "") -> 
 
 def headgate(verb: str, *arguments: str | Path, failpoint: str = "") -> Ended:
     """Run the command line, as a person would, to its end. It prints what the process printed."""
-    words = (*verb.split(), *map(str, arguments))
-    ended = _started("headgate.cli", *words, at=failpoint).end()
+    ended = begin(verb, *arguments, failpoint=failpoint).end()
     print(ended.output)
     return ended
+
+
+def begin(verb: str, *arguments: str | Path, failpoint: str = "") -> Running:
+    """As ``headgate``, without waiting for the end."""
+    return _started("headgate.cli", *verb.split(), *map(str, arguments), at=failpoint)
 
 
 def _started(module: str, *arguments: str, at: str) -> Running:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
+import psutil
 import pytest
 
 from headgate.backfill.reports import reports
@@ -98,8 +99,8 @@ def create(site: Site, first: datetime, last: datetime, *more: str) -> None:
 
 @in_full
 def test_a_month_of_days_is_computed_again_and_is_equal(site: Site) -> None:
-    """The scheduler is killed in the middle. A second backfill has nothing to do: no day is
-    missing, and none has failed."""
+    """The scheduler and the process of a day are killed in the middle. A second backfill has
+    nothing to do: no day is missing, and none has failed."""
     airflow, driver = site.airflow, site.wait_for_owner()
     airflow.switch_on(BACKFILL)
     last = FIRST + timedelta(days=DAYS - 1)
@@ -107,6 +108,9 @@ def test_a_month_of_days_is_computed_again_and_is_equal(site: Site) -> None:
     airflow.wait(lambda: runs(site, "success"), "no day is done")
     airflow.kill("scheduler")
     airflow.start("scheduler")
+    airflow.wait(lambda: computing(site), "no day is computed")
+    for process in computing(site):
+        process.kill()
     airflow.wait(
         lambda: len(runs(site, "success")) == DAYS or runs(site, "failed"),
         f"not all days are done: {airflow.runs(BACKFILL)}",
@@ -162,6 +166,13 @@ def test_another_formula_is_published_once_a_person_has_approved(site: Site) -> 
     assert newest.published is not None
     savepoint = find(site.layout, newest.published.savepoint)
     assert "before backfill" in savepoint.note
+
+
+def computing(site: Site) -> list[psutil.Process]:
+    """The processes that compute a day now."""
+    words = {"backfill", str(site.declared.file)}
+    found = psutil.process_iter(["cmdline"])
+    return [process for process in found if words <= {*(process.info["cmdline"] or ())}]
 
 
 def gold(site: Site) -> dict[tuple[datetime, str], Row]:

@@ -12,6 +12,7 @@ from headgate.supervision import local
 from tests.support.broker import create_topic
 from tests.support.drivers import PATIENCE
 from tests.support.own_broker import BrokerWithLogin
+from tests.support.rounds import in_full
 from tests.support.shell import Shell
 from tests.support.waiting import wait_until
 from tests.support.watched import CANARY, LOGIN, Said, declare
@@ -81,6 +82,11 @@ def test_brokers_that_never_answer_are_seen_and_a_stop_is_heard(
     assert said.json("status", "watched")["state"] == "stopped"
     assert "it failed at" not in said("status", "watched").stdout
 
+
+@in_full
+def test_a_start_says_that_nobody_answers(tmp_path: Path) -> None:
+    """In short: `run` says it in the first of these tests."""
+    said = Said(tmp_path)
     declare(tmp_path, "127.0.0.1:1", "nothing")
     failed = said("start", "watched")
     assert failed.returncode == 3

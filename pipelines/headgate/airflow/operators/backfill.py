@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowSkipException,
+)
 
 from headgate import exit_codes
 from headgate.airflow.gold_table import gold_asset
@@ -40,7 +44,7 @@ class IntervalTask(TablesTask):
 
     def _headgate(self, verb: str, *arguments: str) -> int:
         """Run a verb over the interval; its output goes to the task log, line by line. Returns its
-        exit code."""
+        exit code. Raises AirflowException, so that Airflow tries again, if it was killed."""
         name, *more = verb.split()
         command = [*HEADGATE, name, *more, self.file, *arguments]
         command += ["--from", self.begin, "--to", self.end, "--root", self.root]
@@ -54,6 +58,8 @@ class IntervalTask(TablesTask):
             assert process.stdout is not None
             for line in process.stdout:
                 self.log.info(line.rstrip("\n"))
+        if process.returncode < 0:
+            raise AirflowException(f"{verb} was ended by signal {-process.returncode}")
         return process.returncode
 
 
