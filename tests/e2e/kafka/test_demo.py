@@ -18,9 +18,7 @@ from tests.support.watched import HEADGATE, Said
 pytestmark = pytest.mark.e2e
 
 
-@in_full
 def test_the_demo_with_a_broker_accounts_for_all_and_leaves_nothing(tmp_path: Path) -> None:
-    """In short: tests/e2e/test_no_egress.py runs the demo over files, test_broker.py the broker."""
     root = tmp_path / "demo"
     document = Said(tmp_path).json("demo", "--kafka", "--events", "4000", "--root", str(root))
     assert (document["read"], document["balanced"]) == (4000, True)
