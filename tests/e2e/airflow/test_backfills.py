@@ -39,6 +39,7 @@ BACKFILL = "readings__backfill"
 FIRST = datetime(2026, 2, 1, tzinfo=UTC)
 DAYS = 28
 LONG = 1800.0  # seconds: each day has a Spark of its own
+REBUILD = "{every: 1 day, mode: rebuild, publish: after_approval}"
 DOUBLED = "      level_total: sum(level * 2)\n"
 
 
@@ -48,9 +49,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("backfills")
     (folder / "landing").mkdir()
     declared = declare(folder / "pipelines", folder / "landing", gold=("per_minute",))
-    policy = "{every: 1 day, mode: rebuild, publish: after_approval}"
     with declared.file.open("a") as file:
-        file.write(f"airflow: {{backfill: {policy}}}\n")
+        file.write(f"airflow: {{backfill: {REBUILD}}}\n")
     shutil.copytree(SHIPPED, folder / "dags")
     with ExitStack() as ends:
         ends.callback(local.kill, Layout.of(str(folder / "lake"), declared.name))
@@ -158,14 +158,33 @@ def test_another_formula_is_published_once_a_person_has_approved(site: Site) -> 
         was = before[place]["level_total"]
         assert row["level_total"] == (2 * was if is_meant else was)
         assert row["revision"] == (row["level_total"] != was)
-    events = airflow.ask("GET", f"/assets/events?source_dag_id={BACKFILL}")["asset_events"]
-    assert {event["partition_key"] for event in events} == {
-        key(day + timedelta(hours=hour)) for hour in range(24)
-    }
+    assert emitted(site, run) == {key(day + timedelta(hours=hour)) for hour in range(24)}
     newest = next(report for report in reports(site.layout) if report.published)
     assert newest.published is not None
     savepoint = find(site.layout, newest.published.savepoint)
     assert "before backfill" in savepoint.note
+
+
+@in_full
+def test_late_rows_of_a_day_are_folded(site: Site) -> None:
+    airflow, file = site.airflow, site.declared.file
+    file.write_text(file.read_text().replace(REBUILD, "{every: 1 day, mode: late}"))
+    day, before = FIRST + timedelta(days=2), gold(site)
+    events = [
+        reading(f"late-{hour}", day + timedelta(hours=hour), site="a", level=hour)
+        for hour in range(24)
+    ]
+    site.deliver(*events, arrived=FIRST + timedelta(days=DAYS + 1))
+    airflow.wait(lambda: len(late(site)) == len(events), "they are not late")
+    airflow.wait(lambda: "replay" in tasks(site), f"it is not the new DAG: {tasks(site)}")
+    create(site, day, day, "--reprocess-behavior", "completed")
+    (run,) = (id_ for id_ in runs(site) if id_ not in runs(site, "success"))
+    airflow.wait(lambda: run in runs(site, "success"), "its late rows are not folded", LONG)
+    assert airflow.states(BACKFILL, run)["compute", -1] == "success"
+    changed = {place for place, row in gold(site).items() if row != before[place]}
+    assert changed == {(day + timedelta(hours=hour), "a") for hour in range(24)}
+    assert emitted(site, run) == {key(day + timedelta(hours=hour)) for hour in range(24)}
+    assert by_id(site.layout, site.declared).findings == ()
 
 
 def computing(site: Site) -> list[psutil.Process]:
@@ -173,6 +192,20 @@ def computing(site: Site) -> list[psutil.Process]:
     words = {"backfill", str(site.declared.file)}
     found = psutil.process_iter(["cmdline"])
     return [process for process in found if words <= {*(process.info["cmdline"] or ())}]
+
+
+def emitted(site: Site, run: str) -> set[str]:
+    """The hours whose assets a run has fired."""
+    asked = f"/assets/events?source_dag_id={BACKFILL}&source_run_id={quote(run, safe='')}"
+    return {event["partition_key"] for event in site.airflow.ask("GET", asked)["asset_events"]}
+
+
+def tasks(site: Site) -> set[str]:
+    return {task["task_id"] for task in site.airflow.ask("GET", f"/dags/{BACKFILL}/tasks")["tasks"]}
+
+
+def late(site: Site) -> list[Row]:
+    return read(site.folder / "lake", "late/per_minute")
 
 
 def gold(site: Site) -> dict[tuple[datetime, str], Row]:

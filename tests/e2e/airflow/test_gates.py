@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
+from headgate.airflow.operators.health_check import RESULTS
 from headgate.declaration.load import load
 from headgate.gates.documents import holds
 from headgate.tables.payloads.gold import GoldPayload
@@ -17,6 +18,7 @@ from tests.support.readings import NOON
 from tests.support.rounds import in_full
 
 pytestmark = [pytest.mark.e2e, pytest.mark.recovery]
+HEALTH = "headgate__health"
 HUMAN = "/dags/{dag}/dagRuns/{run}/taskInstances/approve/-1/hitlDetails"
 
 
@@ -40,6 +42,17 @@ def test_a_held_version_is_released_by_whoever_approves(site: Site) -> None:
     airflow.wait(lambda: holds(site.layout, declared), "it is not held")
     (held,) = holds(site.layout, declared)
     assert held.table == "per_minute"
+
+    airflow.switch_on(HEALTH)
+    run = airflow.trigger(HEALTH)
+    checked = ("checks", 0)
+    airflow.wait(
+        lambda: airflow.states(HEALTH, run).get(checked) in ("success", "failed"), "no check ends"
+    )
+    assert airflow.states(HEALTH, run)[checked] == "failed"
+    (problem,) = airflow.returned(HEALTH, run, "checks", key=RESULTS, map_index=0)["gate"]
+    assert "per_minute" in problem
+    airflow.ask("PATCH", f"/dags/{HEALTH}", {"is_paused": True})
 
     run = airflow.trigger(CONTROL, action="release")
     airflow.wait(
