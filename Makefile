@@ -87,7 +87,7 @@ clean: ## Remove caches and build results; keeps .venv, landing/ and lake/
 
 # Only when the lock changed: everything after the first time works offline.
 .venv/.synced: pyproject.toml uv.lock | preflight $(filter .tools/%,$(UV))
-	@$(UV) sync --locked --extra airflow --extra quality --extra postgres --extra otel --compile-bytecode
+	@$(UV) sync --locked --extra airflow --extra quality --extra postgres --extra otel --extra lineage --compile-bytecode
 	@touch $@
 
 # The classes that JVMs load; recorded anew when the packages change. Tests run without them, too.
