@@ -18,7 +18,7 @@ CLONE = Path(__file__).parents[2]
 README = (CLONE / "README.md").read_text(encoding="utf-8")
 PAGES = [CLONE / "README.md", CLONE / "CONTRIBUTING.md", *sorted((CLONE / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
-GROUPS = "expectations|files|gate|kafka|late|quality|quarantine|savepoint"
+GROUPS = "expectations|files|gate|kafka|late|publication|quality|quarantine|savepoint"
 COMMAND = re.compile(rf"\bheadgate ((?:(?:{GROUPS}) )?[a-z]+)\b([^`\n]*)")
 
 

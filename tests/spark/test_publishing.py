@@ -15,7 +15,8 @@ from headgate.broker.running import Broker
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.jobs.publishing import NotPublishedError, Publications
-from headgate.publish.stage import PublicationChangedError, PublishStage
+from headgate.publish.position import PublicationChangedError
+from headgate.publish.stage import LogStage
 from headgate.tables.payloads.publication import PublicationPayload
 from tests.support.broker import consume_all, create_topic
 from tests.support.engine import Engine
@@ -245,6 +246,6 @@ def test_a_position_moves_past_what_there_is_nothing_to_send_of(
         engine.start()  # each fences the table: a commit without rows
     publish(engine)
     (stage,) = engine.runtime.publications
-    assert isinstance(stage, PublishStage)
+    assert isinstance(stage, LogStage)
     assert stage.table.refresh().payload == PublicationPayload(stage.source.handle.version())
     assert shop.messages("lates") == []

@@ -50,6 +50,14 @@ CASES = (
         "is not the name of a topic",
     ),
     Case(
+        "postgres",
+        "postgres: {url: 'postgresql://ann:${env:SECRET}@db/shop', table: sales.finals, "
+        "keys: [window_start]}",
+        "postgres: {url: 'postgresql://db/shop', table: a b}",
+        "postgres.table",
+        "is not TABLE or SCHEMA.TABLE",
+    ),
+    Case(
         "jsonl",
         "jsonl: {path: /x/finals.jsonl, password: '${env:SECRET}'}",
         "jsonl: {path: /x/finals.csv}",

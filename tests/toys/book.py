@@ -10,7 +10,7 @@ from typing import Any
 
 from headgate.declaration.keys.key import Key
 from headgate.declaration.reading.checked import Report, Section
-from headgate.sinks.contract import Outgoing, RunnableSink, Writer
+from headgate.sinks.contract import Outgoing, RunnableSink, SinkContext, Writer
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class BookWriter(Writer):
     def __init__(self, path: str, name: str) -> None:
         self._path, self._name = path, name
 
-    def send(self, outgoing: Outgoing) -> None:
+    def send(self, outgoing: Outgoing) -> bool:
         names = ", ".join(f'"{name}"' for name in outgoing.rows.columns)
         places = ", ".join("?" for _ in outgoing.rows.columns)
         rows = [[str(value) for value in row] for row in outgoing.rows.collect()]
@@ -37,6 +37,7 @@ class BookWriter(Writer):
             if moved.rowcount != 1:
                 raise sqlite3.IntegrityError("another driver was faster")
             book.executemany(f'INSERT INTO "{self._name}" VALUES ({places})', rows)
+        return True
 
     def failure(self, error: Exception) -> str | None:
         return f"{self._path}: {error}" if isinstance(error, sqlite3.Error) else None
@@ -77,8 +78,8 @@ class BookKind(RunnableSink[Book]):
     def lines(self, planned: Mapping[str, Any]) -> tuple[str, ...]:
         return (f"  book     {planned['path']}",)
 
-    def writer(self, sink: Book, name: str) -> Writer:
-        return BookWriter(sink.path, name)
+    def writer(self, sink: Book, context: SinkContext) -> Writer:
+        return BookWriter(sink.path, context.name)
 
 
 MEMBER = BookKind()

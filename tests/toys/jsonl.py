@@ -10,7 +10,7 @@ from typing import Any
 
 from headgate.declaration.keys.key import Key
 from headgate.declaration.reading.checked import Report, Section
-from headgate.sinks.contract import Outgoing, RunnableSink, Writer
+from headgate.sinks.contract import Outgoing, RunnableSink, SinkContext, Writer
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,13 @@ class LinesWriter(Writer):
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def send(self, outgoing: Outgoing) -> None:
+    def send(self, outgoing: Outgoing) -> bool:
         with self._path.open("a", encoding="utf-8") as file:
             for row in outgoing.messages.collect():
                 headers = {header["key"]: header["value"].decode() for header in row["headers"]}
                 message = {"value": json.loads(row["value"]), "id": headers["headgate-id"]}
                 file.write(json.dumps(message) + "\n")
+        return True
 
     def failure(self, error: Exception) -> str | None:
         return f"{self._path} takes no lines" if isinstance(error, OSError) else None
@@ -66,7 +67,7 @@ class LinesKind(RunnableSink[Lines]):
     def secrets(self, sink: Lines) -> Iterable[str]:
         return (sink.password,) if sink.password else ()
 
-    def writer(self, sink: Lines, name: str) -> Writer:
+    def writer(self, sink: Lines, context: SinkContext) -> Writer:
         return LinesWriter(Path(sink.path))
 
 

@@ -56,6 +56,7 @@ VERBS = {
         "backfill.verb:backfill",
         "Compute final windows again from bronze, and compare.",
     ),
+    "publication": ("publication.verbs:app", "What is published, and how far."),
     "quality": ("quality.report:app", "What rules have decided."),
     "files": ("maintain.files:app", "The landing files of a pipeline."),
     "kafka": ("kafka.verbs:app", "A Kafka broker to develop with, and its topics."),

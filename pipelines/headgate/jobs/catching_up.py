@@ -26,6 +26,12 @@ class CatchUp:
         """A message about the publications that failed; None if none did."""
         return self._publications.trouble
 
+    @property
+    def stuck(self) -> dict[str, dict[str, str]]:
+        """The publications that failed, by name: why, and since when, as a document has it."""
+        found = self._publications.stuck.items()
+        return {name: {"why": e.why, "since": e.since.isoformat()} for name, e in found}
+
     def run(self, *, one_step: bool = False) -> None:
         """Catch up without new data, carry out operations, publish. With ``one_step`` (see
         ``PipelineRuntime.catch_up``), the rest follows between batches."""
@@ -42,3 +48,7 @@ class CatchUp:
     def require_published(self) -> None:
         """Raises NotPublishedError if something cannot be published."""
         self._publications.require_done(self._clock())
+
+    def close(self) -> None:
+        """End the connections of sinks."""
+        self._publications.close()

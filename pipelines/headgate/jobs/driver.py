@@ -98,7 +98,11 @@ class Driver:
                 self._load(self._begin(spark, runtime, epoch))
             return
         remove_orphaned(self._layout, task.layers, epoch)
-        self._process(self._begin(spark, runtime, epoch))
+        run = self._begin(spark, runtime, epoch)
+        try:
+            self._process(run)
+        finally:
+            run.catch_up.close()
 
     def _begin(self, spark: SparkSession, runtime: PipelineRuntime, epoch: int) -> Run:
         """Collect what a run needs after its tables are open. From here on the run has a status."""

@@ -39,8 +39,8 @@ class Progress:
     request. ``totals`` are cumulative counts by table. ``changed`` is the time of gold's last
     change, from its commits. ``updated`` is the last time when the tables had absorbed all input;
     an earlier driver may have recorded it. ``paused`` is the begin of the pause. ``samples`` are
-    measurements of a backlog in records. Two threads update the progress: the
-    stream's after a batch, the supervising one in between."""
+    measurements of a backlog in records. ``stuck`` are the publications that fail, by name. Two
+    threads update the progress: the stream's after a batch, the supervising one in between."""
 
     pipeline: str
     job: str
@@ -60,6 +60,7 @@ class Progress:
     totals: dict[str, dict[str, int]] = field(default_factory=dict)
     paused: datetime | None = None
     samples: tuple[Sample, ...] = ()
+    stuck: dict[str, dict[str, str]] = field(default_factory=dict)
     clock: Callable[[], datetime] = _now
 
     def __post_init__(self) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
@@ -10,9 +12,10 @@ from headgate.commands import pipeline_command
 from headgate.declaration.kinds import QUARANTINE, kind_of
 from headgate.declaration.sinks import sink_of
 from headgate.errors import HeadgateError
-from headgate.publish.stage import PublishStage
+from headgate.publish.stages import Stage
 
 TRY_AGAIN = 60.0  # seconds after a sink refused rows or did not answer
+_ASK_AGAIN = 0.05  # seconds between questions whether a sink has done what it goes on with
 
 
 class NotPublishedError(HeadgateError):
@@ -21,13 +24,23 @@ class NotPublishedError(HeadgateError):
     exit_code: ClassVar[int] = 3
 
 
+@dataclass(frozen=True)
+class Stuck:
+    """A publication whose sink does not take rows. ``since`` is the first failure, ``tried`` the
+    last one, by a clock in seconds."""
+
+    why: str
+    since: datetime
+    tried: float
+
+
 class Publications:
     """``monotonic`` is a clock in seconds. ``why_paused`` says why publications of gold and late
     rows pause (the circuit breaker); those of quarantined records go on."""
 
     def __init__(
         self,
-        stages: Sequence[PublishStage],
+        stages: Sequence[Stage],
         monotonic: Callable[[], float],
         why_paused: Callable[[], str | None] = lambda: None,
     ) -> None:
@@ -35,13 +48,20 @@ class Publications:
         self._monotonic = monotonic
         self._why_paused = why_paused
         self._paused: str | None = None
-        self._failed: dict[str, tuple[float, str]] = {}
+        self._stuck: dict[str, Stuck] = {}
+        self._unfinished: set[str] = set()
 
     @property
     def trouble(self) -> str | None:
         """A message about the publications that failed or pause; None if none does."""
         paused = [f"publications pause: {self._paused}"] if self._paused else []
-        return "; ".join([*paused, *(failure for _, failure in self._failed.values())]) or None
+        failed = (f"publish {name}: {each.why}" for name, each in self._stuck.items())
+        return "; ".join([*paused, *failed]) or None
+
+    @property
+    def stuck(self) -> dict[str, Stuck]:
+        """The publications that failed, by name."""
+        return dict(self._stuck)
 
     def catch_up(self, now: datetime, *, at_once: bool = False) -> None:
         """Publish new rows. If a sink does not take them, the tables continue and the publication
@@ -49,25 +69,34 @@ class Publications:
         follows = [stage for stage in self._stages if kind_of(stage.source.name) != QUARANTINE]
         self._paused = self._why_paused() if follows else None
         for stage in self._stages:
-            if self._paused and stage in follows:
-                continue
-            name = stage.publication.name
-            failed_at, _ = self._failed.get(name, (-TRY_AGAIN, ""))
-            if not at_once and self._monotonic() - failed_at < TRY_AGAIN:
-                continue
-            try:
-                stage.catch_up(now)
-            except Exception as error:
-                failure = stage.failure(error)
-                if failure is None:
-                    raise
-                self._failed[name] = self._monotonic(), f"publish {name}: {failure}"
-            else:
-                self._failed.pop(name, None)
+            if not (self._paused and stage in follows):
+                self._catch_up(stage, now, at_once=at_once)
+
+    def _catch_up(self, stage: Stage, now: datetime, *, at_once: bool) -> None:
+        name = stage.publication.name
+        before = self._stuck.get(name)
+        if before and not at_once and self._monotonic() - before.tried < TRY_AGAIN:
+            return
+        self._unfinished.discard(name)
+        try:
+            if not stage.catch_up(now):
+                self._unfinished.add(name)
+        except Exception as error:
+            failure = stage.failure(error)
+            if failure is None:
+                raise
+            since = before.since if before else now
+            self._stuck[name] = Stuck(failure, since, self._monotonic())
+        else:
+            self._stuck.pop(name, None)
 
     def require_done(self, now: datetime) -> None:
-        """Try a last time. Raises NotPublishedError if something cannot be published."""
+        """Try a last time, and wait for what sinks go on with by themselves. Raises
+        NotPublishedError if something cannot be published."""
         self.catch_up(now, at_once=True)
+        while self._unfinished and not self._stuck:
+            time.sleep(_ASK_AGAIN)
+            self.catch_up(now)
         if self._paused is not None:
             raise NotPublishedError(
                 f"publications pause: {self._paused}; the tables are complete",
@@ -75,7 +104,7 @@ class Publications:
                 "once newer batches are good, or by another circuit_breaker in the declaration",
             )
         if self.trouble is not None:
-            failed = (s for s in self._stages if s.publication.name in self._failed)
+            failed = (s for s in self._stages if s.publication.name in self._stuck)
             sinks = [sink_of(stage.publication) for stage in failed]
             accepts = " and ".join(dict.fromkeys(sink.accepts for sink in sinks))
             hints = " and ".join(dict.fromkeys(sink.check_hint for sink in sinks))
@@ -85,3 +114,8 @@ class Publications:
                 f"{accepts}",
                 remedy=f"{hints}, then: {again}",
             )
+
+    def close(self) -> None:
+        """End the connections of sinks, and what they do by themselves."""
+        for stage in self._stages:
+            stage.close()

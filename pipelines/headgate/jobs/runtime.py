@@ -18,7 +18,7 @@ from headgate.graph.operations import Document
 from headgate.jobs.errors import DefinitionChangedError, ResetAskedError
 from headgate.jobs.stages import Stages
 from headgate.operations.carrying_out import intend
-from headgate.publish.stage import PublishStage
+from headgate.publish.stages import stage_of
 from headgate.savepoints import rebuilds
 from headgate.savepoints.declarations import all_kept
 from headgate.savepoints.rebuilds import Rebuild
@@ -59,7 +59,7 @@ class PipelineRuntime:
         self._rebuilt: Stages | None = None
         self.rebuild: Rebuild | None = None
         self._rebuilt_tables: dict[str, Table] = {}
-        published = (PublishStage(spark, storage, pipeline, p) for p in pipeline.publish.values())
+        published = (stage_of(spark, storage, pipeline, p) for p in pipeline.publish.values())
         self.publications = tuple(stage for stage in published if stage.layer in layers)
         self.resets = Resets(self.table(self.graph.head.path))
         self._generation = 0

@@ -148,6 +148,8 @@ class StreamSupervisor:
             # The other jobs have already caught up above.
             if free and run.writes_bronze:
                 run.catch_up.run_rest()
+            if free:
+                run.progress.stuck = run.catch_up.stuck
             news = run.progress.idle(
                 source.backlog(),
                 run.runtime if free else None,

@@ -22,19 +22,18 @@ from pyspark.sql import functions as F
 
 from headgate.declaration.model import GoldTable, Publication
 from headgate.declaration.operators import begin_of, columns_of
+from headgate.publish.identity import JSON, key_of_gold
 from headgate.tables.projection import Projection
 
 BATCH = "_batch"
 """A column of the rows: the batch id of a change, null for a final row."""
-
-_JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
 
 
 def of_gold(publication: Publication, columns: Sequence[str], table: GoldTable) -> Projection:
     """Messages of gold rows with ``columns`` and ``BATCH``. A compacted topic keeps the last
     message of a result and key."""
     by = [b.name for b in table.by]
-    key = _json([*begin_of(table), *by])
+    key = _json(key_of_gold(table))
     identity = [*columns_of(table), *by, "revision", BATCH]
     headers = {
         "final": F.col("final").cast("string"),
@@ -82,4 +81,4 @@ def _message(
 
 
 def _json(columns: Sequence[str]) -> Column:
-    return F.to_json(F.struct(*(F.col(f"`{name}`") for name in columns)), _JSON)
+    return F.to_json(F.struct(*(F.col(f"`{name}`") for name in columns)), JSON)

@@ -1,33 +1,27 @@
-"""The stage of one publication: reads new rows of its table, sends them, commits its position."""
+"""The stage of a publication to a log: reads new rows of its table, sends them, commits its
+position."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headgate import exit_codes
-from headgate.declaration.kinds import PUBLICATION
-from headgate.declaration.model import Pipeline, Publication
+from headgate.declaration.model import Pipeline
 from headgate.declaration.sources import kind_of_source
-from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
-from headgate.graph.graph import graph_of
 from headgate.publish.changes import changes
 from headgate.publish.messages import BATCH, of_gold, of_late, of_quarantine
-from headgate.sinks.contract import Outgoing, writer_of
-from headgate.storage.files import Storage
+from headgate.publish.position import Position
+from headgate.sinks.contract import Outgoing, SinkRefusalError, Writer
 from headgate.tables.catching_up import grouped
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.frames import Rows, row_type
 from headgate.tables.log import Commit
-from headgate.tables.payloads.publication import PublicationPayload
 from headgate.tables.projection import Projection
-from headgate.tables.table import Table
 
 ROWS_PER_STEP = 100_000
 """Commits are published together up to this many rows, so that a long backlog takes few steps."""
@@ -35,80 +29,75 @@ MOST_UNSENT = 1000
 """The number of commits without rows to send after which the position is committed."""
 
 
-class PublicationChangedError(HeadgateError, code=exit_codes.USAGE):
-    """The publication's position was recorded for another definition."""
-
-
-class PublishStage:
-    """The only writer of one publication's position. ``layer`` is the layer of its job."""
+class LogStage:
+    """A ``Stage`` (``publish.stages``) for a sink that takes messages."""
 
     def __init__(
-        self, spark: SparkSession, storage: Storage, pipeline: Pipeline, publication: Publication
+        self, spark: SparkSession, pipeline: Pipeline, position: Position, writer: Writer
     ) -> None:
         self._spark = spark
         self._pipeline = pipeline
-        self.publication = publication
-        node = graph_of(pipeline)[PUBLICATION.path(publication.name)]
-        self.layer = node.layer
-        self.source = Table(storage, node.upstream[0], pipeline=pipeline.name)
-        self.table = Table(storage, node.path, pipeline=pipeline.name)
+        self._position = position
+        self.publication, self.layer = position.publication, position.layer
+        self.source, self.table = position.source, position.table
         self._rows = Rows(spark, self.source)
         self._messages: tuple[str, Projection] | None = None
         self._read_upto = 0
-        self._writer = writer_of(publication)
-
-    @property
-    def definition(self) -> str:
-        """Identifies the table whose commits the position counts."""
-        meant = f"{self.source.name} {self.publication.when}"
-        return hashlib.sha256(meant.encode()).hexdigest()
+        self._writer = writer
+        # What a sink has begun and goes on with by itself.
+        self._begun: tuple[Sequence[Commit], Outgoing] | None = None
 
     def create(self) -> None:
-        """Create the table of the position, which has commits and no rows. A new publication of an
-        existing table begins with the table's first commit."""
-        schema = pa.schema([("at", pa.timestamp("us", "UTC"))])
-        self.table.create(schema, self.definition, time_column="at")
-        if self.table.refresh().definition != self.definition:
-            name = self.publication.name
-            raise PublicationChangedError(
-                f"publish {name}: it has published another table, or at other times, before",
-                remedy=f"give it another name than {name}, and it begins with the first row",
-            )
+        self._position.create()
 
-    def catch_up(self, now: datetime) -> None:
-        """Publish all rows that the table's log has now.
+    def close(self) -> None:
+        self._writer.close()
+
+    def catch_up(self, now: datetime) -> bool:
+        """Publish all rows that the table's log has now. Returns whether all were sent.
 
         Raises the errors of the sink (``failure`` describes them), CommitRefusedError, FencedError.
         """
         self.source.refresh()
         newest = self.source.handle.version()
-        held = PublicationPayload.of(self.table.refresh()).version
-        position = self._writer.position(held)
-        if position > held:
-            self._commit(position, self.table.refresh().n, now)
-        commits = changes(self.source, max(position, self._read_upto), newest)
+        held = self._position.version
+        at = self._writer.position(held)
+        if at > held:
+            self._position.move(at, now)
+        for group, outgoing in self._groups(at, newest):
+            self._begun = group, outgoing
+            if not self._writer.send(outgoing):
+                return False
+            failpoint("publish.sent")
+            at = group[-1].version
+            self._position.move(at, now, group[-1].state.n)
+            self._begun = None
+            failpoint("publish.committed")
+        self._read_upto = newest
+        if newest - at >= MOST_UNSENT:
+            self._position.move(newest, now)
+        return True
+
+    def _groups(self, at: int, newest: int) -> Iterator[tuple[Sequence[Commit], Outgoing]]:
+        """The commits to send together, after what the sink has begun."""
+        if (begun := self._begun) is not None and begun[1].after == at:
+            yield begun
+            at = begun[1].upto
+        commits = changes(self.source, max(at, self._read_upto), newest)
         wanted = (c for c in commits if self._wanted(c))
         # A change carries its batch id, so send one batch at a time.
         together = 0 if self.publication.when == "update" else ROWS_PER_STEP
         for group in grouped(wanted, together):
-            self._writer.send(self._outgoing(group, position))
-            failpoint("publish.sent")
-            self._commit(group[-1].version, group[-1].state.n, now)
-            position = group[-1].version
-            failpoint("publish.committed")
-        self._read_upto = newest
-        if newest - position >= MOST_UNSENT:
-            self._commit(newest, self.table.refresh().n, now)
-
-    def _commit(self, version: int, n: int, now: datetime) -> None:
-        held = self.table.refresh()
-        self.table.commit(held.absorbing(n, now, PublicationPayload(version)))
+            yield group, self._outgoing(group, at)
+            at = group[-1].version
 
     def _wanted(self, commit: Commit) -> bool:
         return self.publication.when != "final" or any(f.is_final for f in commit.files)
 
     def failure(self, error: Exception) -> str | None:
         """A message about an error of the sink; None if the error has another cause."""
+        if isinstance(error, SinkRefusalError):
+            return str(error)
         return self._writer.failure(error)
 
     def _outgoing(self, group: Sequence[Commit], after: int) -> Outgoing:

@@ -1,19 +1,43 @@
-"""The full contract of a sink: the declaration's contract, and the runtime methods."""
+"""The full contract of a sink: the declaration's contract, and the runtime methods.
+
+A sink is one of two kinds. A *log* takes the rows of each commit one after the other, as messages:
+a topic does. A *mirror* is a table that has the rows of a version of ours: a database does.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headgate.declaration.model import Publication
 from headgate.declaration.sinks import SinkKind
 from headgate.registry import Registry
+from headgate.storage.files import Storage
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 Sink = TypeVar("Sink")
+
+KEY = "headgate_key"
+"""The first column of a mirror's rows: 32 bytes, a hash of what tells a row apart."""
+
+
+class SinkRefusalError(Exception):
+    """A sink cannot take rows until a person has done something. The text says what, with marked
+    commands, and without secrets."""
+
+
+@dataclass(frozen=True)
+class SinkContext:
+    """The publication that a sink serves. ``storage`` is the folder of its pipeline."""
+
+    pipeline: str
+    name: str
+    storage: Storage
 
 
 @dataclass(frozen=True)
@@ -32,8 +56,37 @@ class Outgoing:
     upto: int
 
 
+@dataclass(frozen=True)
+class Version:
+    """A version of a table. ``table`` is the id of its log, ``files`` the digest of its live files,
+    ``n`` the batch id that it has absorbed."""
+
+    table: str
+    number: int
+    files: str
+    n: int = 0
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What makes the rows of the version ``after`` those of the version ``upto``.
+
+    ``rows`` are changed or new. They have the column ``KEY`` and those of ``schema``, where nested
+    values are JSON texts. ``keys`` are the columns that tell rows apart. ``gone`` has the ``KEY``
+    of the rows that go; None stands for all rows that are not in ``rows``. ``after`` is None if the
+    sink has no version yet.
+    """
+
+    rows: Iterable[pa.Table]
+    gone: pa.Table | None
+    schema: pa.Schema
+    keys: tuple[str, ...]
+    after: Version | None
+    upto: Version
+
+
 class Writer(ABC):
-    """Sends the rows of one publication. Errors of the sink are raised unchanged.
+    """Sends the rows of one publication to a log. Errors of the sink are raised unchanged.
 
     A publication commits its position after each ``send``. If a driver ends in between, the next
     driver sends the rows again, unless the sink prevents it:
@@ -45,8 +98,9 @@ class Writer(ABC):
     """
 
     @abstractmethod
-    def send(self, outgoing: Outgoing) -> None:
-        """Send the rows. Return when the sink has stored all of them durably."""
+    def send(self, outgoing: Outgoing) -> bool:
+        """Send the rows. True: the sink has stored all of them durably. False: it goes on by itself
+        and must be asked again, with the same rows. Batches wait for this call."""
 
     @abstractmethod
     def failure(self, error: Exception) -> str | None:
@@ -58,19 +112,59 @@ class Writer(ABC):
         that the publication has committed; it is never greater than the result."""
         return held
 
+    def close(self) -> None:
+        """End what the writer does by itself."""
+        return
+
+
+class Mirror(ABC):
+    """Keeps the rows of a table as they are at a version of its log. Errors of the sink, and
+    SinkRefusalError, are raised unchanged.
+
+    The position is the sink's own. Rows and position are one transaction, in which the sink checks
+    that ``after`` is still its position: two drivers may write.
+    """
+
+    @abstractmethod
+    def held(self) -> Version | None:
+        """The version whose rows the sink has; None if it has nothing yet."""
+
+    @abstractmethod
+    def apply(self, difference: Difference) -> None:
+        """Make the rows those of ``difference.upto``."""
+
+    @abstractmethod
+    def failure(self, error: Exception) -> str | None:
+        """As that of a ``Writer``."""
+
+    def close(self) -> None:
+        """End its connections."""
+        return
+
 
 class RunnableSink(SinkKind[Sink]):
     """Members import Spark only inside methods, because declarations are read without it."""
 
     @abstractmethod
-    def writer(self, sink: Sink, name: str) -> Writer:
-        """The writer of the publication ``name`` during one run of a driver. It connects when it
-        sends, so that an unreachable sink does not delay a start."""
+    def writer(self, sink: Sink, context: SinkContext) -> Writer | Mirror:
+        """What serves a publication during one run of a driver. It connects when it is used, so
+        that an unreachable sink does not delay a start."""
+
+    def reset(self, sink: Sink, context: SinkContext) -> str | None:
+        """Forget the position and remove the rows of a publication, so that it begins with the
+        first row. Returns what was done; None if the sink has no position of its own. Raises
+        SinkRefusalError."""
+        return None
 
 
 SINKS: Registry[RunnableSink[Any]] = Registry("headgate.sinks", RunnableSink)
 
 
-def writer_of(publication: Publication) -> Writer:
-    """The writer of a publication, by its sink."""
-    return SINKS[publication.kind].writer(publication.sink, publication.name)
+def writer_of(publication: Publication, context: SinkContext) -> Writer | Mirror:
+    """What serves a publication, by its sink."""
+    return SINKS[publication.kind].writer(publication.sink, context)
+
+
+def headers_of(message: Mapping[str, Any]) -> dict[str, str]:
+    """The headers of a message as texts."""
+    return {each["key"]: bytes(each["value"]).decode() for each in message["headers"]}

@@ -170,6 +170,14 @@ def _breaker(context: HealthContext, limits: Limits) -> Iterator[str]:
         yield f"publications pause: {why}; {pipeline_command('quarantine list')}"
 
 
+def _publications(context: HealthContext, limits: Limits) -> Iterator[str]:
+    """What a driver that runs says of sinks that take no rows."""
+    for job in context.jobs:
+        for name, stuck in (job.stuck or {}).items() if job.is_alive else ():
+            age = context.now - datetime.fromisoformat(stuck["since"])
+            yield f"publish {name}: nothing is published for {_span(age)}: {stuck['why']}"
+
+
 def _share(
     table: str, counted: Counts, what: str, of: Sequence[str], limit: float
 ) -> Iterator[str]:
@@ -192,6 +200,7 @@ _CHECKS: Mapping[Check, Callable[[HealthContext, Limits], Iterator[str]]] = {
     "quarantine": _quarantine,
     "gate": _gate,
     "breaker": _breaker,
+    "publications": _publications,
     "ledger": _ledger,
 }
 

@@ -32,8 +32,9 @@ class JobState:
     None before its tables are open. ``updated`` is when gold was last up to date with the input; a
     job keeps it from a predecessor that died. ``finished``: a stopped job had absorbed all input
     (``--once``). ``changed`` is when gold last changed. ``restarts`` counts the drivers that
-    replaced a failed or killed one. ``operation`` names what an owner that is no driver does, such
-    as a restore."""
+    replaced a failed or killed one. ``stuck`` are the publications whose sinks take no rows, by
+    name: why, and since when. ``operation`` names what an owner that is no driver does, such as a
+    restore."""
 
     job: str
     layers: tuple[str, ...]
@@ -56,6 +57,7 @@ class JobState:
     samples: tuple[Sample, ...] = ()
     restarts: int = 0
     operation: str | None = None
+    stuck: dict[str, dict[str, str]] | None = None
 
     @property
     def is_alive(self) -> bool:
@@ -115,6 +117,7 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
         # Older versions did not write these, and the document of a stopped job may be old.
         reported["paused"] = _time(status.get("paused"))
         reported["changed"] = _time(status.get("changed"))
+        reported["stuck"] = status.get("stuck")
         reported["finished"] = status.get("state") == "finished"
         reported["samples"] = tuple(map(Sample.from_document, status.get("samples", ())))
     return JobState(

@@ -7,7 +7,16 @@ from datetime import timedelta
 from typing import Literal, get_args
 
 Check = Literal[
-    "freshness", "backlog", "input", "event_time", "late", "quarantine", "gate", "breaker", "ledger"
+    "freshness",
+    "backlog",
+    "input",
+    "event_time",
+    "late",
+    "quarantine",
+    "gate",
+    "breaker",
+    "publications",
+    "ledger",
 ]
 CHECKS: tuple[Check, ...] = get_args(Check)
 

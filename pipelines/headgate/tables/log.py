@@ -12,7 +12,7 @@ from headgate.commands import SEE_DAMAGE
 from headgate.storage.files import Storage
 from headgate.storage.format import FORMAT, OF_FORMAT_1, other_format
 from headgate.tables.checksum import checksum_of
-from headgate.tables.data_file import DataFile
+from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.errors import LogGapError
 from headgate.tables.log_folder import last_checkpoint
 from headgate.tables.state import State
@@ -29,9 +29,10 @@ Action = dict[str, Any]
 class Commit:
     """An entry that Headgate wrote: the state after it, the files that it added and the paths
     that it removed. A data commit absorbed bronze's batch ids ``(state.from_n, state.n]``. The
-    ``moved`` files are those among ``files`` that have no new rows. ``written_at`` is when the
-    entry was written, in microseconds since 1970 UTC, to the millisecond; None if it does not say.
-    No checksum protects it."""
+    ``moved`` files are those among ``files`` that have no new rows; the ``removed_final`` are those
+    among ``removed`` that have final rows of gold. ``written_at`` is when the entry was written, in
+    microseconds since 1970 UTC, to the millisecond; None if it does not say. No checksum protects
+    it."""
 
     version: int
     state: State
@@ -39,6 +40,7 @@ class Commit:
     removed: tuple[str, ...] = ()
     moved: frozenset[str] = frozenset()
     written_at: int | None = field(default=None, compare=False)
+    removed_final: frozenset[str] = frozenset()
 
     @property
     def news(self) -> tuple[DataFile, ...]:
@@ -104,7 +106,8 @@ def _commit(storage: Storage, version: int, actions: Sequence[Action]) -> Commit
     content = info[STATE_KEY]
     footers = content["footers"]
     added = tuple(_data_file(a["add"], footers) for a in actions if "add" in a)
-    removed = tuple(unquote(a["remove"]["path"]) for a in actions if "remove" in a)
+    removes = [a["remove"] for a in actions if "remove" in a]
+    removed = tuple(unquote(each["path"]) for each in removes)
     if checksum_of(content, added, removed) != info[CHECKSUM_KEY]:
         raise ValueError("its checksum does not match")
     if content["format"] != FORMAT:
@@ -113,7 +116,10 @@ def _commit(storage: Storage, version: int, actions: Sequence[Action]) -> Commit
     moved = {f.path for f, is_new in zip(added, added_as_new, strict=True) if not is_new}
     at = info.get("timestamp")
     written_at = at * 1000 if isinstance(at, int) else None
-    return Commit(version, State.decode(content), added, removed, frozenset(moved), written_at)
+    partitions = zip(removed, (r.get("partitionValues") or {} for r in removes), strict=True)
+    final = frozenset(path for path, of in partitions if of.get(FINAL) == "true")
+    state = State.decode(content)
+    return Commit(version, state, added, removed, frozenset(moved), written_at, final)
 
 
 def _has_our_mark(version: int, actions: Sequence[Action]) -> bool:

@@ -16,9 +16,12 @@ from headgate.declaration.plan import describe, plan
 from headgate.declaration.reference.schema import json_schema
 from headgate.declaration.secrets import secrets_of
 from headgate.declaration.sinks import SINKS, sink_of
-from headgate.sinks.contract import writer_of
+from headgate.sinks.contract import SinkContext, writer_of
+from headgate.storage.files import Storage
 from tests.support.sinks import CASES, SECRET, Case, declared
 from tests.support.toys import INSTALLED, toys
+
+CONTEXT = SinkContext("shop", "finals", Storage("/nowhere"))
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +38,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 def test_every_sink_has_a_case() -> None:
-    assert SINKS.names() == ("kafka", "book", "jsonl")
+    assert SINKS.names() == ("kafka", "postgres", "book", "jsonl")
     assert set(SINKS.names()) == {case.name for case in CASES}
     assert SINKS.get("contract") is None
 
@@ -80,7 +83,9 @@ def test_what_is_wrong_is_said_at_its_key(case: Case) -> None:
 def test_a_publication_has_one_sink(case: Case) -> None:
     other = next(each for each in CASES if each.name != case.name)
     for keys in (f"{case.key}, {other.key}", "when: final"):
-        with pytest.raises(DeclarationError, match="exactly one of the keys kafka, book, jsonl"):
+        with pytest.raises(
+            DeclarationError, match="exactly one of the keys kafka, postgres, book, jsonl"
+        ):
             declared(keys)
 
 
@@ -91,7 +96,7 @@ def test_editors_know_its_keys(case: Case) -> None:
 
 def test_an_error_of_others_is_not_its_own(case: Case) -> None:
     (publication,) = declared(case.key).publish.values()
-    assert writer_of(publication).failure(ValueError("of something else")) is None
+    assert writer_of(publication, CONTEXT).failure(ValueError("of something else")) is None
 
 
 def test_declarations_are_read_without_spark() -> None:

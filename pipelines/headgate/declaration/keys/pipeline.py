@@ -35,7 +35,7 @@ def pipeline_key() -> Key:
             ),
             Key("silver", "table", "Silver tables.", required=True, entry=SILVER),
             Key("gold", "table", "Gold tables.", entry=gold_key()),
-            Key("publish", "table", "Rows that are sent to Kafka.", entry=publication_key()),
+            Key("publish", "table", "Rows that go to other systems.", entry=publication_key()),
             Key(
                 "jobs",
                 "choice",

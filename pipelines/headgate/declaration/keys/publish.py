@@ -33,7 +33,7 @@ def publication_key() -> Key:
     return Key(
         "NAME",
         "section",
-        "The rows of one table, sent to a topic.",
+        "The rows of one table, sent to a sink.",
         one_of=() if is_only else names,
         children=(*_ROWS, *sinks),
     )

@@ -165,7 +165,7 @@ class Checker:
             if secret and not key.deployment:
                 raise Invalid(
                     "placeholders are resolved only in a source's place, limits and options, and "
-                    "in the kafka of publish"
+                    "in the sink of publish"
                 )
             resolved = resolve(node.text, self._folder) if secret else node.text
         except Invalid as error:

@@ -26,8 +26,8 @@ pipeline with an error in its declaration does not start.
   write it on a line of its own.
 - `${{env:NAME}}` and `${{file:PATH}}` are placeholders for an environment variable and for the
   text of a file. They are resolved in the location, batch limits and waiting times of a source, in
-  Kafka's `options`, and in the `kafka` section of a publication, and nowhere else. Their values
-  appear in no error message about a declaration, and those of Kafka in no plan. The digest of the
+  Kafka's `options`, and in the sink of a publication, and nowhere else. Their values appear in no
+  error message about a declaration, and those of Kafka and of sinks in no plan. The digest of the
   pipeline includes the values of `topic`, `pattern` and `start`, and of no other placeholder. The
   values of `options` are never shown: write a secret there, as a placeholder.
 - An editor that supports JSON Schema completes and checks while you type. Put this line at the

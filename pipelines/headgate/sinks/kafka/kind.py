@@ -9,7 +9,7 @@ from headgate.declaration.kafka.plan import option_lines
 from headgate.declaration.kafka.section import options_of, written_of
 from headgate.declaration.reading.checked import Report, Section
 from headgate.declaration.secrets import secrets_in
-from headgate.sinks.contract import RunnableSink, Writer
+from headgate.sinks.contract import RunnableSink, SinkContext, Writer
 from headgate.sinks.kafka.declared import KafkaSink
 from headgate.sinks.kafka.keys import KAFKA
 
@@ -38,7 +38,7 @@ class Kafka(RunnableSink[KafkaSink]):
     def secrets(self, sink: KafkaSink) -> Iterable[str]:
         return secrets_in(sink.options)
 
-    def writer(self, sink: KafkaSink, name: str) -> Writer:
+    def writer(self, sink: KafkaSink, context: SinkContext) -> Writer:
         from headgate.sinks.kafka.writer import KafkaWriter
 
         return KafkaWriter(sink)

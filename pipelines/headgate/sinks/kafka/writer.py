@@ -32,8 +32,9 @@ class KafkaWriter(Writer):
             "includeHeaders": "true",
         }
 
-    def send(self, outgoing: Outgoing) -> None:
+    def send(self, outgoing: Outgoing) -> bool:
         outgoing.messages.write.format("kafka").options(**self._options).save()
+        return True
 
     def failure(self, error: Exception) -> str | None:
         """Omits Spark's message, which may show the client's properties and secrets. The names of

@@ -1,0 +1,110 @@
+"""``headgate publication list | reset``: what is published, and how far."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headgate import exit_codes
+from headgate.cli import declaration
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
+from headgate.cli.output import grid, respond
+from headgate.cli.rows import cells
+from headgate.commands import pipeline_command
+from headgate.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline, Publication
+    from headgate.storage.layout import Layout
+
+app = typer.Typer(help="What is published, and how far.", no_args_is_help=True)
+
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="Its name below publish.", show_default=False)
+]
+
+
+class NoPublicationError(HeadgateError, code=exit_codes.USAGE):
+    """The declaration has no such publication, or its sink cannot do what is asked."""
+
+
+class SinkError(HeadgateError, code=exit_codes.SOURCE):
+    """The sink does not do what is asked."""
+
+
+@app.command("list")
+def list_(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
+    """Show the publications: how many commits of their tables are not sent, and why."""
+    from datetime import UTC, datetime
+
+    from headgate.supervision.job_state import probe
+
+    declared, layout = declaration.opened(pipeline, root)
+    stuck = {
+        name: found["why"]
+        for job in probe(layout, datetime.now(UTC))
+        for name, found in (job.stuck or {}).items()
+    }
+    screen, shown = grid("", "publication", "from", "sink", "commits:", "state"), []
+    for name, each in declared.publish.items():
+        waiting = _waiting(declared, layout, each)
+        state = stuck.get(name) or ("up to date" if not waiting else "waits")
+        screen.add_row(*cells(name, f"{each.layer}.{each.table}", each.kind, waiting, state))
+        shown.append({"name": name, "sink": each.kind, "waiting": waiting, "why": stuck.get(name)})
+    words = [] if shown else ["nothing is published"]
+    respond(json, {"pipeline": declared.name, "publications": shown}, screen, *words)
+
+
+@app.command("reset")
+def reset(
+    pipeline: PipelineName, name: Name, root: Root = DEFAULT_ROOT, json: Json = False
+) -> None:
+    """Remove the rows that a publication has written, so that the next run writes all again.
+
+    For sinks that keep a table (PostgreSQL): also after another program has changed it.
+    """
+    from headgate.sinks.contract import SINKS, SinkContext, SinkRefusalError
+
+    declared, layout = declaration.opened(pipeline, root)
+    found = of_name(declared, name)
+    context = SinkContext(declared.name, name, layout.storage)
+    try:
+        done = SINKS[found.kind].reset(found.sink, context)
+    except SinkRefusalError as error:
+        raise SinkError(str(error), pipeline_command("publication list")) from error
+    if done is None:
+        raise NoPublicationError(
+            f"publish {name}: what {found.kind} has taken cannot be taken back",
+            remedy="a publication under another name begins with the first row",
+        )
+    respond(json, {"pipeline": declared.name, "publication": name, "done": done}, done)
+
+
+def of_name(declared: Pipeline, name: str) -> Publication:
+    """Raises NoPublicationError."""
+    if name not in declared.publish:
+        names = ", ".join(declared.publish) or "none"
+        raise NoPublicationError(
+            f"{declared.name} has no publication {name!r}", remedy=f"its publications: {names}"
+        )
+    return declared.publish[name]
+
+
+def _waiting(declared: Pipeline, layout: Layout, publication: Publication) -> int:
+    """The commits of the table after the last one that is published."""
+    from headgate.declaration.kinds import PUBLICATION
+    from headgate.graph.graph import graph_of
+    from headgate.tables.payloads.publication import PublicationPayload
+    from headgate.tables.table import Table
+
+    node = graph_of(declared)[PUBLICATION.path(publication.name)]
+    source, position = (
+        Table(layout.storage, path, pipeline=declared.name)
+        for path in (node.upstream[0], node.path)
+    )
+    if not source.exists:
+        return 0
+    source.refresh()
+    sent = PublicationPayload.of(position.refresh()).version if position.exists else 0
+    return source.handle.version() - sent

@@ -1,0 +1,198 @@
+"""The stage of a publication to a mirror: brings its rows from one version of the table to the
+next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+
+from headgate.commands import pipeline_command
+from headgate.declaration.model import Pipeline
+from headgate.failpoints import failpoint
+from headgate.publish.difference import NetFiles, net_files, whole
+from headgate.publish.identity import JSON, identity_of
+from headgate.publish.position import Position
+from headgate.sinks.contract import KEY, Difference, Mirror, SinkRefusalError, Version
+from headgate.tables.data_file import FINAL, DataFile
+from headgate.tables.errors import LogGapError
+from headgate.tables.frames import Rows, arrow_schema, row_type
+from headgate.tables.log import read_commit
+from headgate.tables.log_folder import log_folder
+
+ROWS_PER_STEP = 200_000
+"""Versions are taken together up to this many rows, and rows are sent in pieces of about so many.
+"""
+MOST_UNSENT = 1000
+"""The number of commits without changes after which the position is moved."""
+
+_DIGEST = "_digest"
+
+
+class MirrorStage:
+    """A ``Stage`` (``publish.stages``) for a sink that keeps a table."""
+
+    def __init__(
+        self, spark: SparkSession, pipeline: Pipeline, position: Position, mirror: Mirror
+    ) -> None:
+        self._spark = spark
+        self._position, self._mirror = position, mirror
+        self.publication, self.layer = position.publication, position.layer
+        self.source, self.table = position.source, position.table
+        self._rows = Rows(spark, self.source)
+        self._identity = identity_of(pipeline, self.publication)
+        # What the mirror held last; None: ask it.
+        self._held: Version | None = None
+        self._read_upto = 0
+
+    def create(self) -> None:
+        self._position.create()
+
+    def close(self) -> None:
+        self._mirror.close()
+
+    def failure(self, error: Exception) -> str | None:
+        if isinstance(error, SinkRefusalError):
+            return str(error)
+        return self._mirror.failure(error)
+
+    def catch_up(self, now: datetime) -> bool:
+        """Bring the mirror to the newest version. Raises the errors of the sink, SinkRefusalError,
+        CommitRefusedError, FencedError."""
+        held, self._held = self._held, None
+        if held is None:
+            held = self._mirror.held()
+            self._read_upto = 0
+        self.source.refresh()
+        newest = self.source.handle.version()
+        if held is not None:
+            self._require_own(held, newest)
+        while (net := self._net(held, newest)) is not None:
+            upto = self._version(net)
+            self._mirror.apply(self._difference(net, held, upto))
+            failpoint("publish.sent")
+            self._position.move(upto.number, now, upto.n)
+            failpoint("publish.committed")
+            held = upto
+        if held is not None and self._position.version < held.number:
+            self._position.move(held.number, now, held.n)
+        self._held, self._read_upto = held, newest
+        return True
+
+    def _net(self, held: Version | None, newest: int) -> NetFiles | None:
+        """What is to be done next; None if the mirror has the newest rows."""
+        if held is None:
+            return whole(self.source)
+        if max(held.number, self._read_upto) >= newest:
+            return None
+        net = net_files(self.source, held.number, ROWS_PER_STEP)
+        if net.is_empty and newest - held.number < MOST_UNSENT:
+            return None
+        return net
+
+    def _version(self, net: NetFiles) -> Version:
+        return Version(self._table_id, net.upto, net.state.files, net.state.n)
+
+    @property
+    def _table_id(self) -> str:
+        return str(self.source.handle.metadata().id)
+
+    def _require_own(self, held: Version, newest: int) -> None:
+        """Raises SinkRefusalError unless the mirror has the rows of a version of this log."""
+        if held.table == self._table_id and held.number <= newest:
+            try:
+                commit = read_commit(self.source.storage, held.number)
+            except LogGapError:
+                if not log_folder(self.source.storage).is_trimmed(held.number):
+                    raise
+                return
+            if commit is None or commit.state.files == held.files:
+                return
+        name = self.publication.name
+        raise SinkRefusalError(
+            f"it has rows of another copy of {self.source.name}, or of versions that a repair has "
+            f"removed. To replace them by those of this table: "
+            f"{pipeline_command('publication reset', name)}"
+        )
+
+    def _difference(self, net: NetFiles, held: Version | None, upto: Version) -> Difference:
+        type_ = self._type()
+        added = [file for file in net.added if self._is_sent(file)]
+        if net.removed is None:
+            pieces = (self._keyed(files, type_) for files in _pieces(added))
+            rows: Iterable[pa.Table] = (_arrow(frame.drop(_DIGEST)) for frame in pieces)
+            gone = None
+        else:
+            removed = [file for file in net.removed if self._is_sent(file)]
+            rows, gone = self._changed(added, removed, type_)
+        schema = arrow_schema(type_)
+        return Difference(rows, gone, schema, tuple(self._identity), held, upto)
+
+    def _changed(
+        self, added: Sequence[DataFile], removed: Sequence[DataFile], type_: StructType
+    ) -> tuple[list[pa.Table], pa.Table]:
+        """The rows that are changed or new, and the keys of those that are gone."""
+        new = self._keyed(added, type_)
+        if not removed:
+            gone = pa.table({KEY: pa.array([], pa.binary())})
+            return [_arrow(new.drop(_DIGEST))], gone
+        old = self._keyed(removed, type_).select(KEY, _DIGEST)
+        changed = new.join(old, [KEY, _DIGEST], "left_anti").drop(_DIGEST)
+        gone = _arrow(old.select(KEY).join(new.select(KEY), KEY, "left_anti"))
+        return [_arrow(changed)], gone
+
+    def _is_sent(self, file: DataFile) -> bool:
+        return self.publication.when != "final" or file.is_final
+
+    def _type(self) -> StructType:
+        """The type of the rows, in the order of the table's columns."""
+        return row_type(self.source)
+
+    def _keyed(self, files: Sequence[DataFile], type_: StructType) -> DataFrame:
+        """The rows of some files with ``KEY``, a digest of the row, and nested values as JSON."""
+        rows = self._rows.of(files)
+        if self.publication.layer == "gold":
+            rows = self._rows.of([f for f in files if f.is_final]).withColumn(FINAL, F.lit(True))
+            opened = [f for f in files if not f.is_final]
+            if opened:
+                rows = rows.unionByName(self._rows.of(opened).withColumn(FINAL, F.lit(False)))
+        columns = [_flat(field) for field in type_.fields]
+        whole_row = [f"`{field.name}`" for field in type_.fields]
+        return rows.select(_hash(self._identity).alias(KEY), *columns, _row(whole_row))
+
+
+def _pieces(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:
+    """The files in groups of about ``ROWS_PER_STEP`` rows."""
+    piece: list[DataFile] = []
+    for file in files:
+        if piece and sum(f.rows for f in piece) + file.rows > ROWS_PER_STEP:
+            yield piece
+            piece = []
+        piece.append(file)
+    if piece:
+        yield piece
+
+
+def _hash(names: Iterable[str]) -> Column:
+    return F.unhex(F.sha2(F.to_json(F.struct(*(f"`{name}`" for name in names)), JSON), 256))
+
+
+def _row(columns: Sequence[str]) -> Column:
+    return F.unhex(F.sha2(F.to_json(F.struct(*columns), JSON), 256)).alias(_DIGEST)
+
+
+def _flat(field: StructField) -> Column:
+    column = F.col(f"`{field.name}`")
+    return F.to_json(column, JSON).alias(field.name) if _is_nested(field.dataType) else column
+
+
+def _is_nested(type_: DataType) -> bool:
+    return isinstance(type_, ArrayType | MapType | StructType)
+
+
+def _arrow(frame: DataFrame) -> pa.Table:
+    return frame.toArrow()

@@ -1,0 +1,82 @@
+"""Connections to PostgreSQL that never wait without end, and messages about its errors.
+
+psycopg2 is imported by this module and those that use it, and only when a driver runs: nobody else
+needs the package.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import psycopg2
+
+from headgate.declaration.secrets import without
+from headgate.sinks.contract import SinkContext
+from headgate.sinks.postgres.declared import PostgresSink
+from headgate.sinks.postgres.url import secrets_in_url
+
+if TYPE_CHECKING:
+    from psycopg2.extensions import connection as Connection
+
+CONNECT = 5  # seconds
+ANSWER = 10.0
+"""Seconds for a small statement. A server that hangs must not delay batches for longer."""
+WRITE = 600.0  # seconds for a statement that writes rows
+_LOCK_WAIT = "5s"
+
+
+def connect(sink: PostgresSink, context: SinkContext) -> Connection:
+    """A connection in UTC. Raises psycopg2.Error."""
+    connection = psycopg2.connect(
+        sink.url,
+        connect_timeout=CONNECT,
+        application_name=f"headgate/{context.pipeline}/{context.name}",
+        tcp_user_timeout=int(ANSWER * 1000),
+        keepalives_idle=int(ANSWER),
+        client_encoding="utf8",
+    )
+    try:
+        with bounded(connection, ANSWER), connection, connection.cursor() as cursor:
+            cursor.execute("SET TIME ZONE 'UTC'")
+            cursor.execute("SET datestyle TO 'ISO, YMD'")
+            cursor.execute("SET search_path TO pg_catalog, pg_temp")
+            cursor.execute(f"SET lock_timeout TO '{_LOCK_WAIT}'")
+            cursor.execute(f"SET statement_timeout TO '{int(WRITE)}s'")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def bounded(connection: Connection, seconds: float) -> Iterator[None]:
+    """End the connection if the block takes longer. The client library itself waits for ever for a
+    server that has stopped and keeps its connections open."""
+
+    def cut() -> None:
+        # A second descriptor of the same socket: the library closes its own.
+        with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
+            line.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def message(error: Exception, sink: PostgresSink) -> str | None:
+    """What an error of PostgreSQL says, without the secrets of the url; None for another error."""
+    if not isinstance(error, psycopg2.Error):
+        return None
+    said = getattr(error.diag, "message_primary", None) or str(error).strip()
+    first = said.splitlines()[0] if said else type(error).__name__
+    secrets = secrets_in_url(sink.url, sink.written if sink.written != sink.url else None)
+    return f"{sink.name} in PostgreSQL does not take rows: {without(secrets, first)}"

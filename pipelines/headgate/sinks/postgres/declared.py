@@ -1,0 +1,22 @@
+"""The declared settings of a table in PostgreSQL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class PostgresSink:
+    """``url`` is resolved and may contain a password: it is not in the repr. ``written`` is the url
+    as the declaration writes it. ``keys`` are the columns of a unique index; empty for none."""
+
+    url: str = field(repr=False)
+    written: str
+    schema: str
+    table: str
+    keys: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The table, for a person."""
+        return f"{self.schema}.{self.table}"

@@ -1,0 +1,35 @@
+"""The keys of a table in PostgreSQL."""
+
+from __future__ import annotations
+
+from headgate.declaration.keys.key import Key
+
+POSTGRES = Key(
+    "postgres",
+    "section",
+    "The target table in PostgreSQL. It always has the rows of a version of ours, each once.",
+    children=(
+        Key(
+            "url",
+            "text",
+            "`postgresql://USER@HOST:PORT/DATABASE`. A password must be a placeholder, such as "
+            "`postgresql://ann:${env:PASSWORD}@db/shop`.",
+            required=True,
+            deployment=True,
+        ),
+        Key(
+            "table",
+            "text",
+            "`TABLE` or `SCHEMA.TABLE`; the schema is `public` if none is given. The table is "
+            "created unless it exists.",
+            required=True,
+            deployment=True,
+        ),
+        Key(
+            "keys",
+            "names",
+            "Columns of a unique index that the table gets. They include the columns that tell "
+            "rows apart: the begin of the window and `by`.",
+        ),
+    ),
+)

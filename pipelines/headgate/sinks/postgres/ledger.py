@@ -1,0 +1,201 @@
+"""The table ``headgate_publications``, which has the position of each publication in a schema, and
+the trigger that tells of other writers.
+
+The position is moved in the transaction that writes the rows. The trigger marks the position of a
+table when anyone else changes its rows: a publication never writes over such a change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from psycopg2.sql import SQL, Composable, Composed, Identifier, Literal
+
+from headgate.commands import pipeline_command
+from headgate.sinks.contract import SinkContext, SinkRefusalError, Version
+from headgate.sinks.postgres.declared import PostgresSink
+
+if TYPE_CHECKING:
+    from psycopg2.extensions import cursor as Cursor
+
+POSITIONS = "headgate_publications"
+_FUNCTION, _ROWS, _EMPTIED = "headgate_changed", "headgate_changed", "headgate_emptied"
+_SETTING = "headgate.writes"
+
+_CREATE = SQL(
+    """CREATE TABLE IF NOT EXISTS {positions} (
+    "table" text PRIMARY KEY,
+    pipeline text NOT NULL,
+    publication text NOT NULL,
+    relation oid NOT NULL,
+    source text NOT NULL,
+    version bigint NOT NULL,
+    batch bigint NOT NULL,
+    files text NOT NULL,
+    written_at timestamp with time zone NOT NULL,
+    changed_at timestamp with time zone,
+    changed_by text)"""
+)
+# The function marks a position for whoever changes rows, also without a right to write there.
+_MARK = SQL(
+    """CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp AS $mark$
+    BEGIN
+        UPDATE {positions} SET changed_at = now(), changed_by = session_user
+        WHERE relation = TG_RELID AND changed_at IS NULL;
+        RETURN NULL;
+    END $mark$"""
+)
+_WATCH = (
+    SQL("DROP TRIGGER IF EXISTS {rows} ON {table}"),
+    SQL("DROP TRIGGER IF EXISTS {emptied} ON {table}"),
+    SQL(
+        """CREATE TRIGGER {rows} AFTER INSERT OR UPDATE OR DELETE ON {table} FOR EACH ROW
+        WHEN (current_setting({setting}, true) IS DISTINCT FROM {relation})
+        EXECUTE FUNCTION {function}()"""
+    ),
+    SQL(
+        "CREATE TRIGGER {emptied} AFTER TRUNCATE ON {table} FOR EACH STATEMENT "
+        "EXECUTE FUNCTION {function}()"
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of ``headgate_publications``. ``relation`` is PostgreSQL's id of the table; ``changed``
+    says when and by whom the rows were changed, if it was not this publication."""
+
+    owner: tuple[str, str]
+    relation: int
+    version: Version
+    changed: tuple[datetime, str] | None
+
+
+class Ledger:
+    """Statements about the position of one publication. The caller has the transaction."""
+
+    def __init__(self, sink: PostgresSink, context: SinkContext) -> None:
+        self._sink = sink
+        self._owner = context.pipeline, context.name
+        self._reset = pipeline_command("publication reset", context.name)
+        self.table = Identifier(sink.schema, sink.table)
+        self._names = {
+            "positions": Identifier(sink.schema, POSITIONS),
+            "function": Identifier(sink.schema, _FUNCTION),
+            "table": self.table,
+            "rows": Identifier(_ROWS),
+            "emptied": Identifier(_EMPTIED),
+            "setting": Literal(_SETTING),
+        }
+
+    def relation(self, cursor: Cursor) -> int | None:
+        """PostgreSQL's id of the table; None if there is none."""
+        cursor.execute("SELECT to_regclass(%s)::oid", (_quoted(self._sink),))
+        found = cursor.fetchone()
+        return None if found is None or found[0] is None else int(found[0])
+
+    def entry(self, cursor: Cursor, *, lock: bool = False) -> Entry | None:
+        """The position; None if there is none. Others wait for a locked one."""
+        cursor.execute("SELECT to_regclass(%s)", (f'"{self._sink.schema}".{POSITIONS}',))
+        if (there := cursor.fetchone()) is None or there[0] is None:
+            return None
+        select = self._sql(
+            "SELECT pipeline, publication, relation, source, version, files, batch, changed_at, "
+            'changed_by FROM {positions} WHERE "table" = %s' + (" FOR UPDATE" if lock else "")
+        )
+        cursor.execute(select, (self._sink.table,))
+        if (row := cursor.fetchone()) is None:
+            return None
+        version = Version(row[3], int(row[4]), row[5], int(row[6]))
+        changed = (row[7], str(row[8])) if row[7] is not None else None
+        return Entry((row[0], row[1]), int(row[2]), version, changed)
+
+    def require_own(self, cursor: Cursor, entry: Entry) -> None:
+        """Raises SinkRefusalError if the table is another's, or not as this publication has left
+        it."""
+        if entry.owner != self._owner:
+            pipeline, name = entry.owner
+            raise SinkRefusalError(
+                f"{self._sink.name} belongs to the publication {name} of {pipeline}; write to "
+                "another table: change the key table"
+            )
+        relation = self.relation(cursor)
+        if relation is None:
+            raise self._refusal("is gone, or has another name now", "give it its name back")
+        if relation != entry.relation or not self._is_watched(cursor, relation):
+            raise self._refusal("was made again, or has lost its triggers", "put it back")
+        if entry.changed is not None:
+            at, by = entry.changed
+            raise self._refusal(f"was changed by {by} at {at:%F %T}Z, and is not written over", "")
+
+    def _refusal(self, what: str, instead: str) -> SinkRefusalError:
+        other = f"{instead}; or, to" if instead else "to"
+        return SinkRefusalError(
+            f"{self._sink.name} in PostgreSQL {what}; {other} fill it again from the first row: "
+            f"{self._reset}"
+        )
+
+    def has_foreign_rows(self, cursor: Cursor) -> bool:
+        """Whether the table has rows although no publication has a position for it."""
+        cursor.execute(SQL("SELECT EXISTS (SELECT FROM {})").format(self.table))
+        found = cursor.fetchone()
+        return bool(found and found[0])
+
+    def refuse_foreign_rows(self) -> SinkRefusalError:
+        return SinkRefusalError(
+            f"{self._sink.name} in PostgreSQL has rows that this publication has not written; "
+            f"write to another table, or remove these rows: {self._reset}"
+        )
+
+    def prepare(self, cursor: Cursor) -> None:
+        """Create what is missing beside the table itself. One session at a time."""
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('headgate'))")
+        cursor.execute(self._sql(_CREATE))
+        cursor.execute(self._sql(_MARK))
+
+    def watch(self, cursor: Cursor, relation: int) -> None:
+        """Let changes of others be marked."""
+        for statement in _WATCH:
+            cursor.execute(self._sql(statement, relation=Literal(str(relation))))
+
+    def _is_watched(self, cursor: Cursor, relation: int) -> bool:
+        cursor.execute(
+            "SELECT count(*) FROM pg_trigger WHERE tgrelid = %s AND tgname IN (%s, %s) "
+            "AND tgenabled IN ('O', 'A')",
+            (relation, _ROWS, _EMPTIED),
+        )
+        found = cursor.fetchone()
+        return found is not None and found[0] == 2
+
+    def writes(self, cursor: Cursor, relation: int) -> None:
+        """Say that the rest of the transaction is this publication's."""
+        cursor.execute("SELECT set_config(%s, %s, true)", (_SETTING, str(relation)))
+
+    def begin(self, cursor: Cursor, relation: int, upto: Version) -> None:
+        """The first position of a table. Raises IntegrityError if another driver was faster."""
+        insert = self._sql(
+            "INSERT INTO {positions} VALUES (%s, %s, %s, %s, %s, %s, %s, %s, now(), NULL, NULL)"
+        )
+        version = (upto.table, upto.number, upto.n, upto.files)
+        cursor.execute(insert, (self._sink.table, *self._owner, relation, *version))
+
+    def move(self, cursor: Cursor, upto: Version) -> None:
+        update = self._sql(
+            "UPDATE {positions} SET source = %s, version = %s, batch = %s, files = %s, "
+            'written_at = now() WHERE "table" = %s'
+        )
+        cursor.execute(update, (upto.table, upto.number, upto.n, upto.files, self._sink.table))
+
+    def forget(self, cursor: Cursor) -> None:
+        cursor.execute(self._sql('DELETE FROM {positions} WHERE "table" = %s'), (self._sink.table,))
+
+    def _sql(self, text: str | SQL, **more: Composable) -> Composed:
+        statement = SQL(text) if isinstance(text, str) else text
+        return statement.format(**self._names, **more)
+
+
+def _quoted(sink: PostgresSink) -> str:
+    return f'"{sink.schema}"."{sink.table}"'

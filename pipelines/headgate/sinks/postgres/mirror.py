@@ -1,0 +1,200 @@
+"""Keeps a table in PostgreSQL: rows and position are one transaction."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from psycopg2.sql import SQL, Composable, Identifier
+
+from headgate.failpoints import failpoint
+from headgate.sinks.contract import (
+    KEY,
+    Difference,
+    Mirror,
+    SinkContext,
+    SinkRefusalError,
+    Version,
+)
+from headgate.sinks.postgres.columns import column_types, missing, require_fitting
+from headgate.sinks.postgres.connecting import ANSWER, WRITE, bounded, connect, message
+from headgate.sinks.postgres.declared import PostgresSink
+from headgate.sinks.postgres.encoding import encoded
+from headgate.sinks.postgres.ledger import Ledger
+
+if TYPE_CHECKING:
+    from psycopg2.extensions import connection as Connection
+    from psycopg2.extensions import cursor as Cursor
+
+_ROWS, _GONE = "headgate_rows", "headgate_gone"
+_COLUMNS = """SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
+    WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped ORDER BY attnum"""
+
+
+class PostgresMirror(Mirror):
+    """One connection, which is opened again after each error."""
+
+    def __init__(self, sink: PostgresSink, context: SinkContext) -> None:
+        self._sink, self._context = sink, context
+        self._ledger = Ledger(sink, context)
+        self._connection: Connection | None = None
+        self._fits: pa.Schema | None = None
+
+    def close(self) -> None:
+        connection, self._connection, self._fits = self._connection, None, None
+        if connection is not None:
+            connection.close()
+
+    def failure(self, error: Exception) -> str | None:
+        return message(error, self._sink)
+
+    def held(self) -> Version | None:
+        with self._transaction() as (connection, cursor), bounded(connection, ANSWER):
+            entry = self._ledger.entry(cursor)
+            if entry is None:
+                return None
+            self._ledger.require_own(cursor, entry)
+            return entry.version
+
+    def apply(self, difference: Difference) -> None:
+        with self._transaction() as (connection, cursor):
+            with bounded(connection, ANSWER):
+                relation = self._ready(cursor, difference)
+                self._ledger.writes(cursor, relation)
+            names = [Identifier(name) for name in column_types(difference.schema)]
+            self._copy(connection, cursor, _ROWS, names, difference.rows, difference.schema)
+            if difference.gone is not None:
+                gone = [difference.gone] if difference.gone.num_rows else []
+                self._copy(connection, cursor, _GONE, names[:1], gone, difference.schema)
+            failpoint("postgres.copied")
+            with bounded(connection, WRITE):
+                self._merge(cursor, names, is_whole=difference.gone is None)
+            failpoint("postgres.merged")
+            if difference.after is None:
+                self._ledger.begin(cursor, relation, difference.upto)
+            else:
+                self._ledger.move(cursor, difference.upto)
+        failpoint("postgres.committed")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[tuple[Connection, Cursor]]:
+        """Commits at the end; after an error, the next call connects again."""
+        if self._connection is None:
+            self._connection = connect(self._sink, self._context)
+        try:
+            with self._connection, self._connection.cursor() as cursor:
+                yield self._connection, cursor
+        except BaseException:
+            self.close()
+            raise
+
+    def _ready(self, cursor: Cursor, difference: Difference) -> int:
+        """PostgreSQL's id of the table, which has the rows of ``after``, and the columns."""
+        entry = self._ledger.entry(cursor, lock=True)
+        if (entry.version if entry else None) != difference.after:
+            raise SinkRefusalError(
+                f"another driver has written to {self._sink.name} meanwhile; this one goes on from "
+                "there"
+            )
+        if entry is None:
+            return self._begin(cursor, difference)
+        self._ledger.require_own(cursor, entry)
+        self._fit(cursor, entry.relation, difference)
+        return entry.relation
+
+    def _begin(self, cursor: Cursor, difference: Difference) -> int:
+        """The first rows of a publication: its table may exist, without rows."""
+        self._ledger.prepare(cursor)
+        if self._ledger.relation(cursor) is None:
+            create = SQL("CREATE TABLE {} ({} bytea PRIMARY KEY)")
+            cursor.execute(create.format(self._ledger.table, Identifier(KEY)))
+        relation = self._ledger.relation(cursor)
+        assert relation is not None
+        if self._ledger.has_foreign_rows(cursor):
+            raise self._ledger.refuse_foreign_rows()
+        self._fits = None
+        self._fit(cursor, relation, difference)
+        self._index(cursor, difference.keys)
+        self._ledger.watch(cursor, relation)
+        return relation
+
+    def _fit(self, cursor: Cursor, relation: int, difference: Difference) -> None:
+        """Add the columns that are missing. Raises SinkRefusalError if others differ."""
+        if self._fits is not None and self._fits.equals(difference.schema):
+            return
+        declared = column_types(difference.schema)
+        if taken := [name for name in difference.schema.names if name == KEY]:
+            raise SinkRefusalError(f"the column {taken[0]} has a name that is Headgate's")
+        cursor.execute(_COLUMNS, (relation,))
+        there = {str(name): str(type_) for name, type_ in cursor.fetchall()}
+        require_fitting(self._sink.name, self._context.name, declared, there)
+        for name, type_ in missing(declared, there).items():
+            key = " PRIMARY KEY" if name == KEY else ""
+            add = SQL("ALTER TABLE {} ADD COLUMN {} " + type_ + key)
+            cursor.execute(add.format(self._ledger.table, Identifier(name)))
+        self._fits = difference.schema
+
+    def _index(self, cursor: Cursor, keys: Sequence[str]) -> None:
+        """The unique index of declared keys."""
+        if not self._sink.keys:
+            return
+        if lacking := [name for name in keys if name not in self._sink.keys]:
+            raise SinkRefusalError(
+                f"rows with equal {', '.join(self._sink.keys)} can be several: add "
+                f"{', '.join(lacking)} to the keys of the publication"
+            )
+        columns = SQL(", ").join(map(Identifier, self._sink.keys))
+        name = Identifier(f"{self._sink.table[:40]}_headgate_keys")
+        index = SQL("CREATE UNIQUE INDEX IF NOT EXISTS {} ON {} ({})")
+        cursor.execute(index.format(name, self._ledger.table, columns))
+
+    def _copy(
+        self,
+        connection: Connection,
+        cursor: Cursor,
+        name: str,
+        names: Sequence[Identifier],
+        tables: Iterable[pa.Table],
+        schema: pa.Schema,
+    ) -> None:
+        """Rows into a table of this transaction."""
+        columns, into = SQL(", ").join(names), Identifier("pg_temp", name)
+        like = SQL("CREATE TEMP TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO DATA")
+        with bounded(connection, ANSWER):
+            cursor.execute(like.format(Identifier(name), columns, self._ledger.table))
+        copy = SQL("COPY {} ({}) FROM STDIN").format(into, columns).as_string(cursor)
+        for table in tables:
+            ordered = table.select([each.strings[0] for each in names])
+            for piece in encoded(ordered, schema):
+                with bounded(connection, WRITE):
+                    cursor.copy_expert(copy, io.BytesIO(piece))
+
+    def _merge(self, cursor: Cursor, names: Sequence[Identifier], *, is_whole: bool) -> None:
+        key, table = Identifier(KEY), self._ledger.table
+        parts: dict[str, Composable] = {
+            "key": key,
+            "table": table,
+            "rows": Identifier("pg_temp", _ROWS),
+            "gone": Identifier("pg_temp", _GONE),
+        }
+        if is_whole:
+            unnamed = "DELETE FROM {table} AS old WHERE NOT EXISTS "
+            unnamed += "(SELECT FROM {rows} AS new WHERE new.{key} = old.{key})"
+            cursor.execute(SQL(unnamed).format(**parts))
+        else:
+            named = "DELETE FROM {table} AS old USING {gone} AS gone WHERE old.{key} = gone.{key}"
+            cursor.execute(SQL(named).format(**parts))
+        others = names[1:]
+        parts |= {
+            "columns": SQL(", ").join(names),
+            "set": SQL(", ").join(SQL("{0} = excluded.{0}").format(name) for name in others),
+            "old": SQL(", ").join(SQL("old.{}").format(name) for name in others),
+            "new": SQL(", ").join(SQL("excluded.{}").format(name) for name in others),
+        }
+        upsert = "INSERT INTO {table} AS old ({columns}) SELECT {columns} FROM {rows} "
+        upsert += "ON CONFLICT ({key}) DO UPDATE SET {set} "
+        upsert += "WHERE ROW({old}) IS DISTINCT FROM ROW({new})"
+        cursor.execute(SQL(upsert).format(**parts))

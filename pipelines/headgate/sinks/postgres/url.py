@@ -1,0 +1,41 @@
+"""Addresses of PostgreSQL servers, and the secrets in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from headgate.declaration.errors import Invalid
+from headgate.declaration.placeholders import has_placeholder
+
+_SCHEMES = ("postgresql", "postgres")
+_SECRET_PARAMETERS = ("password", "sslpassword", "passfile")
+_SHORTEST = 3  # a shorter text is in every message
+
+
+def check_url(url: str, written: str | None) -> None:
+    """Raises Invalid, without a part of the resolved url, unless it is an address. ``written`` is
+    the text with placeholders; None if it has none."""
+    example = "postgresql://USER@HOST:PORT/DATABASE"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise Invalid(f"is not an address such as {example}") from None
+    if parts.scheme not in _SCHEMES or port == 0:
+        raise Invalid(f"is not an address such as {example}")
+    shown = urlsplit(written or url)
+    given = [shown.password, *(v for k, v in parse_qsl(shown.query) if k in _SECRET_PARAMETERS)]
+    if any(text and not has_placeholder(text) for text in given):
+        raise Invalid("has a password; write ${env:NAME} or ${file:PATH} in its place")
+
+
+def secrets_in_url(url: str, written: str | None) -> Iterator[str]:
+    """What of an address must not be shown."""
+    parts = urlsplit(url)
+    found = [v for k, v in parse_qsl(parts.query) if k in _SECRET_PARAMETERS]
+    if parts.password:
+        found += [parts.password, unquote(parts.password)]
+    if written is not None and not written.startswith(_SCHEMES):
+        found.append(url)  # nobody can say which part of it is a secret
+    yield from (text for text in found if len(text) >= _SHORTEST)

@@ -1,0 +1,244 @@
+"""The PostgreSQL sink with a real server: the table has the rows of gold, each once, whatever
+happens to drivers, to the server and to the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.declaration.load import load
+from headgate.jobs.publishing import Publications
+from headgate.jobs.rebuild_request import RebuildRequest
+from headgate.operations.late_replay import meant
+from headgate.sinks.contract import SINKS, SinkContext
+from headgate.tables.payloads.publication import PublicationPayload
+from tests.support.backfilled import backfill, publish
+from tests.support.engine import Engine
+from tests.support.events import readings
+from tests.support.failing import failing
+from tests.support.landing import Landing, split
+from tests.support.postgres import PASSWORD, Server, is_there, running_server
+from tests.support.readings import declare
+from tests.support.tables import read
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(not is_there, reason="PostgreSQL is not installed"),
+]
+
+FILES = 3
+PLACES = ("postgres.copied", "postgres.merged", "postgres.committed", "publish.sent")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with running_server() as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def _empty(server: Server) -> None:
+    server.ask("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+
+
+class Shop:
+    """A pipeline with one publication to PostgreSQL."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: Path,
+        server: Server,
+        source: str = "gold.sliding",
+        when: str = "update",
+        **keys: str,
+    ) -> None:
+        self.spark, self.folder, self.server, self.source = spark, folder, server, source
+        landing = Landing(folder / "landing")
+        landing.write_all(split(readings(300, seed=5), FILES))
+        declared = declare(folder, landing.folder, gold=("sliding",))
+        said = f", when: {when}" if source.startswith("gold") else ""
+        more = "".join(f", {name}: {value}" for name, value in keys.items())
+        url = server.url.replace(PASSWORD, "${env:PG_PASSWORD}")
+        sink = f"postgres: {{url: '{url}', table: mirror{more}}}"
+        declared.file.write_text(
+            f"{declared.text}publish:\n  rows: {{from: {source}{said}, {sink}}}\n"
+        )
+        self.file = declared.file
+        self.when = when
+        self.engine = self.start()
+        self.engine.list_new()
+
+    def start(self) -> Engine:
+        self.engine = Engine(self.spark, load(self.file), self.folder / "root")
+        return self.engine
+
+    def absorb(self, end: int | None = None) -> None:
+        self.engine.absorb(end)
+        self.engine.catch_up()
+
+    def publish(self) -> None:
+        (stage,) = self.engine.runtime.publications
+        assert stage.catch_up(self.engine.clock())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Those of our table that the publication sends."""
+        found = read(self.folder / "root", self.source.replace(".", "/"))
+        sent = [r for r in found if self.when == "update" or r.get("final", True)]
+        return sorted(sent, key=str)
+
+    def mirrored(self) -> list[dict[str, Any]]:
+        names = [
+            row[0]
+            for row in self.server.ask(
+                "SELECT column_name FROM information_schema.columns WHERE table_name = 'mirror' "
+                "AND column_name <> 'headgate_key' ORDER BY ordinal_position"
+            )
+        ]
+        columns = ", ".join(f'"{name}"' for name in names)
+        rows = self.server.ask(f"SELECT {columns} FROM mirror")
+        found = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
+        return sorted(found, key=str)
+
+    def why_stuck(self) -> str:
+        publications = Publications(self.engine.runtime.publications, lambda: 0.0)
+        publications.catch_up(self.engine.clock())
+        return publications.trouble or ""
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, memoryview):
+        return bytes(value)
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
+
+
+@pytest.fixture(autouse=True)
+def _password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PG_PASSWORD", PASSWORD)
+
+
+@pytest.mark.parametrize(
+    ("source", "when"),
+    [("gold.sliding", "final"), ("late.sliding", ""), ("quarantine.raw", "")],
+)
+def test_the_table_has_the_rows_of_each_version(
+    spark: SparkSession, tmp_path: Path, server: Server, source: str, when: str
+) -> None:
+    shop = Shop(spark, tmp_path, server, source, when)
+    for end in (1, FILES):
+        shop.absorb(end)
+        shop.publish()
+        assert shop.mirrored() == shop.rows()
+    shop.engine.drain()
+    shop.publish()
+    assert shop.mirrored() == shop.rows() != []
+
+
+def test_rows_are_there_once_wherever_a_driver_dies(
+    spark: SparkSession, tmp_path: Path, server: Server
+) -> None:
+    shop = Shop(spark, tmp_path, server)
+    for batch in range(1, FILES + 1):
+        shop.absorb(batch)
+        for place in PLACES[batch - 1 :: FILES]:
+            with failing(place):
+                shop.publish()
+            shop.start()
+        shop.publish()
+        assert shop.mirrored() == shop.rows() != []
+    (stage,) = shop.engine.runtime.publications
+    assert stage.table.refresh().payload == PublicationPayload(position(server))
+
+
+def test_what_is_changed_later_is_changed_there(
+    spark: SparkSession, tmp_path: Path, server: Server
+) -> None:
+    """A drain, a replay of late rows, a backfill, a restore, a rebuild, a compaction."""
+    shop = Shop(spark, tmp_path, server)
+    shop.absorb(1)
+    shop.publish()
+    savepoint = shop.engine.savepoint()
+    shop.absorb(FILES)
+    shop.engine.drain()
+    shop.publish()
+    assert shop.mirrored() == shop.rows()
+    drained = shop.mirrored()
+    # Fewer rows belong into the windows by another declaration: some are gone.
+    other = tmp_path / "other.yml"
+    text = shop.file.read_text()
+    other.write_text(text.replace("where: level >= 5", "where: level >= 8"))
+    found = backfill(shop.engine, tables=["sliding"], used=load(other))
+    publish(shop.engine, found)
+    shop.engine.take_in()
+    shop.publish()
+    assert shop.mirrored() == shop.rows()
+    assert len(shop.mirrored()) < len(drained)
+    shop.engine.operate("late_replay", **meant("sliding"))
+    shop.engine.catch_up()
+    shop.publish()
+    assert shop.mirrored() == shop.rows() != drained
+    shop.engine.restore(savepoint)
+    shop.start()
+    shop.publish()
+    assert shop.mirrored() == shop.rows()
+    assert len(shop.mirrored()) < len(drained)
+    shop.engine.catch_up()
+    shop.publish()
+    # The restore is before the drain: some windows are open again.
+    assert shop.mirrored() == shop.rows()
+    shop.engine.anew = RebuildRequest(["gold/sliding"])
+    shop.engine.start()
+    shop.engine.catch_up()
+    shop.publish()
+    assert shop.mirrored() == shop.rows()
+
+
+def test_a_position_that_the_log_does_not_have_is_refused(
+    spark: SparkSession, tmp_path: Path, server: Server
+) -> None:
+    shop = Shop(spark, tmp_path, server)
+    shop.absorb(1)
+    shop.publish()
+    before = shop.mirrored()
+    server.ask("UPDATE headgate_publications SET files = 'others'")
+    shop.start()
+    shop.absorb(2)
+    said = shop.why_stuck()
+    assert "it has rows of another copy of gold/sliding" in said
+    assert "publication reset" in said
+    assert shop.mirrored() == before
+    (publication,) = shop.engine.pipeline.publish.values()
+    context = SinkContext("readings", "rows", shop.engine.layout.storage)
+    SINKS["postgres"].reset(publication.sink, context)
+    assert shop.mirrored() == []
+    shop.publish()
+    assert shop.mirrored() == shop.rows() != []
+
+
+def test_tables_go_on_while_the_server_is_away(
+    spark: SparkSession, tmp_path: Path, server: Server
+) -> None:
+    shop = Shop(spark, tmp_path, server)
+    shop.absorb(1)
+    shop.publish()
+    server.stop()
+    try:
+        shop.absorb(2)
+        said = shop.why_stuck()
+        assert said.startswith("publish rows: public.mirror in PostgreSQL does not take rows: ")
+        assert PASSWORD not in said
+    finally:
+        server.start()
+    shop.absorb(FILES)
+    shop.publish()
+    assert shop.mirrored() == shop.rows() != []
+
+
+def position(server: Server) -> int:
+    ((version,),) = server.ask("SELECT version FROM headgate_publications")
+    return int(version)
