@@ -202,7 +202,8 @@ def _upkeep() -> Iterator[Alert]:
         "1m",
         "warning",
         "rows have waited for {{ $labels.publication }} for {{ $value | humanizeDuration }}",
-        pipeline_command("status"),
+        pipeline_command("publication list"),
+        "publications",
     )
     yield Alert(
         "HeadgateLedgerUnbalanced",

@@ -175,6 +175,8 @@ def _publications(context: HealthContext, limits: Limits) -> Iterator[str]:
     for job in context.jobs:
         for name, stuck in (job.stuck or {}).items() if job.is_alive else ():
             age = context.now - datetime.fromisoformat(stuck["since"])
+            if age <= limits.publication:
+                continue
             yield f"publish {name}: nothing is published for {_span(age)}: {stuck['why']}"
 
 
