@@ -62,6 +62,10 @@ class SourceKind(ABC, Generic[Reads]):
         """Texts that must never be shown."""
         return ()
 
+    def datasets(self, reads: Reads) -> Iterable[tuple[str, str]]:
+        """Namespace and name of what is read, by the naming rules of OpenLineage."""
+        return ()
+
     def would_read(self, section: Section, sink: object) -> bool:
         """Whether a source with these checked keys reads what goes to a sink of a publication."""
         return False

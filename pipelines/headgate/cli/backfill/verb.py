@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -86,9 +87,11 @@ def backfill(
     from headgate.cli.backfill.computing import compute_here
     from headgate.cli.backfill.publishing import publish_here
     from headgate.cli.backfill.screen import shown
+    from headgate.lineage.emitting import send_backfill
 
     outcome = compute_here(layout, asked, root, publish=publish_here(note) if publish else None)
     report = outcome.report
+    send_backfill(declared, layout, report, lambda text: print(text, file=sys.stderr))
     words = []
     if report.differing and not publish and not verify:
         words = ["nothing was published; add --publish to put these rows into gold"]

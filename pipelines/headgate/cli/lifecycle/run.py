@@ -195,7 +195,7 @@ def _drive(
             if progress.batches == 1:
                 record_in_background()
 
-        with _metrics(declared, layout, layers):
+        with _metrics(declared, layout, layers), _lineage(declared, layout, layers):
             drive(Driver(task, report, shown.say))
 
 
@@ -208,6 +208,17 @@ def _metrics(
     from headgate.metrics.serving import metrics_served
 
     return metrics_served(declared, layout, lambda text: print(text, file=sys.stderr))
+
+
+def _lineage(
+    declared: Pipeline, layout: Layout, layers: Sequence[str]
+) -> AbstractContextManager[None]:
+    """Lineage of the pipeline, which the job of gold sends if a receiver is configured."""
+    if "gold" not in layers:
+        return nullcontext()
+    from headgate.lineage.emitting import lineage_sent
+
+    return lineage_sent(declared, layout, lambda text: print(text, file=sys.stderr))
 
 
 def _task(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,9 @@ class Files(Connector[FilesSource]):
 
     def format(self, reads: FilesSource) -> RecordFormat:
         return reads.format
+
+    def datasets(self, reads: FilesSource) -> Iterable[tuple[str, str]]:
+        return (("file", reads.path),)
 
     def remark(self, reads: FilesSource, declaration: Path) -> str | None:
         return landing_remark(reads, declaration)

@@ -57,6 +57,10 @@ class Kafka(Connector[KafkaSource]):
     def secrets(self, reads: KafkaSource) -> Iterable[str]:
         return secrets_in(reads.options)
 
+    def datasets(self, reads: KafkaSource) -> Iterable[tuple[str, str]]:
+        first = reads.servers.partition(",")[0].strip()
+        return ((f"kafka://{first}", reads.topic or reads.pattern or ""),)
+
     def would_read(self, section: Section, sink: object) -> bool:
         return isinstance(sink, KafkaSink) and would_read(section, sink)
 

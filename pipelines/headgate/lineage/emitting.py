@@ -1,0 +1,124 @@
+"""Sends lineage beside other work, which never waits for it nor fails because of it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
+from headgate.lineage.configured import LineageError, client, is_configured, namespace
+from headgate.lineage.hours import due, final_hour, record_sent, sent_up_to
+from headgate.storage.layout import Layout
+
+if TYPE_CHECKING:
+    from openlineage.client import OpenLineageClient
+
+    from headgate.backfill.report import Report
+
+LOOK_EVERY = 5.0  # seconds
+TRY_AGAIN = 60.0  # seconds after a receiver did not answer
+ENDS_WITHIN = 10.0
+"""Seconds that a run waits at its end. What is not sent by then is sent by the next run."""
+
+Say = Callable[[str], None]
+
+
+@contextmanager
+def lineage_sent(declared: Pipeline, layout: Layout, say: Say) -> Iterator[None]:
+    """Send each hour that becomes final until the block ends, if a receiver is configured. ``say``
+    is told when sending fails."""
+    if not is_configured(os.environ):
+        yield
+        return
+    sender = _Sender(declared, layout, say)
+    ended = threading.Event()
+    thread = threading.Thread(target=sender.keep, args=(ended,), name="lineage", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(ENDS_WITHIN)
+
+
+def send_backfill(declared: Pipeline, layout: Layout, report: Report, say: Say) -> None:
+    """Send a backfill, if a receiver is configured. Waits for at most ENDS_WITHIN."""
+    if is_configured(os.environ):
+        sender = _Sender(declared, layout, say)
+        thread = threading.Thread(target=sender.send_report, args=(report,), daemon=True)
+        thread.start()
+        thread.join(ENDS_WITHIN)
+        if thread.is_alive():
+            say("lineage: the receiver does not answer; this backfill is not sent")
+
+
+class _Sender:
+    """All of it runs on a thread of its own: a receiver that is away costs seconds an event."""
+
+    def __init__(self, declared: Pipeline, layout: Layout, say: Say) -> None:
+        self._declared, self._layout, self._say = declared, layout, say
+        self._client: OpenLineageClient | None = None
+        self._said = ""
+
+    def keep(self, ended: threading.Event) -> None:
+        is_well = True
+        while not ended.is_set():
+            is_well = self._guarded(self.send_due)
+            ended.wait(LOOK_EVERY if is_well else TRY_AGAIN)
+        if is_well:
+            self._guarded(self.send_due)  # what the last batches made final
+
+    def send_due(self) -> None:
+        """Raises HeadgateError if a table is damaged, and what the transport raises."""
+        from headgate.lineage.events import About
+
+        final = final_hour(self._layout, self._declared)
+        if final is None:
+            return
+        for hour in due(sent_up_to(self._layout), final):
+            now = datetime.now(UTC)
+            about = About(self._declared, self._layout, namespace(os.environ), now)
+            for event in about.of_hour(hour):
+                self._connected().emit(event)
+            record_sent(self._layout, hour[1])
+
+    def send_report(self, report: Report) -> None:
+        from headgate.lineage.events import About
+
+        def send() -> None:
+            about = About(self._declared, self._layout, namespace(os.environ), datetime.now(UTC))
+            for event in about.of_backfill(report):
+                self._connected().emit(event)
+
+        self._guarded(send)
+
+    def _connected(self) -> OpenLineageClient:
+        if self._client is None:
+            self._client = client()
+        return self._client
+
+    def _guarded(self, act: Callable[[], None]) -> bool:
+        """Whether it went well. What goes wrong is said once, without the address: it may have a
+        password."""
+        try:
+            act()
+        except LineageError as error:
+            self._tell(error.message)
+        except HeadgateError as error:
+            self._tell(f"lineage is not sent: {error.message}")
+        except Exception as error:
+            self._tell(f"lineage is not sent ({type(error).__name__}); it is tried again later")
+        else:
+            self._said = ""
+            return True
+        return False
+
+    def _tell(self, text: str) -> None:
+        if text != self._said:
+            self._said = text
+            self._say(text)

@@ -1,0 +1,45 @@
+"""Which hours of event time are due: final in all gold tables, and not sent yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from headgate.declaration.model import Pipeline
+from headgate.storage.documents import read_document, write_document
+from headgate.storage.layout import Layout
+from headgate.supervision.finality import final_up_to
+from headgate.supervision.hours import HOUR, whole
+
+MOST = 24
+"""So many hours are sent one by one; what is due before them is sent as one."""
+_SENT = Layout.document("lineage")
+
+Range = tuple[datetime, datetime]
+
+
+def final_hour(layout: Layout, declared: Pipeline) -> datetime | None:
+    """The end of the last hour that is final in all gold tables; None if none is. Raises
+    HeadgateError if a table is damaged."""
+    ends = [final_up_to(layout, declared, name) for name in declared.gold]
+    found = [end for end in ends if end is not None]
+    return whole(min(found)) if found and len(found) == len(ends) else None
+
+
+def due(sent: datetime | None, final: datetime) -> Sequence[Range]:
+    """The ranges to send, the oldest first. ``sent`` is the end of the last one; without it, only
+    the last hour is due."""
+    begin = final - HOUR if sent is None else sent
+    count = (final - begin) // HOUR
+    alone = [(final - HOUR * n, final - HOUR * (n - 1)) for n in range(min(count, MOST), 0, -1)]
+    older = [(begin, alone[0][0])] if alone and begin < alone[0][0] else []
+    return [*older, *alone]
+
+
+def sent_up_to(layout: Layout) -> datetime | None:
+    document = read_document(layout.storage, _SENT)
+    return None if document is None else datetime.fromisoformat(document["sent"])
+
+
+def record_sent(layout: Layout, end: datetime) -> None:
+    write_document(layout.storage, _SENT, {"sent": end.isoformat()})

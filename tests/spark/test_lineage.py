@@ -1,0 +1,176 @@
+"""Lineage as a receiver gets it over HTTP."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.declaration.load import load
+from headgate.lineage import emitting
+from headgate.lineage.emitting import lineage_sent, send_backfill
+from headgate.lineage.hours import sent_up_to
+from tests.support.backfilled import backfill
+from tests.support.engine import Engine
+from tests.support.events import reading
+from tests.support.landing import Landing, split
+from tests.support.readings import NOON, declare
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.spark
+
+PATIENCE = 30.0
+HOURS = 3
+Event = dict[str, Any]
+
+
+class Receiver(ThreadingHTTPServer):
+    """Keeps what it gets; answers 503 while it is ``ill``."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.events: list[Event] = []
+        self.ill = False
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def of(self, job: str, state: str = "COMPLETE") -> list[Event]:
+        return [e for e in self.events if (e["job"]["name"], e["eventType"]) == (job, state)]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Receiver
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if not self.server.ill:
+            self.server.events.append(json.loads(body))
+        self.send_response(503 if self.server.ill else 200)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
+    receiver = Receiver()
+    thread = threading.Thread(target=receiver.serve_forever)
+    thread.start()
+    monkeypatch.setenv("OPENLINEAGE_URL", receiver.url)
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__RETRY", '{"total": 0}')
+    monkeypatch.setattr(emitting, "LOOK_EVERY", 0.1)
+    monkeypatch.setattr(emitting, "TRY_AGAIN", 0.1)
+    yield receiver
+    receiver.shutdown()
+    receiver.server_close()
+    thread.join()
+
+
+RULES = """
+expectations:
+  - {id: known, expect: expect_column_values_to_be_in_set, column: site, value_set: [north]}
+  - {id: low, expect: level < 100}
+"""
+
+
+@pytest.fixture
+def engine(spark: SparkSession, tmp_path: Path) -> Engine:
+    """Three hours and more with a row every ten minutes, and one that breaks a rule."""
+    landing = Landing(tmp_path / "landing")
+    rows = [
+        reading(f"r-{n}", NOON + timedelta(minutes=10 * n), site="north", level=7, value=n + 1)
+        for n in range(6 * HOURS + 6)
+    ]
+    rows.insert(3, reading("bad", NOON + timedelta(minutes=20), site="nowhere", value=1))
+    landing.write_all(split(rows, 1))
+    declared = declare(tmp_path, landing.folder, gold=("bands",))
+    text = declared.text.replace("  clean:\n", "  clean:\n    expectations: clean\n")
+    text = text.replace("future_after: 1 hour", "future_after: 1 day")
+    declared.file.write_text(text)
+    (tmp_path / "expectations").mkdir()
+    (tmp_path / "expectations" / "clean.yml").write_text(RULES)
+    return Engine(spark, load(declared.file), tmp_path / "root")
+
+
+def test_an_hour_is_sent_once_it_is_final(receiver: Receiver, engine: Engine) -> None:
+    said: list[str] = []
+    receiver.ill = True
+    with lineage_sent(engine.pipeline, engine.layout, said.append):
+        engine.run_all()
+        wait_until(lambda: said, "nobody says that the receiver is ill", PATIENCE)
+        assert sent_up_to(engine.layout) is None
+        receiver.ill = False
+        wait_until(lambda: sent_up_to(engine.layout), "it is not tried again", PATIENCE)
+    assert len(said) == 1
+    assert receiver.url not in said[0]
+    (whole,) = receiver.of("readings")
+    (gold,) = receiver.of("readings.gold.bands")
+    end = sent_up_to(engine.layout)
+    assert end is not None
+    begin = end - timedelta(hours=1)
+    nominal = gold["run"]["facets"]["nominalTime"]
+    assert (nominal["nominalStartTime"], nominal["nominalEndTime"]) == (
+        begin.isoformat(),
+        end.isoformat(),
+    )
+    parent = gold["run"]["facets"]["parent"]
+    assert parent["run"]["runId"] == whole["run"]["runId"]
+    assert parent["job"]["name"] == "readings"
+
+    root = engine.root / "readings"
+    assert [each["name"] for each in gold["inputs"]] == [f"{root}/silver/clean"]
+    table, *sides = gold["outputs"]
+    assert table["name"] == f"{root}/gold/bands"
+    assert [each["name"] for each in sides] == [f"{root}/late/bands"]
+    assert table["outputFacets"]["outputStatistics"]["rowCount"] == 6
+    lineage = table["facets"]["columnLineage"]["fields"]
+    assert [each["field"] for each in lineage["heaviest"]["inputFields"]] == ["weight"]
+    (bronze,) = receiver.of("readings.bronze.raw")
+    assert [each["name"] for each in bronze["inputs"]] == [str(engine.root.parent / "landing")]
+    runs = {event["run"]["runId"] for event in receiver.events}
+    states = [(event["run"]["runId"], event["eventType"]) for event in receiver.events]
+    # What was sent before the receiver answered may come again, with the same ids.
+    assert {*states} == {(run, state) for run in runs for state in ("START", "COMPLETE")}
+
+
+def test_rules_are_sent_with_what_they_say(receiver: Receiver, engine: Engine) -> None:
+    with lineage_sent(engine.pipeline, engine.layout, lambda _: None):
+        engine.run_all()
+    (rules,) = receiver.of("readings.silver.clean.rules")
+    (judged,) = rules["inputs"]
+    found = judged["inputFacets"]["dataQualityAssertions"]["assertions"]
+    assert {each["assertion"]: each["success"] for each in found} == {"known": False, "low": True}
+    (clean,) = receiver.of("readings.silver.clean")
+    assert rules["run"]["facets"]["parent"]["run"]["runId"] == clean["run"]["runId"]
+
+
+def test_a_backfill_is_sent_with_its_verdict(receiver: Receiver, engine: Engine) -> None:
+    engine.run_all()
+    report = backfill(engine).report
+    send_backfill(engine.pipeline, engine.layout, report, pytest.fail)
+    (event,) = receiver.of("readings.backfill.gold.bands")
+    (assertion,) = event["inputs"][-1]["inputFacets"]["dataQualityAssertions"]["assertions"]
+    assert (assertion["assertion"], assertion["success"]) == ("equal_to_bronze", True)
+    assert event["outputs"] == []
+
+
+def test_nothing_is_sent_unless_it_is_asked_for(
+    receiver: Receiver, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENLINEAGE_DISABLED", "true")
+    with lineage_sent(engine.pipeline, engine.layout, pytest.fail):
+        engine.run_all()
+    assert receiver.events == []
+    assert sent_up_to(engine.layout) is None
