@@ -37,7 +37,7 @@ def client() -> OpenLineageClient:
     except ImportError as error:
         raise LineageError(
             "lineage is configured (OPENLINEAGE_…), and its client is not installed",
-            remedy="pip install 'headgate[lineage]'",
+            remedy='install it: pip install "headgate[lineage]"',
         ) from error
     try:
         return OpenLineageClient()

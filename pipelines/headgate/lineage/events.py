@@ -66,7 +66,7 @@ class About:
 
         Raises HeadgateError if a table is damaged.
         """
-        above = self._nested(self.declared.name, "PIPELINE", hour, "hour")
+        above = self._nested(self.declared.name, "STREAM", hour, "hour")
         yield self._event(RunState.START, above)
         for node in graph_of(self.declared).of(BRONZE, SILVER, GOLD):
             below = self._below(above, node, "TABLE", hour, "hour")
