@@ -73,9 +73,8 @@ def declare_with_rules(folder: Path, landing: Path) -> Pipeline:
     return declare_ruled(folder, landing, ("bands",))
 
 
-@pytest.mark.parametrize(
-    "declared", [pytest.param(declare_rich, marks=in_full), declare_with_rules]
-)
+@in_full  # in short: the loaded history below has rules, and all measures are folded by one code
+@pytest.mark.parametrize("declared", [declare_rich, declare_with_rules])
 def test_all_kinds_of_measures_and_rejected_rows_are_equal(
     spark: SparkSession,
     tmp_path: Path,
