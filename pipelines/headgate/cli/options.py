@@ -85,8 +85,12 @@ def command(verb: str, *arguments: str) -> str:
 
 def command_at(verb: str, pipeline: str, root: str, *arguments: str) -> str:
     """As ``command``, about another pipeline or root."""
-    place = Place(program(), pipeline, root, _is_known(root))
-    return rendered(pipeline_command(verb, *arguments), place)
+    return rendered(pipeline_command(verb, *arguments), place_at(pipeline, root))
+
+
+def place_at(pipeline: str, root: str) -> Place:
+    """Where commands about another pipeline or root are typed."""
+    return Place(program(), pipeline, root, _is_known(root))
 
 
 def _is_known(root: str) -> bool:

@@ -13,11 +13,11 @@ import pytest
 from headgate.cli.driving import NoJarsError, jars_for
 from headgate.cli.inspect.backlogs import furthest
 from headgate.cli.lifecycle.background import SourceSilentError, _start
-from headgate.cli.sql import tables
 from headgate.declaration.load import load
 from headgate.declaration.model import Publication
 from headgate.jobs.progress import Progress
 from headgate.ledger import balance
+from headgate.querying.sql import tables
 from headgate.sinks.kafka.declared import KafkaSink
 from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.storage.layout import Layout

@@ -9,11 +9,11 @@ from zipfile import ZipFile
 
 import pytest
 
-from headgate.cli.sql import select
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.ledger import balance
 from headgate.ledger.by_id import by_id
+from headgate.querying.sql import select
 from headgate.savepoints.deployment import deployment
 from headgate.savepoints.store import find
 from headgate.savepoints.verify import verify

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 def windows_of(layout: Layout, asked: Asked) -> Mapping[str, tuple[int, int]]:
     """The final windows in the range and their rows, by table."""
-    from headgate.cli.sql import select
     from headgate.declaration.operators import columns_of
+    from headgate.querying.sql import select
 
     found = {}
     for name in asked.tables:

@@ -69,7 +69,7 @@ class _Filling:
 
     def read_gold(self) -> None:
         from headgate.cli.rows import table_of
-        from headgate.cli.sql import select
+        from headgate.querying.sql import select
 
         seen = 0
         while not self.ended.wait(0.3):

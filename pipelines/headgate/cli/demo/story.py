@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.cli.ledger_screen import show_ledger
 from headgate.cli.rows import as_text, shown, table_of
-from headgate.cli.sql import select
 from headgate.commands import ROOT, Place, pipeline_command, program, rendered, shell_command
+from headgate.querying.sql import select
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -63,7 +63,7 @@ def _action(rule: Mapping[str, Any]) -> str:
 
 def _totals(declared: Pipeline, layout: Layout, name: str) -> Mapping[str, int] | None:
     """What a silver table has counted so far; None where it does not exist yet."""
-    from headgate.cli.without_pandas import leave_pandas_out
+    from headgate.querying.without_pandas import leave_pandas_out
 
     leave_pandas_out()
     from headgate.declaration.kinds import SILVER

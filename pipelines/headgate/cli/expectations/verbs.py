@@ -46,9 +46,9 @@ def profile(
     pipeline: PipelineName, table: TableName, output: Output = None, root: Root = DEFAULT_ROOT
 ) -> None:
     """Propose a suite that all rows of a table meet. Its rules only warn."""
-    from headgate.cli.sql import select
     from headgate.expectations import profiling
     from headgate.expectations.written import suite_text
+    from headgate.querying.sql import select
 
     declared, layout = declaration.opened(pipeline, root)
     named = table_of(declared, table)

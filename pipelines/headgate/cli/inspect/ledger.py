@@ -13,7 +13,7 @@ from headgate.cli.ledger_screen import MARK, show_ledger
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import console, respond
 from headgate.cli.rows import shown
-from headgate.cli.without_pandas import leave_pandas_out
+from headgate.querying.without_pandas import leave_pandas_out
 
 if TYPE_CHECKING:
     from rich.console import Console

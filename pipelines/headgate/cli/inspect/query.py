@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headgate.cli import declaration
-from headgate.cli.options import DEFAULT_ROOT, Json, Root, command_at
+from headgate.cli.options import DEFAULT_ROOT, Json, Root, command_at, place_at
 from headgate.cli.output import console, respond
 from headgate.cli.rows import as_text, print_rows
-from headgate.cli.sql import Queried, QueryError, answer, pipelines_in
+from headgate.querying.sandbox import QueryError
+from headgate.querying.sql import Queried, answer, pipelines_in
 
 if TYPE_CHECKING:
     pass
@@ -44,14 +45,15 @@ def query(
             remedy=command_at("query", sql, root, "SHOW ALL TABLES"),
         )
     known = {each.pipeline.name for each in given}
-    named = [_called(name, root) for name in pipelines_in(sql) if name not in known]
+    stems = {path.stem for path in declaration.declarations()}
+    named = [_called(name, root) for name in pipelines_in(sql, stems) if name not in known]
     columns, rows = answer([*given, *named], sql, short=given[0] if len(given) == 1 else None)
     document = {"columns": columns, "rows": [[_plain(v) for v in row] for row in rows]}
     respond(json, document, lambda: print_rows(console(), columns, rows))
 
 
 def _called(word: str, root: str) -> Queried:
-    return Queried(word, *declaration.opened(word, root))
+    return Queried(*declaration.opened(word, root), place_at(word, root))
 
 
 def _plain(value: object) -> object:

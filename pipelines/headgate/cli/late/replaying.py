@@ -128,7 +128,7 @@ def _state(
 
 
 def _pairs(declared: Pipeline, layout: Layout, table: GoldTable, number: int) -> int:
-    from headgate.cli.sql import select
+    from headgate.querying.sql import select
 
     sql = f"SELECT count(*) FROM late.{table.name} WHERE replayed = {number}"
     return int(select(declared, layout, sql)[1][0][0])

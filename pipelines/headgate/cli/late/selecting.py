@@ -108,7 +108,7 @@ def _keys(table: GoldTable, given: Sequence[str]) -> dict[str, str | None]:
 
 def counts(declared: Pipeline, layout: Layout) -> list[LateCount]:
     """The late rows of each gold table, without Spark."""
-    from headgate.cli.sql import select
+    from headgate.querying.sql import select
 
     found = []
     for name in declared.gold:

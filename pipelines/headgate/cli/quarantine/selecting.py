@@ -69,7 +69,7 @@ def selection(
 
 
 def records_of(layout: Layout, declared: Pipeline) -> RefusedRecords:
-    from headgate.cli.without_pandas import leave_pandas_out
+    from headgate.querying.without_pandas import leave_pandas_out
 
     leave_pandas_out()
     from headgate.replay.refused import RefusedRecords

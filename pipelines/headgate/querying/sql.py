@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headgate import exit_codes
-from headgate.cli import declaration
-from headgate.cli.options import command_at
-from headgate.cli.without_pandas import leave_pandas_out
-from headgate.commands import shell_command
+from headgate.commands import (
+    SEE_DAMAGE,
+    Place,
+    pipeline_command,
+    rendered,
+    shell_command,
+)
 from headgate.declaration.kinds import FILES, LATE, QUARANTINE, RECORDS, REJECTED
 from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
+from headgate.querying.sandbox import QueryError, connected, lock, require_reading
 from headgate.storage.layout import Layout
-from headgate.storage.places import parent
 
 if TYPE_CHECKING:
     import duckdb
 
     from headgate.declaration.model import Pipeline
-
-READING = ("SELECT", "EXPLAIN", "PRAGMA", "MULTI")
-"""Statements that return rows. DuckDB reports a PIVOT as MULTI, SHOW and DESCRIBE as SELECT."""
 
 LAYERS = ("bronze", "silver", "gold", "late", "quarantine", "rejected", "_headgate")
 _NO_TABLES = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -35,25 +35,18 @@ _FULL_NAME = re.compile(
 )
 
 
-class QueryError(HeadgateError, code=exit_codes.USAGE):
-    """The SQL is wrong, or asks for more than reading tables."""
-
-
 class DamagedTableError(HeadgateError, code=exit_codes.LOG_GAP):
     """A table of the query cannot be read."""
 
 
 @dataclass(frozen=True)
 class Queried:
-    """A pipeline whose tables a query reads; ``word`` is the name that the user typed."""
+    """A pipeline whose tables a query reads. ``place`` is where commands about it are typed; that
+    of this process if it is None."""
 
-    word: str
     pipeline: Pipeline
     layout: Layout
-
-    @property
-    def root(self) -> str:
-        return parent(self.layout.storage.root)
+    place: Place | None = None
 
 
 @dataclass(frozen=True)
@@ -76,24 +69,23 @@ def tables(pipeline: Pipeline) -> Iterator[Named]:
             yield Named(node.kind.name, node.name, bare, node.path)
 
 
-def pipelines_in(sql: str) -> list[str]:
+def pipelines_in(sql: str, declared: Collection[str]) -> list[str]:
     """The pipelines in full names of tables, each once. In ``x.files``, ``x`` may also be an alias
-    of a table; it counts only if a declaration has that name."""
+    of a table; it counts only if it is the name of one of the ``declared`` pipelines."""
     found = dict.fromkeys(
         (match[1].lower(), len(re.findall(r"\.", match[0])) > 1)
         for match in _FULL_NAME.finditer(_NO_TABLES.sub(" ", sql))
     )
-    stems = {path.stem for path in declaration.declarations()}
     return list(
         dict.fromkeys(
-            name for name, full in found if name not in LAYERS and (full or name in stems)
+            name for name, full in found if name not in LAYERS and (full or name in declared)
         )
     )
 
 
 def select(pipeline: Pipeline, layout: Layout, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     """As :func:`answer`, for one pipeline."""
-    queried = Queried(pipeline.name, pipeline, layout)
+    queried = Queried(pipeline, layout)
     return answer([queried], sql, short=queried)
 
 
@@ -105,17 +97,14 @@ def answer(
 
     Raises QueryError with the problem and the names of the tables.
     """
-    leave_pandas_out()
+    connection = connected()
     import duckdb
 
-    # Else DuckDB reads an unknown table name from a Python variable of that name.
-    connection = duckdb.connect(config={"python_enable_replacements": False})
     try:
-        _check_reads_only(connection, sql)
-        connection.execute("SET TimeZone = 'UTC'")
+        require_reading(connection, sql)
         for each in queried:
             _open_tables(connection, each, sql, short=each is short)
-        connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+        lock(connection)
         answered = connection.execute(sql)
         return [column[0] for column in answered.description or ()], answered.fetchall()
     except duckdb.PermissionException as error:
@@ -126,20 +115,6 @@ def answer(
         ) from error
     except duckdb.Error as error:
         raise QueryError(str(error), remedy=_tables_are(queried, short)) from error
-
-
-def _check_reads_only(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Raises QueryError unless ``sql`` is one statement that returns rows."""
-    statements = connection.extract_statements(sql)
-    if len(statements) != 1:
-        number = "several statements" if statements else "no statement"
-        raise QueryError(f"the query holds {number}", remedy="give one, such as SELECT 1")
-    kind = statements[0].type.name
-    if kind not in READING:
-        raise QueryError(
-            f"a query only reads: {kind} is refused, nothing has been changed",
-            remedy="ask with SELECT; to keep an answer, write the output of --json to a file",
-        )
 
 
 def _tables_are(queried: Sequence[Queried], short: Queried | None) -> str:
@@ -162,7 +137,7 @@ def _open_tables(
     every = bool(words & {"show", "information_schema", "duckdb_views"})
     name = queried.pipeline.name
     catalogs = ["memory"] if short else []
-    if not short or name in pipelines_in(sql):
+    if not short or name in pipelines_in(sql, (name,)):
         connection.execute(f"""ATTACH ':memory:' AS "{name}" """)
         catalogs.append(name)
     for table in tables(queried.pipeline):
@@ -183,7 +158,7 @@ def _open(
     try:
         data = DeltaTable(uri).to_pyarrow_dataset()
     except TableNotFoundError as error:
-        again = command_at("run", queried.word, queried.root, "--once")
+        again = rendered(pipeline_command("run", "--once"), queried.place)
         raise HeadgateError(
             f"{name} has no tables under {layout.storage.root}",
             remedy=f"{again}, or name its folder with --root",
@@ -192,7 +167,7 @@ def _open(
         raise DamagedTableError(
             f"{uri} cannot be read: {str(error).splitlines()[0]}",
             remedy="see what is damaged and what would repair it: "
-            + command_at("repair", queried.word, queried.root, "--dry-run"),
+            + rendered(SEE_DAMAGE, queried.place),
         ) from error
     held = f"{name}__{table.schema}__{table.name}"
     connection.register(held, data)
