@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 import urllib.request
+from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,8 @@ from websockets.sync.client import ClientConnection, connect
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
 is_there = PROGRAM is not None
 _ANSWERS_WITHIN = 60.0  # seconds
+_CODES = {"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36}
+_CODES |= {"ArrowLeft": 37, "ArrowRight": 39}
 _NAVIGATED = "Inspected target navigated or closed"
 
 
@@ -25,13 +28,17 @@ class NavigatedError(Exception):
 
 
 class Page:
-    """An open page. ``faults`` are the errors that its scripts did not catch."""
+    """An open page. ``faults`` are the errors that its scripts did not catch, ``errors`` what the
+    browser's console says is wrong, ``requested`` the addresses that it has asked for."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
         self._asked = 0
         self.faults: list[str] = []
-        self._ask("Runtime.enable")
+        self.errors: list[str] = []
+        self.requested: list[str] = []
+        for domain in ("Runtime", "Log", "Network"):
+            self._ask(f"{domain}.enable")
 
     def run(self, script: str) -> Any:
         """The value of an expression in the page, or of the promise that it is. Raises
@@ -44,20 +51,48 @@ class Page:
     def goes_to(self, address: str) -> None:
         self._ask("Page.navigate", {"url": address})
 
+    def resize(self, width: int, height: int = 900) -> None:
+        about = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self._ask("Emulation.setDeviceMetricsOverride", about)
+
+    def prefers(self, scheme: str) -> None:
+        """As a system whose theme is ``light`` or ``dark``."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self._ask("Emulation.setEmulatedMedia", {"features": features})
+
+    def press(self, key: str) -> None:
+        """A key such as ``Tab`` or ``ArrowLeft``."""
+        for kind in ("rawKeyDown", "keyUp"):
+            about = {"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": _CODES[key]}
+            self._ask("Input.dispatchKeyEvent", about)
+
+    def screenshot(self, file: Path, *, whole: bool = True) -> None:
+        about = {"format": "png", "captureBeyondViewport": whole}
+        file.write_bytes(b64decode(self._ask("Page.captureScreenshot", about)["data"]))
+
     def _ask(self, method: str, about: dict[str, Any] | None = None) -> dict[str, Any]:
         self._asked += 1
         order = {"id": self._asked, "method": method, "params": about or {}}
         self._connection.send(json.dumps(order))
         while True:
             told = json.loads(self._connection.recv(_ANSWERS_WITHIN))
-            if told.get("method") == "Runtime.exceptionThrown":
-                self.faults.append(json.dumps(told["params"]["exceptionDetails"]))
+            self._hear(told.get("method"), told.get("params", {}))
             if told.get("id") == self._asked:
                 if told.get("error", {}).get("message") == _NAVIGATED:
                     raise NavigatedError
                 assert "error" not in told, told
                 result: dict[str, Any] = told["result"]
                 return result
+
+    def _hear(self, event: str | None, about: dict[str, Any]) -> None:
+        if event == "Runtime.exceptionThrown":
+            self.faults.append(json.dumps(about["exceptionDetails"]))
+        elif event == "Log.entryAdded" and about["entry"]["level"] == "error":
+            self.errors.append(json.dumps(about["entry"]))
+        elif event == "Runtime.consoleAPICalled" and about["type"] in ("error", "assert"):
+            self.errors.append(json.dumps(about["args"]))
+        elif event == "Network.requestWillBeSent":
+            self.requested.append(about["request"]["url"])
 
 
 @contextmanager

@@ -30,6 +30,7 @@ VERBS = {
     "ledger": ("inspect.ledger:ledger", "Account for every event."),
     "metrics": ("metrics.verb:metrics", "Serve metrics of pipelines for Prometheus, until Ctrl-C."),
     "query": ("inspect.query:query", "Query the tables with SQL."),
+    "dashboard": ("dashboard.verb:dashboard", "Show the tables in a browser."),
     "expectations": (
         "expectations.verbs:app",
         "The rules that rows must meet, and Great Expectations.",

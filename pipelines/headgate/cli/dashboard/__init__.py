@@ -1,0 +1,1 @@
+"""The verb that shows tables in a browser."""

@@ -1,0 +1,146 @@
+"""``headgate dashboard``: the tables of pipelines in a browser."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headgate.cli import declaration
+from headgate.cli.options import DEFAULT_ROOT, Json, Root, local_folder
+from headgate.cli.output import respond
+from headgate.commands import shell_command
+from headgate.dashboard import FOLDER, PORT
+
+
+def dashboard(
+    pipelines: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[PIPELINE]...",
+            help="Declarations' paths or names; all in pipelines/ if left out.",
+            show_default=False,
+            default_factory=list,
+        ),
+    ],
+    allow_host: Annotated[
+        list[str],
+        typer.Option(
+            "--allow-host",
+            metavar="NAME",
+            help="A further name that browsers call it by.",
+            default_factory=list,
+        ),
+    ],
+    host: Annotated[str, typer.Option("--host", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="0 for any that is free.")
+    ] = PORT,
+    base_path: Annotated[
+        str, typer.Option("--base-path", metavar="PATH", help="The path behind a proxy.")
+    ] = "",
+    login: Annotated[
+        bool, typer.Option("--login/--no-login", help="Ask for the password; only on loopback not.")
+    ] = True,
+    new_password: Annotated[
+        bool, typer.Option("--new-password", help="Make another password and print it.")
+    ] = False,
+    show_values: Annotated[
+        bool, typer.Option("--show-values", help="Show late and quarantined values, unmasked.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Check the files in dashboards/ and end.")
+    ] = False,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Show the tables in a browser.
+
+    Read-only, on 127.0.0.1, with a password that is printed once. Charts of your own are in
+    dashboards/*.yml.
+    """
+    from headgate.dashboard.server.serving import Settings, checked_base, serve
+    from headgate.process_tree.ports import free_port
+
+    files = [declaration.find(word) for word in pipelines] or _all(root)
+    if check:
+        _respond_checked(files, json)
+        return
+    base = checked_base(base_path)
+    _require_login_for(host, login)
+    keep = local_folder(root, _REMEDY) / FOLDER if login else None
+    password = _password(keep, new_password)
+    settings = Settings(files, root, host, port or free_port(), base, allow_host, keep, show_values)
+    # The stream on this machine comes first.
+    os.nice(5)
+    serve(settings, lambda: _respond(settings.address, password, keep, json))
+
+
+_REMEDY = f"name one with --root, or show it without: {shell_command('dashboard', '--no-login')}"
+
+
+def _all(root: str) -> list[Path]:
+    """Every declaration of the project whose tables are there; all of them if none has any."""
+    from headgate.declaration.files import declarations_in
+    from headgate.storage.files import Storage
+
+    found = [*declarations_in(Path("pipelines")), *declarations_in(Path())]
+    there = set(Storage(root).folders())
+    running = [file for file in found if file.stem in there]
+    if not found:
+        raise declaration.NoSuchPipelineError(
+            "there is no declaration in pipelines/",
+            remedy=f"name one: {shell_command('dashboard', 'shop')}, of: {shell_command('list')}",
+        )
+    return running or found
+
+
+def _require_login_for(host: str, login: bool) -> None:
+    from headgate.dashboard.errors import DashboardError
+    from headgate.dashboard.server.serving import is_loopback
+
+    if not login and not is_loopback(host):
+        raise DashboardError(
+            f"without a login, the dashboard is served on loopback alone, not at {host}",
+            remedy=f"keep the login: {shell_command('dashboard', '--host', host)}",
+        )
+
+
+def _password(keep: Path | None, anew: bool) -> str | None:
+    from headgate.dashboard.login.passwords import made
+
+    return made(keep, anew=anew) if keep is not None else None
+
+
+def _respond(address: str, password: str | None, keep: Path | None, json: bool) -> None:
+    shown = f"{password}   (shown this once)" if password else "as it was shown"
+    lines = [f"dashboard  {address}"]
+    lines += ["login      none"] if keep is None else [f"password   {shown}"]
+    respond(
+        json,
+        {"address": address, "password": password, "login": keep is not None},
+        *lines,
+        "to end it  Ctrl-C",
+    )
+
+
+def _respond_checked(files: list[Path], json: bool) -> None:
+    """Raises BoardError for the first file with problems."""
+    from headgate.dashboard.boards.reading import board_files, read_board
+    from headgate.dashboard.boards.runner import ChartRunner
+    from headgate.declaration.load import load
+    from headgate.declaration.sections.source import project_folder
+
+    declared = {each.name: each for each in map(load, files)}
+    projects = dict.fromkeys(project_folder(file) for file in files)
+    runner = ChartRunner()
+    try:
+        found = [file for project in projects for file in board_files(project)]
+        boards = [read_board(file, declared, runner.bind) for file in found]
+    finally:
+        runner.close()
+    names = [board.name for board in boards]
+    said = f"{len(names)} dashboards are right: {', '.join(names)}" if names else "no dashboards"
+    respond(json, {"dashboards": names}, said)

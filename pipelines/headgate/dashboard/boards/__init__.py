@@ -1,0 +1,1 @@
+"""Dashboards that a project declares: charts by SQL over gold tables."""

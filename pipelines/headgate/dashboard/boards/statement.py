@@ -1,0 +1,86 @@
+"""The SQL of a chart: what it may be, and which tables it reads.
+
+DuckDB's own parser says what a statement reads, so nothing is guessed from its text. What is
+refused here could reach nothing anyway: the connection sees no file, no network and no other table
+(``querying.sandbox``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from headgate.dashboard.boards.model import TableName
+from headgate.dashboard.reading.engine import first_line
+from headgate.declaration.errors import Invalid
+from headgate.declaration.kinds import GOLD
+from headgate.querying.sandbox import QueryError, connected, lock, require_reading
+
+FUNCTIONS = ("unnest", "range", "generate_series")
+"""Table functions that read nothing."""
+_MOST = 20_000  # characters
+
+
+def tables_in(sql: str) -> tuple[TableName, ...]:
+    """The gold tables that a SELECT reads, each once. Raises Invalid if it is no single SELECT, or
+    reads something else."""
+    import duckdb
+
+    if len(sql) > _MOST:
+        raise Invalid(f"has more than {_MOST:,} characters")
+    connection = connected(autoinstall_known_extensions="false", temp_directory="")
+    try:
+        lock(connection)
+        require_reading(connection, sql, ("SELECT",))
+        ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
+    except duckdb.Error as error:
+        raise Invalid(first_line(error)) from error
+    except QueryError as error:
+        raise Invalid(error.message) from error
+    finally:
+        connection.close()
+    statement = json.loads(text)
+    if statement.get("error"):
+        # SHOW and DESCRIBE are SELECTs to DuckDB, and cannot be written as one.
+        raise Invalid(f"must be one SELECT: {statement.get('error_message', 'it is none')}")
+    return tuple(dict.fromkeys(_named(statement)))
+
+
+def _named(statement: Any) -> Iterator[TableName]:
+    named = {name.lower() for each in _nodes(statement) for name in _defined(each)}
+    for node in _nodes(statement):
+        if node.get("type") == "TABLE_FUNCTION":
+            name = str(node["function"]["function_name"]).lower()
+            if name not in FUNCTIONS:
+                raise Invalid(f"reads {name}(…): a chart reads gold tables alone")
+        elif node.get("type") in ("SHOW_REF", "COLUMN_DATA"):
+            raise Invalid("must read gold tables")
+        elif node.get("type") == "BASE_TABLE":
+            catalog, schema, table = (
+                str(node.get(part) or "") for part in ("catalog_name", "schema_name", "table_name")
+            )
+            if not catalog and not schema and table.lower() in named:
+                continue
+            if schema.lower() != GOLD.name:
+                shown = ".".join(filter(None, (catalog, schema, table)))
+                raise Invalid(
+                    f"reads {shown}, which is no gold table", None if schema else f"gold.{table}"
+                )
+            yield TableName(catalog.lower() or None, table.lower())
+
+
+def _defined(node: dict[str, Any]) -> list[str]:
+    """The names of the common table expressions of a query."""
+    map_ = node.get("cte_map")
+    return [str(entry["key"]) for entry in (map_ or {}).get("map", ())]
+
+
+def _nodes(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+        for each in value.values():
+            yield from _nodes(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _nodes(each)

@@ -1,0 +1,1 @@
+"""Who may look: one password for a dashboard, kept as a hash."""

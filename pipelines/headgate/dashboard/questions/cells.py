@@ -1,0 +1,63 @@
+"""Values of rows as short, harmless text.
+
+A value comes from an event, so it may be anything: markup, megabytes, or characters that change the
+direction of a line. The page shows all of it as text; here it is cut, and what cannot be seen is
+written out.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from headgate.dashboard.questions.sql import quoted
+
+MOST = 300  # characters of a value that are shown
+_TEXTS = ("VARCHAR", "BLOB")
+_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+"""Categories of characters that have no glyph or move others: controls, marks of direction, line
+separators, characters that are not assigned."""
+
+
+def text_of(column: str, type_: str, most: int = MOST) -> str:
+    """An expression with the text of a column, cut to ``most`` characters with its whole length
+    after it: a long value is never brought to Python. ``type_`` is DuckDB's."""
+    name = quoted(column)
+    if type_.startswith("TIMESTAMP WITH"):
+        return f"CAST({name} AT TIME ZONE 'UTC' AS VARCHAR) || 'Z'"
+    if type_ == "BLOB":
+        # Bytes that are no text keep their escapes.
+        name = f"coalesce(TRY(decode({name})), CAST({name} AS VARCHAR))"
+    elif type_.endswith("]") or type_.startswith(("STRUCT", "MAP")):
+        name = f"CAST(to_json({name}) AS VARCHAR)"
+    text = f"CAST({name} AS VARCHAR)"
+    length = f"octet_length({quoted(column)})" if type_ == "BLOB" else f"length({text})"
+    unit = "bytes" if type_ == "BLOB" else "characters"
+    return (
+        f"CASE WHEN {length} > {most} THEN left({text}, {most}) || '… (' || "
+        f"format('{{:,}}', {length}) || ' {unit})' ELSE {text} END"
+    )
+
+
+def visible(text: str | None) -> str | None:
+    """The text with every character that has no glyph, or that moves others, as its escape."""
+    if text is None or (text.isascii() and text.isprintable()):
+        return text
+    return "".join(c if unicodedata.category(c) not in _HIDDEN else _escape(c) for c in text)
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def cells(row: Sequence[object]) -> list[str | None]:
+    return [visible(None if value is None else str(value)) for value in row]
+
+
+def is_number(type_: str) -> bool:
+    return (
+        type_.startswith(("DECIMAL", "DOUBLE", "FLOAT", "HUGEINT"))
+        or type_.endswith("INT")
+        or (type_ in ("INTEGER", "UBIGINT", "UINTEGER"))
+    )

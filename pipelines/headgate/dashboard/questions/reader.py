@@ -1,0 +1,68 @@
+"""What questions are asked of: versions, through the caches and DuckDB."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar, cast
+
+from headgate.commands import pipeline_command
+from headgate.dashboard.errors import ChangedTableError
+from headgate.dashboard.reading.columns import ColumnCache, Source
+from headgate.dashboard.reading.engine import Answer, Engine
+from headgate.dashboard.reading.versions import Version
+
+Fact = TypeVar("Fact")
+_KNOWN = 256  # facts that are kept
+
+
+@dataclass(frozen=True)
+class Reader:
+    columns: ColumnCache = field(default_factory=ColumnCache)
+    engine: Engine = field(default_factory=Engine)
+    _known: OrderedDict[Hashable, object] = field(default_factory=OrderedDict, repr=False)
+
+    def known(self, about: str, of: Hashable, find: Callable[[], Fact]) -> Fact:
+        """What ``find`` says of something. It is kept, because many questions need it."""
+        key = (about, of)
+        if key not in self._known:
+            self._known[key] = find()
+            while len(self._known) > _KNOWN:
+                self._known.popitem(last=False)
+        return cast(Fact, self._known[key])
+
+    def ask(
+        self,
+        sql: str,
+        parameters: Sequence[object] = (),
+        /,
+        **read: tuple[Version, Sequence[str]],
+    ) -> Answer:
+        """The answer of a query in which each name is that of a version, with the columns that it
+        reads. Raises TooMuchError."""
+        return self.engine.ask(self.sources(read), sql, parameters)
+
+    def sources(self, read: Mapping[str, tuple[Version, Sequence[str]]]) -> dict[str, Source]:
+        """Raises ChangedTableError if a version has not all of the columns."""
+        for name, (version, columns) in read.items():
+            if missing := [each for each in columns if each not in version.schema.names]:
+                raise ChangedTableError(
+                    f"the table {name} has no column {', '.join(missing)}: its declaration has "
+                    "changed since",
+                    remedy=f"deploy the declaration: {pipeline_command('upgrade')}",
+                )
+        return {
+            name: self.columns.source(version, tuple(dict.fromkeys(columns)))
+            for name, (version, columns) in read.items()
+        }
+
+    def types(self, version: Version) -> dict[str, str]:
+        """DuckDB's types of the columns of a version."""
+
+        def described() -> dict[str, str]:
+            empty = version.schema.empty_table()
+            rows = self.engine.ask({"t": empty}, "DESCRIBE SELECT * FROM t").rows
+            return {str(row[0]): str(row[1]) for row in rows}
+
+        return self.known("types", str(version.schema), described)

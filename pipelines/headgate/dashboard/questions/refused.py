@@ -1,0 +1,139 @@
+"""Late rows and quarantined records: how many, when, why, and the records themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headgate.dashboard.questions.cells import cells, is_number, text_of
+from headgate.dashboard.questions.reader import Reader
+from headgate.dashboard.questions.sql import Condition, all_of, quoted
+from headgate.dashboard.reading.versions import Version
+from headgate.quality.masking import masked
+
+# Columns of Headgate's own, the most telling first: positions, times and reasons are no values that
+# a producer sent. A silver table may have columns of the same names as quarantine.
+QUARANTINE_PLAIN = (
+    *("ingested_at", "reason", "column", "table", "event_time", "partition", "offset"),
+)
+LATE_PLAIN = (
+    *("late_seconds", "reason", "replayed", "_event_time", "_clock", "_partition", "_offset"),
+)
+_POINTS = 60
+_NICE = (1, 5, 10, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 86_400, 604_800)
+
+
+@dataclass(frozen=True)
+class RefusedQuestion:
+    """``reason`` chooses one; None, all. Values are masked unless ``show_values``."""
+
+    reason: str | None = None
+    page: int = 0
+    size: int = 50
+    show_values: bool = False
+
+
+def quarantined(reader: Reader, version: Version, question: RefusedQuestion) -> dict[str, Any]:
+    """Quarantined records, the newest first, by the time of their arrival."""
+    order = 'ingested_at DESC, "partition", "offset"'
+    return _page(reader, version, question, _Table("ingested_at", order, QUARANTINE_PLAIN))
+
+
+def late_rows(
+    reader: Reader, version: Version, question: RefusedQuestion, bounds: Sequence[str]
+) -> dict[str, Any]:
+    """Late rows, the newest window first, by the window that they missed, which is in the columns
+    ``bounds``."""
+    time = next(iter(bounds), "_event_time")
+    order = f"{quoted(time)} DESC, _partition, _offset"
+    answer = _page(reader, version, question, _Table(time, order, (*bounds, *LATE_PLAIN)))
+    seconds = reader.ask(
+        "SELECT quantile_cont(late_seconds, [0.5, 0.95, 1.0]), count(replayed) FROM late",
+        late=(version, ("late_seconds", "replayed")),
+    ).rows[0]
+    median, most, worst = seconds[0] or (None, None, None)
+    lateness = {"median": median, "p95": most, "max": worst}
+    return answer | {"seconds": lateness, "replayed": seconds[1]}
+
+
+@dataclass(frozen=True)
+class _Table:
+    """``time`` is the column of the chart, ``plain`` are those that are never masked."""
+
+    time: str
+    order: str
+    plain: tuple[str, ...]
+
+
+def _page(
+    reader: Reader, version: Version, question: RefusedQuestion, table: _Table
+) -> dict[str, Any]:
+    names, types = version.schema.names, reader.types(version)
+    own = [name for name in table.plain if name in names]
+    columns = (*own, *(name for name in names if name not in own))
+    chosen = all_of(
+        Condition() if question.reason is None else Condition("reason = ?", (question.reason,))
+    )
+    shown = ", ".join(f"{text_of(name, types[name])} AS {quoted(name)}" for name in columns)
+    found = reader.ask(
+        f"SELECT {shown} FROM (SELECT * FROM t WHERE {chosen.text} ORDER BY {table.order} "
+        "LIMIT ? OFFSET ?)",
+        [*chosen.parameters, question.size, question.page * question.size],
+        t=(version, columns),
+    ).rows
+    reasons = reader.ask(
+        "SELECT coalesce(reason, ''), count(*) FROM t GROUP BY 1 ORDER BY 2 DESC, 1",
+        t=(version, ("reason",)),
+    ).rows
+    total = sum(n for reason, n in reasons if question.reason in (None, reason))
+    plain = columns if question.show_values else table.plain
+    return {
+        "reasons": [{"reason": reason, "count": n} for reason, n in reasons],
+        "over_time": _over_time(reader, version, table.time, [reason for reason, _ in reasons][:6]),
+        "columns": columns,
+        "numbers": [is_number(types[name]) for name in columns],
+        "total": total,
+        "reachable": total,
+        "page": question.page,
+        "size": question.size,
+        "masked": not question.show_values,
+        "cells": [_shown(columns, plain, row) for row in found],
+    }
+
+
+def _shown(columns: Sequence[str], plain: Sequence[str], row: Sequence[object]) -> list[str | None]:
+    """Texts, masked where a column is not ``plain``."""
+    return [
+        text if text is None or name in plain else masked(text)
+        for name, text in zip(columns, cells(row), strict=True)
+    ]
+
+
+def _over_time(
+    reader: Reader, version: Version, time: str, reasons: Sequence[str]
+) -> dict[str, Any]:
+    """Counts by reason in intervals of ``step`` seconds, at most so many points."""
+    at = f"epoch_us({quoted(time)})"
+    ((first, last),) = reader.ask(f"SELECT min({at}), max({at}) FROM t", t=(version, (time,))).rows
+    if first is None:
+        return {"t": [], "series": [], "step": 0}
+    span = (last - first) / 1e6
+    step = next((s for s in _NICE if span / s < _POINTS), max(_NICE[-1], int(span // _POINTS) + 1))
+    origin = first // (step * 1_000_000) * step * 1_000_000
+    rows = reader.ask(
+        f"SELECT coalesce(reason, ''), CAST(({at} - ?) // ? AS BIGINT), count(*) FROM t "
+        f"WHERE {at} IS NOT NULL GROUP BY 1, 2",
+        (origin, step * 1_000_000),
+        t=(version, (time, "reason")),
+    ).rows
+    number = max(point for _, point, _ in rows) + 1
+    lines = {reason: [0] * number for reason in reasons}
+    for reason, point, count in rows:
+        if reason in lines:
+            lines[reason][point] += count
+    return {
+        "t": [origin / 1e6 + place * step for place in range(number)],
+        "series": [{"label": reason or "none", "v": counts} for reason, counts in lines.items()],
+        "step": step,
+    }

@@ -1,0 +1,179 @@
+"""The rows of a gold table, by pages and as files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headgate.dashboard.errors import BadQuestionError, TooMuchError
+from headgate.dashboard.questions.cells import cells, is_number, text_of
+from headgate.dashboard.questions.facts import Facts
+from headgate.dashboard.questions.reader import Reader
+from headgate.dashboard.questions.selection import Selection
+from headgate.dashboard.questions.span import span
+from headgate.dashboard.questions.sql import ALL, Condition, all_of, listed, quoted
+from headgate.dashboard.reading.versions import Version
+from headgate.declaration.model import GoldTable
+
+MOST_ROWS_OF_A_FILE = 5_000_000
+_DEEPEST = 100_000  # rows that are passed over at most
+
+
+@dataclass(frozen=True)
+class RowsQuestion:
+    """``sort`` is a column, ``-column`` for the greatest first; the newest results come first
+    without it."""
+
+    selection: Selection
+    sort: str | None = None
+    page: int = 0
+    size: int = 50
+
+
+def rows(
+    reader: Reader, table: GoldTable, facts: Facts, question: RowsQuestion, gold: Version
+) -> dict[str, Any]:
+    """A page of rows. ``total`` is the number of rows that were chosen; ``numbers`` says which
+    columns are numbers, and ``cells`` has texts, null for null."""
+    chosen = _chosen(reader, table, facts, question.selection, gold)
+    order = _order(facts, question.sort, gold)
+    columns, types = tuple(gold.schema.names), reader.types(gold)
+    total = _total(reader, facts, chosen, gold)
+    offset = min(question.page * question.size, _DEEPEST)
+    found = span(reader, facts, gold)
+    near = chosen
+    if found is not None and facts.begin is not None and not question.sort and chosen == ALL:
+        # Without a choice, a page has rows of few windows, and a file says which it has.
+        first = found.from_newest(offset + question.size)
+        near = Condition(f"{quoted(facts.begin)} >= ?", (first,))
+    shown = ", ".join(f"{text_of(name, types[name])} AS {quoted(name)}" for name in columns)
+    page = reader.ask(
+        f"SELECT {shown} FROM (SELECT * FROM gold WHERE {near.text} ORDER BY {order} "
+        "LIMIT ? OFFSET ?)",
+        [*near.parameters, question.size, offset],
+        gold=(gold, columns),
+    ).rows
+    return {
+        "columns": columns,
+        "types": [types[name].lower() for name in columns],
+        "numbers": [is_number(types[name]) for name in columns],
+        "total": total,
+        "reachable": min(total, _DEEPEST + question.size),
+        "page": question.page,
+        "size": question.size,
+        "cells": [cells(row) for row in page],
+    }
+
+
+def _total(reader: Reader, facts: Facts, chosen: Condition, gold: Version) -> int:
+    if chosen == ALL:
+        return gold.rows
+    ((total,),) = reader.ask(
+        f"SELECT count(*) FROM gold WHERE {chosen.text}",
+        chosen.parameters,
+        gold=(gold, (*_bounds(facts), *facts.keys)),
+    ).rows
+    return int(total)
+
+
+def write_file(
+    reader: Reader,
+    table: GoldTable,
+    facts: Facts,
+    selection: Selection,
+    gold: Version,
+    form: str,
+    file: Path,
+) -> None:
+    """Write the chosen rows as CSV or Parquet, whole and exact: nothing is cut or masked. Raises
+    TooMuchError, BadQuestionError."""
+    import pyarrow as pa
+    import pyarrow.csv as csv
+    import pyarrow.parquet as pq
+
+    if form not in ("csv", "parquet"):
+        raise BadQuestionError(f"no file of the format {form[:20]!r}", remedy="csv or parquet")
+    chosen = _chosen(reader, table, facts, selection, gold)
+    columns = tuple(gold.schema.names)
+    sources = reader.sources({"gold": (gold, columns)})
+    engine = reader.engine
+    with engine.connection(sources) as connection, engine.limited(connection):
+        query = connection.sql(
+            f"SELECT {listed(columns)} FROM gold WHERE {chosen.text} "
+            f"ORDER BY {_order(facts, None, gold)}",
+            params=list(chosen.parameters),
+        )
+        batches = query.to_arrow_reader(65_536)
+        schema = _flat(batches.schema) if form == "csv" else batches.schema
+        opened = csv.CSVWriter if form == "csv" else pq.ParquetWriter
+        with opened(str(file), schema) as writer:
+            for batch in _bounded(batches):
+                content = pa.Table.from_batches([batch])
+                writer.write_table(_cast(content, schema))
+
+
+def _bounded(batches: Any) -> Iterator[Any]:
+    rows = 0
+    for batch in batches:
+        rows += batch.num_rows
+        if rows > MOST_ROWS_OF_A_FILE:
+            raise TooMuchError(
+                f"more than {MOST_ROWS_OF_A_FILE:,} rows",
+                remedy="choose a shorter time, or read the Delta table itself",
+            )
+        yield batch
+
+
+def _flat(schema: Any) -> Any:
+    """CSV has no nested values: they are JSON."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [pa.field(f.name, pa.string()) if pa.types.is_nested(f.type) else f for f in schema]
+    )
+
+
+def _cast(content: Any, schema: Any) -> Any:
+    import json
+
+    import pyarrow as pa
+
+    for place, field in enumerate(schema):
+        column = content.column(place)
+        if pa.types.is_nested(column.type) and not pa.types.is_nested(field.type):
+            texts = [
+                None if value is None else json.dumps(value, default=str, ensure_ascii=False)
+                for value in column.to_pylist()
+            ]
+            content = content.set_column(place, field, pa.array(texts, pa.string()))
+    return content
+
+
+def _chosen(
+    reader: Reader, table: GoldTable, facts: Facts, selection: Selection, gold: Version
+) -> Condition:
+    found = span(reader, facts, gold)
+    return all_of(
+        selection.within(facts.begin, found.newest if found else None), selection.of_keys(table)
+    )
+
+
+def _bounds(facts: Facts) -> tuple[str, ...]:
+    return tuple(column for column in (facts.begin, facts.end) if column)
+
+
+def _order(facts: Facts, sort: str | None, gold: Version) -> str:
+    """Raises BadQuestionError if there is no such column."""
+    always = [*([f"{quoted(facts.begin)} DESC"] if facts.begin else []), *map(quoted, facts.keys)]
+    if not sort:
+        return ", ".join(always) or "1"
+    name = sort.removeprefix("-")
+    if name not in gold.schema.names:
+        raise BadQuestionError(
+            f"{facts.table} has no column {name[:80]!r}",
+            remedy=f"its columns: {', '.join(gold.schema.names)}",
+        )
+    direction = "DESC" if sort.startswith("-") else "ASC"
+    return ", ".join([f"{quoted(name)} {direction} NULLS LAST", *always])

@@ -1,0 +1,65 @@
+"""The results of a gold table in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from headgate.dashboard.questions.facts import Facts
+from headgate.dashboard.questions.reader import Reader
+from headgate.dashboard.questions.sql import quoted
+from headgate.dashboard.reading.versions import Version
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """Microseconds since 1970 UTC: the first and the last beginning of a result, and the last end.
+    ``step`` divides the distance of any two beginnings. ``begins`` and ``rows`` are all of them,
+    rising, and how many rows begin there."""
+
+    first: int
+    last: int
+    end: int
+    step: int
+    begins: np.ndarray[Any, Any]
+    rows: np.ndarray[Any, Any]
+
+    def from_newest(self, rows: int) -> datetime:
+        """The beginning at or after which there are at least so many rows, or all."""
+        reached = np.searchsorted(np.cumsum(self.rows[::-1]), rows)
+        place = max(len(self.begins) - 1 - int(reached), 0)
+        return _EPOCH + timedelta(microseconds=int(self.begins[place]))
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        return (self.first, self.last)
+
+    @property
+    def newest(self) -> datetime:
+        return _EPOCH + timedelta(microseconds=self.end)
+
+
+def span(reader: Reader, facts: Facts, gold: Version) -> Span | None:
+    """None if the table has no rows, or its results have no bounds."""
+    if facts.begin is None or facts.end is None or gold.rows == 0:
+        return None
+    begin, end = facts.begin, facts.end
+    return reader.known("span", gold.key, lambda: _span(reader, begin, end, gold))
+
+
+def _span(reader: Reader, first: str, last: str, gold: Version) -> Span:
+    begin, end = quoted(first), quoted(last)
+    found = reader.ask(
+        f"SELECT epoch_us({begin}), max(epoch_us({end})), count(*) FROM gold GROUP BY 1 ORDER BY 1",
+        gold=(gold, (first, last)),
+    ).rows
+    begins = np.array([row[0] for row in found], np.int64)
+    end_of_last = max(row[1] for row in found)
+    step = int(np.gcd.reduce(np.diff(begins))) if len(begins) > 1 else int(end_of_last - begins[0])
+    rows = np.array([row[2] for row in found], np.int64)
+    return Span(int(begins[0]), int(begins[-1]), int(end_of_last), max(step, 1), begins, rows)

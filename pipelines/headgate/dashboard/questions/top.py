@@ -1,0 +1,98 @@
+"""The keys of a gold table with the greatest figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headgate.dashboard.questions.cells import cells, text_of
+from headgate.dashboard.questions.facts import Facts, Figure
+from headgate.dashboard.questions.reader import Reader
+from headgate.dashboard.questions.selection import Selection
+from headgate.dashboard.questions.span import span
+from headgate.dashboard.questions.sql import Condition, all_of, listed, quoted
+from headgate.dashboard.reading.versions import Version
+from headgate.declaration.model import GoldTable
+
+MOST = 50
+
+
+def top(
+    reader: Reader,
+    table: GoldTable,
+    facts: Facts,
+    figure: Figure,
+    by: tuple[str, ...],
+    selection: Selection,
+    gold: Version,
+    most: int = 10,
+) -> dict[str, Any]:
+    """``over`` says what is compared: the figure over all windows, or the mean of the windows where
+    it cannot be combined. ``rows`` have the values of the keys, the figure and, of a sum, its
+    ``share`` of all. Of windows that overlap, those count that do not."""
+    found = span(reader, facts, gold)
+    chosen = all_of(
+        selection.within(facts.begin, found.newest if found else None),
+        selection.of_keys(table),
+        _apart(facts),
+    )
+    over = figure.across or "avg"
+    bounds = tuple(column for column in (facts.begin, facts.end) if column)
+    rows = reader.ask(
+        _sql(reader.types(gold), by, f"{over}({quoted(figure.name)})", chosen),
+        [*chosen.parameters, min(most, MOST)],
+        gold=(gold, (*bounds, *facts.keys, figure.name)),
+    ).rows
+    return {
+        "figure": figure.name,
+        "over": over,
+        "by": by,
+        "groups": rows[0][-1] if rows else 0,
+        "rows": [
+            {
+                "keys": cells(row[: len(by)]),
+                "value": row[-4],
+                "text": row[-3],
+                "share": row[-2] if over == "sum" else None,
+            }
+            for row in rows
+        ],
+    }
+
+
+def _sql(types: Mapping[str, str], by: tuple[str, ...], value: str, chosen: Condition) -> str:
+    shown = ", ".join(f"{text_of(k, types[k], 80)} AS {quoted(k)}" for k in by)
+    return f"""
+        SELECT {shown}, CAST(v AS DOUBLE), CAST(v AS VARCHAR), CAST(v / nullif(whole, 0) AS DOUBLE),
+            groups FROM (
+            SELECT {listed(by)}, {value} AS v, sum({value}) OVER () AS whole,
+                count(*) OVER () AS groups
+            FROM gold WHERE {chosen.text} GROUP BY {listed(by)}
+            ORDER BY v DESC NULLS LAST, {listed(by)} LIMIT ?
+        )
+    """
+
+
+def values(
+    reader: Reader, facts: Facts, key: str, begins: str, gold: Version, most: int = 20
+) -> list[str | None]:
+    """Values of a key that contain a text, for a person who types it."""
+    types = reader.types(gold)
+    name = f"CAST({quoted(key)} AS VARCHAR)"
+    rows = reader.ask(
+        f"SELECT {text_of(key, types[key])} AS value FROM gold "
+        f"WHERE contains(lower({name}), lower(?)) "
+        "GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT ?",
+        (begins, most),
+        gold=(gold, (key,)),
+    ).rows
+    return [cells(row)[0] for row in rows]
+
+
+def _apart(facts: Facts) -> Condition:
+    """Windows that do not overlap: all of tumbling ones, those of hopping ones that begin at a
+    multiple of their size."""
+    if facts.begin is None or facts.end is None:
+        return Condition()
+    begin, end = (f"epoch_us({quoted(column)})" for column in (facts.begin, facts.end))
+    return Condition(f"{begin} % nullif({end} - {begin}, 0) = 0")

@@ -1,0 +1,1 @@
+"""Reads released versions of tables, each once."""

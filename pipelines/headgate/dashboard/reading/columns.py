@@ -1,0 +1,73 @@
+"""Columns of data files in memory.
+
+A file never changes, so a new version of a table costs the reading of its new files alone.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import dataset as ds
+
+from headgate.dashboard.reading.versions import Version
+
+Source = Any  # a pyarrow Table or Dataset, which have no types
+
+MOST_BYTES = 384 << 20
+MOST_ROWS = 4_000_000
+"""A larger version is not kept in memory: each question reads what it needs of it."""
+_ASSEMBLED = 64  # versions and their columns, which share the memory of the files
+
+
+class ColumnCache:
+    """Keeps the columns that were asked for, up to ``most_bytes``; the files that nobody has asked
+    for the longest are left out first. ``files_read`` counts the reads of files."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES, most_rows: int = MOST_ROWS) -> None:
+        self._most_bytes, self._most_rows = most_bytes, most_rows
+        self._files: OrderedDict[tuple[str, str], dict[str, pa.ChunkedArray]] = OrderedDict()
+        self._assembled: OrderedDict[tuple[object, ...], pa.Table] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+        self.files_read = 0
+
+    def source(self, version: Version, columns: Sequence[str]) -> Source:
+        """Something that DuckDB can read these columns of a version from."""
+        if version.rows >= self._most_rows:
+            return version.dataset
+        with self._lock:
+            key = (*version.key, *columns)
+            if (found := self._assembled.get(key)) is not None:
+                self._assembled.move_to_end(key)
+                return found
+            schema = pa.schema([version.schema.field(name) for name in columns])
+            parts = [self._part(version, each, schema) for each in version.fragments]
+            self._shrink()
+            made = pa.concat_tables(parts) if parts else schema.empty_table()
+            self._assembled[key] = made
+            while len(self._assembled) > _ASSEMBLED:
+                self._assembled.popitem(last=False)
+            return made
+
+    def _part(self, version: Version, fragment: ds.Fragment, schema: pa.Schema) -> pa.Table:
+        key = (version.address, fragment.path)
+        kept = self._files.setdefault(key, {})
+        self._files.move_to_end(key)
+        if missing := [name for name in schema.names if name not in kept]:
+            read = fragment.to_table(schema=version.schema, columns=missing)
+            self.files_read += 1
+            for name in missing:
+                kept[name] = read.column(name)
+                self._bytes += kept[name].nbytes
+        return pa.table([kept[name] for name in schema.names], schema=schema)
+
+    def _shrink(self) -> None:
+        while self._bytes > self._most_bytes and self._files:
+            _, gone = self._files.popitem(last=False)
+            self._bytes -= sum(column.nbytes for column in gone.values())
+            # Else the memory stays for as long as a version is assembled of it.
+            self._assembled.clear()

@@ -1,0 +1,140 @@
+"""Asks DuckDB, within limits of time, memory and threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import BoundedSemaphore, Lock, Timer
+from typing import TYPE_CHECKING, Any
+
+from headgate.dashboard.errors import BadQuestionError, TooMuchError
+from headgate.querying.sandbox import connected, lock
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from headgate.dashboard.reading.columns import Source
+
+Row = tuple[Any, ...]
+Check = Callable[["duckdb.DuckDBPyConnection"], None]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """``seconds`` are those of one question, ``memory`` is that of one, and ``at_once`` run side by
+    side: the stream on the same machine needs the other cores."""
+
+    seconds: float = 10.0
+    memory: str = "512MB"
+    threads: int = 2
+    at_once: int = 2
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Columns with the names of DuckDB's types, and rows."""
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: Sequence[Row]
+
+
+@dataclass
+class Engine:
+    """Each question has a session of its own, which sees the sources that were given to it."""
+
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        self._turns = BoundedSemaphore(self.limits.at_once)
+        self._database: duckdb.DuckDBPyConnection | None = None
+        self._lock = Lock()
+
+    def ask(
+        self, sources: Mapping[str, Source], sql: str, parameters: Sequence[object] = ()
+    ) -> Answer:
+        """Blocks until it is this question's turn. The SQL is ours. Raises TooMuchError."""
+        with self._turns, self._session(sources) as connection, self.limited(connection):
+            connection.execute(sql, list(parameters))
+            return answered(connection)
+
+    @contextmanager
+    def _session(self, sources: Mapping[str, Source]) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Sessions of one locked database, which is made once: that takes longer than most
+        answers. Each sees its own sources alone."""
+        with self._lock:
+            if self._database is None:
+                self._database = self._made()
+                lock(self._database)
+            session = self._database.cursor()
+        try:
+            for name, source in sources.items():
+                session.register(name, source)
+            yield session
+        finally:
+            session.close()
+
+    @contextmanager
+    def connection(
+        self, sources: Mapping[str, Source], prepare: Check = lambda _: None
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A locked connection, whose turn it is. ``prepare`` may change it before it is locked."""
+        with self._turns:
+            connection = self._made()
+            try:
+                for name, source in sources.items():
+                    connection.register(name, source)
+                prepare(connection)
+                lock(connection)
+                yield connection
+            finally:
+                connection.close()
+
+    def _made(self) -> duckdb.DuckDBPyConnection:
+        # Without a folder for what does not fit into memory: a question writes no file.
+        return connected(
+            threads=self.limits.threads,
+            memory_limit=self.limits.memory,
+            temp_directory="",
+            autoinstall_known_extensions="false",
+            autoload_known_extensions="false",
+        )
+
+    @contextmanager
+    def limited(self, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+        """Interrupts what the connection does after the limit. Raises TooMuchError."""
+        import duckdb
+
+        timer = Timer(self.limits.seconds, connection.interrupt)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except duckdb.InterruptException as error:
+            raise TooMuchError(
+                f"the answer took longer than {self.limits.seconds:.0f} s",
+                remedy="ask about a shorter time, or fewer rows",
+            ) from error
+        except duckdb.OutOfMemoryException as error:
+            raise TooMuchError(
+                f"the answer needed more than {self.limits.memory} of memory",
+                remedy="ask about a shorter time, or fewer rows",
+            ) from error
+        except duckdb.ConversionException as error:
+            raise BadQuestionError(first_line(error), remedy="correct the value") from error
+        finally:
+            timer.cancel()
+
+
+def answered(connection: duckdb.DuckDBPyConnection, most: int | None = None) -> Answer:
+    """The result of what was executed last, or its first ``most`` rows."""
+    described = connection.description or ()
+    rows = connection.fetchall() if most is None else connection.fetchmany(most)
+    return Answer(
+        tuple(column[0] for column in described), tuple(str(c[1]) for c in described), rows
+    )
+
+
+def first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

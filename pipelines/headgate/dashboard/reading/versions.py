@@ -1,0 +1,94 @@
+"""The newest version of a table that readers may see.
+
+It is the newest version of the table's log, as ``headgate query`` reads it. A version of gold that
+is held by its rules has no commit, and a rebuild has a log of its own, so neither is ever here.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from pyarrow import dataset as ds
+
+from headgate.declaration.kinds import GOLD
+from headgate.tables.state import State
+from headgate.tables.table import Table
+
+FRESH = 0.2  # seconds, in which a log is not looked at again
+
+
+@dataclass(frozen=True, eq=False)
+class Version:
+    """``number`` is the version of the Delta log of the table at ``address``, ``state`` what its
+    commit says, with the batch id ``n``."""
+
+    address: str
+    number: int
+    state: State
+    rows: int
+    dataset: ds.Dataset = field(repr=False)
+
+    @cached_property
+    def fragments(self) -> tuple[ds.Fragment, ...]:
+        """One for each data file. A file of a version is never changed."""
+        return tuple(self.dataset.get_fragments())
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.dataset.schema
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Equal keys have equal rows."""
+        return (self.address, self.number)
+
+
+def version_of(address: str, number: int) -> Version:
+    """A version of the log of a table that is known to be visible."""
+    handle = DeltaTable(address, version=number)
+    state = State.empty(f"{GOLD.folder}/{address.rpartition('/')[2]}")
+    return Version(address, number, state, 0, handle.to_pyarrow_dataset())
+
+
+class WatchedTable:
+    """A table whose newest version is asked for often, by several threads. A look at it that finds
+    nothing new checks the names of two files."""
+
+    def __init__(self, table: Table, *, fresh: float = FRESH) -> None:
+        self._table, self._fresh = table, fresh
+        self._lock = Lock()
+        self._version: Version | None = None
+        self._at = float("-inf")
+
+    def current(self) -> Version | None:
+        """None if there is no table yet. Raises HeadgateError if its log is damaged."""
+        with self._lock:
+            if time.monotonic() - self._at >= self._fresh:
+                self._version = self._newest()
+                self._at = time.monotonic()
+            return self._version
+
+    def forget(self) -> None:
+        """Look again at the next question: a file of the version was gone."""
+        with self._lock:
+            self._at = float("-inf")
+
+    def _newest(self) -> Version | None:
+        if self._version is None and not self._table.exists:
+            return None
+        try:
+            state = self._table.refresh()
+        except FileNotFoundError:
+            return None
+        handle = self._table.handle
+        if self._version is not None and handle.version() == self._version.number:
+            return self._version
+        counts = pa.table(handle.get_add_actions(flatten=True)).column("num_records")
+        rows = sum(count or 0 for count in counts.to_pylist())
+        address, number = self._table.storage.uri(), handle.version()
+        return Version(address, number, state, rows, handle.to_pyarrow_dataset())

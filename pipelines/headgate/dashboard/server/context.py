@@ -1,0 +1,46 @@
+"""What a request may see. Without it, no endpoint answers: whoever serves the application puts it
+into the scope of each request that is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from headgate.dashboard.errors import NotFoundError
+from headgate.dashboard.reading.shown import Shown
+
+SCOPE = "headgate.dashboard"
+
+
+@dataclass(frozen=True)
+class Context:
+    """``pipelines`` are those that this request may see, ``projects`` the folders whose dashboards
+    it may, ``problems`` what is wrong with others. ``base`` is the path of the application, with
+    no slash at its end. ``home`` is a page that it belongs to, as a title and an address."""
+
+    pipelines: Mapping[str, Shown]
+    projects: Sequence[Path]
+    base: str
+    problems: Sequence[str] = ()
+    show_values: bool = False
+    has_login: bool = False
+    home: tuple[str, str] | None = None
+
+    def pipeline(self, name: str) -> Shown:
+        """Raises NotFoundError, also for one that this request may not see."""
+        if (found := self.pipelines.get(name)) is None:
+            known = ", ".join(self.pipelines) or "none"
+            raise NotFoundError(f"there is no pipeline {name} here", remedy=f"there are: {known}")
+        return found
+
+
+def context_of(request: Request) -> Context:
+    """Raises HTTPException 401 if nobody has allowed the request."""
+    found = request.scope.get(SCOPE)
+    if not isinstance(found, Context):
+        raise HTTPException(401, "log in first")
+    return found

@@ -1,0 +1,141 @@
+"""The login of a dashboard that is served by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from urllib.parse import parse_qs, quote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from headgate.dashboard.login.passwords import Password
+from headgate.dashboard.login.sessions import LASTS, Sessions
+from headgate.dashboard.login.throttle import Throttle
+from headgate.dashboard.server.context import SCOPE, Context
+from headgate.dashboard.server.pages import document, static
+
+LOGIN, STYLE = "/login", "/static/login.css"
+OPEN = (LOGIN, STYLE)
+"""All that is answered without a login."""
+_MOST_BYTES = 4_096  # of a form
+
+
+@dataclass
+class Login:
+    """``password`` is None if there is no login. ``context`` says what may be seen. ``cookie`` is
+    the name of the session's: browsers share cookies among the ports of a host."""
+
+    context: Callable[[], Context]
+    password: Password | None
+    cookie: str
+    sessions: Sessions = field(default_factory=Sessions)
+    throttle: Throttle = field(default_factory=Throttle)
+
+    def routes(self) -> Sequence[BaseRoute]:
+        if self.password is None:
+            return []
+        return [
+            Route(LOGIN, self.page, methods=["GET"]),
+            Route(LOGIN, self.begin, methods=["POST"]),
+            Route("/logout", self.end, methods=["POST"]),
+            Route(STYLE, self.style),
+        ]
+
+    def allows(self, request: Request) -> bool:
+        return self.password is None or self.sessions.is_open(request.cookies.get(self.cookie))
+
+    async def page(self, request: Request) -> Response:
+        return self._page(request, "")
+
+    async def style(self, _: Request) -> Response:
+        return static("login.css")
+
+    async def begin(self, request: Request) -> Response:
+        assert self.password is not None
+        address = request.client.host if request.client else ""
+        if (wait := self.throttle.wait(address)) > 0:
+            said = f"Too many wrong passwords. Try again in {ceil(wait)} s."
+            return self._page(request, said, 429, {"Retry-After": str(ceil(wait))})
+        form = parse_qs(await _body(request), max_num_fields=8)
+        given = form.get("password", [""])[0]
+        if not await run_in_threadpool(self.password.is_right, given):
+            self.throttle.failed(address)
+            return self._page(request, "The password is wrong.", 403)
+        self.throttle.succeeded(address)
+        base = request.scope.get("root_path", "")
+        answer = RedirectResponse(_inside(base, form.get("next", [""])[0]), 303)
+        answer.set_cookie(
+            self.cookie,
+            self.sessions.begin(),
+            max_age=int(LASTS),
+            path=base or "/",
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+        )
+        return answer
+
+    async def end(self, request: Request) -> Response:
+        self.sessions.end(request.cookies.get(self.cookie))
+        base = request.scope.get("root_path", "")
+        answer = RedirectResponse(f"{base}{LOGIN}", 303)
+        answer.delete_cookie(self.cookie, path=base or "/", httponly=True, samesite="strict")
+        return answer
+
+    def _page(
+        self, request: Request, said: str, status: int = 200, headers: dict[str, str] | None = None
+    ) -> Response:
+        base = request.scope.get("root_path", "")
+        nothing = Context({}, (), base)
+        next_ = _inside(base, request.query_params.get("next", ""))
+        content = document("login.html", nothing, said=said, next=next_)
+        return HTMLResponse(content, status, headers)
+
+
+class Guard:
+    """Lets requests through that have logged in, with their context; refuses all others."""
+
+    def __init__(self, app: ASGIApp, login: Login) -> None:
+        self._app, self._login = app, login
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        request = Request(scope)
+        base = scope.get("root_path", "")
+        path = scope["path"].removeprefix(base)
+        if self._login.allows(request):
+            context = await run_in_threadpool(self._login.context)
+            return await self._app({**scope, SCOPE: context}, receive, send)
+        if path in OPEN and self._login.password is not None:
+            return await self._app(scope, receive, send)
+        answer = self._refusal(request, base, path)
+        return await answer(scope, receive, send)
+
+    @staticmethod
+    def _refusal(request: Request, base: str, path: str) -> Response:
+        if request.method == "GET" and not path.startswith(("/api/", "/static/")):
+            query = f"?{request.url.query}" if request.url.query else ""
+            return RedirectResponse(f"{base}{LOGIN}?next={quote(f'{base}{path}{query}')}", 303)
+        return JSONResponse({"error": {"message": "log in first", "remedy": ""}}, 401)
+
+
+async def _body(request: Request) -> str:
+    content = b""
+    async for part in request.stream():
+        content += part
+        if len(content) > _MOST_BYTES:
+            return ""
+    return content.decode("utf-8", "replace")
+
+
+def _inside(base: str, address: str) -> str:
+    """The address, if it is a page of this application; else its first page."""
+    is_path = address.startswith(f"{base}/") and not address.startswith(("//", "/\\"))
+    plain = all(" " < c < "\x7f" and c != "\\" for c in address)
+    return address if is_path and plain else f"{base}/"

@@ -1,0 +1,81 @@
+"""The endpoints that answer questions, as JSON. The answer of a question is kept by the versions of
+the tables that it is about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from math import isfinite
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from headgate.dashboard.boards.runner import ChartRunner
+from headgate.dashboard.questions.reader import Reader
+from headgate.dashboard.reading.answers import Answers
+from headgate.dashboard.reading.shown import Shown
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What all questions share."""
+
+    reader: Reader = field(default_factory=Reader)
+    answers: Answers = field(default_factory=Answers)
+    charts: ChartRunner = field(default_factory=ChartRunner)
+
+    async def respond(
+        self, request: Request, key: Hashable, answer: Callable[[], Document]
+    ) -> Response:
+        """The kept answer of a key, or a new one; 304 if the browser has it."""
+        content = await run_in_threadpool(self.answers.of, key, lambda: encoded(answer()))
+        tag = f'"{sha256(content).hexdigest()[:32]}"'
+        headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+        if request.headers.get("If-None-Match") == tag:
+            return Response(status_code=304, headers=headers)
+        return Response(content, media_type="application/json", headers=headers)
+
+    def read_again(self, shown: Shown, answer: Callable[[], Document]) -> Callable[[], Document]:
+        """An answer that is asked again if a file of the version was deleted meanwhile."""
+
+        def asked() -> Document:
+            try:
+                return answer()
+            except OSError:
+                for table in shown.tables.values():
+                    table.forget()
+                return answer()
+
+        return asked
+
+
+def key_of(
+    question: str, shown: Shown, paths: Iterable[str], asked: Iterable[tuple[str, str]]
+) -> Hashable:
+    """Equal for the same question about the same versions. The order of parameters has no
+    meaning."""
+    numbers = tuple((path, v.number if (v := shown.version(path)) else None) for path in paths)
+    return (question, shown.layout.storage.root, numbers, tuple(sorted(asked)))
+
+
+def encoded(document: Document) -> bytes:
+    try:
+        text = json.dumps(document, default=str, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(document), default=str, ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "replace")
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN and no infinity: a chart has a gap there."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(each) for key, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value

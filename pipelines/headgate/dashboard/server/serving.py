@@ -1,0 +1,180 @@
+"""Serves the dashboard by itself: on loopback, with a login, until it is stopped."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.routing import Mount
+from starlette.types import ASGIApp
+
+from headgate.commands import shell_command
+from headgate.dashboard.errors import DashboardError
+from headgate.dashboard.login.passwords import Password
+from headgate.dashboard.reading.shown import Declarations, Shown
+from headgate.dashboard.server.app import dashboard_app
+from headgate.dashboard.server.commits import Commits
+from headgate.dashboard.server.context import Context
+from headgate.dashboard.server.login import Guard, Login
+from headgate.dashboard.server.questions import Desk
+from headgate.declaration.sections.source import project_folder
+from headgate.errors import HeadgateError
+
+LOOPBACK = ("127.0.0.1", "localhost")
+_ENDS_WITHIN = 2  # seconds, for requests that run
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``files`` are declarations, ``root`` has their tables. ``base`` is the path behind a proxy,
+    empty without one. ``hosts`` are further names by which browsers may call the server. Without
+    ``keep``, the folder of the password's hash, there is no login."""
+
+    files: Sequence[Path]
+    root: str
+    host: str
+    port: int
+    base: str = ""
+    hosts: Sequence[str] = ()
+    keep: Path | None = None
+    show_values: bool = False
+
+    @property
+    def address(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}{self.base}/"
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def checked_base(base: str) -> str:
+    """A path such as ``/headgate``, without a slash at its end. Raises DashboardError."""
+    plain = all(c.isascii() and (c.isalnum() or c in "-._~/") for c in base)
+    if base.strip("/") == "":
+        return ""
+    if not plain or "//" in base or ".." in base:
+        raise DashboardError(
+            f"{base!r} is no path",
+            remedy=f"such as: {shell_command('dashboard', '--base-path', '/headgate')}",
+        )
+    return f"/{base.strip('/')}"
+
+
+def application(settings: Settings, desk: Desk) -> ASGIApp:
+    """The whole application. Raises PasswordFileError; DeclarationError if no declaration is right.
+    If some are, the page says what is wrong with the others."""
+    declarations = Declarations()
+    shown, _ = _shown(settings, declarations)
+    for file in settings.files if not shown else ():
+        declarations.shown(file, settings.root)
+    login = Login(
+        _contexts(settings, declarations),
+        Password(settings.keep) if settings.keep is not None else None,
+        cookie=f"headgate_{settings.port}",
+    )
+    inner = dashboard_app(
+        desk, Commits(), more=login.routes(), middleware=[Middleware(Guard, login=login)]
+    )
+    mounted = Starlette(routes=[Mount(settings.base, app=inner)]) if settings.base else inner
+    # A page of another site may give its own name this address: it then has another Host.
+    return TrustedHostMiddleware(mounted, allowed_hosts=_hosts(settings), www_redirect=False)
+
+
+def _hosts(settings: Settings) -> list[str]:
+    if is_loopback(settings.host):
+        return [*LOOPBACK, *settings.hosts]
+    own = (settings.host, socket.gethostname(), socket.getfqdn())
+    return [*LOOPBACK, *own, *settings.hosts]
+
+
+def _contexts(settings: Settings, declarations: Declarations) -> Callable[[], Context]:
+    projects = tuple(dict.fromkeys(project_folder(file) for file in settings.files))
+
+    def context() -> Context:
+        shown, problems = _shown(settings, declarations)
+        return Context(
+            shown,
+            projects,
+            settings.base,
+            problems=problems,
+            show_values=settings.show_values,
+            has_login=settings.keep is not None,
+        )
+
+    return context
+
+
+def _shown(
+    settings: Settings, declarations: Declarations
+) -> tuple[Mapping[str, Shown], Sequence[str]]:
+    found: dict[str, Shown] = {}
+    problems = []
+    for file in settings.files:
+        try:
+            each = declarations.shown(file, settings.root)
+            found[each.name] = each
+        except HeadgateError as error:
+            problems.append(error.text())
+    return found, problems
+
+
+def serve(settings: Settings, started: Callable[[], None] = lambda: None) -> None:
+    """Serve until SIGINT or SIGTERM. ``started`` is called when requests are answered. Raises
+    DashboardError if the port cannot be had."""
+    desk = Desk()
+    config = uvicorn.Config(
+        application(settings, desk),
+        host=settings.host,
+        port=settings.port,
+        log_level=logging.WARNING,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_ENDS_WITHIN,
+        h11_max_incomplete_event_size=16_384,
+        limit_concurrency=200,
+        lifespan="off",
+    )
+    try:
+        with _listening(settings) as listener:
+            _Server(config, started).run(sockets=[listener])
+    finally:
+        desk.charts.close()
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._told = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._told()
+
+
+def _listening(settings: Settings) -> socket.socket:
+    """A socket that listens. Raises DashboardError."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        raise DashboardError(
+            f"the dashboard cannot listen at {settings.host}:{settings.port}: {error.strerror}",
+            remedy=f"choose another port: {shell_command('dashboard', '--port', '0')}",
+        ) from error
+    return listener

@@ -1,0 +1,207 @@
+"""Endpoints about one table."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from headgate.dashboard.errors import NotFoundError
+from headgate.dashboard.questions import about as about_page
+from headgate.dashboard.questions import refused
+from headgate.dashboard.questions.facts import Facts, facts
+from headgate.dashboard.questions.refused import RefusedQuestion
+from headgate.dashboard.questions.rows import RowsQuestion, rows, write_file
+from headgate.dashboard.questions.selection import selection, whole
+from headgate.dashboard.questions.series import SeriesQuestion, grouping, series
+from headgate.dashboard.questions.top import top, values
+from headgate.dashboard.reading.shown import Shown
+from headgate.dashboard.reading.versions import Version
+from headgate.dashboard.server.context import context_of
+from headgate.dashboard.server.questions import Desk, Document, key_of
+from headgate.declaration.kinds import GOLD, LATE, QUARANTINE
+from headgate.declaration.model import GoldTable
+from headgate.declaration.operators import columns_of
+
+_TYPES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
+_DEEPEST = 2_000  # pages
+
+OfGold = Callable[[Request, Shown, GoldTable, Facts, Version], Document]
+
+
+class TableEndpoints:
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def about(self, request: Request) -> Response:
+        return await self._of_gold("about", request, self._about)
+
+    async def series(self, request: Request) -> Response:
+        return await self._of_gold("series", request, self._series)
+
+    async def top(self, request: Request) -> Response:
+        return await self._of_gold("top", request, self._top)
+
+    async def rows(self, request: Request) -> Response:
+        return await self._of_gold("rows", request, self._rows)
+
+    async def values(self, request: Request) -> Response:
+        return await self._of_gold("values", request, self._values)
+
+    async def file(self, request: Request) -> Response:
+        """The chosen rows as a file, which is deleted when it was sent."""
+        shown, name = _named(request)
+        form = request.path_params["form"]
+        folder = Path(await run_in_threadpool(tempfile.mkdtemp, prefix="headgate-rows-"))
+        file = folder / "rows"
+        done = BackgroundTask(_remove, file)
+
+        def write() -> None:
+            declared = shown.gold(name)
+            known, gold = facts(declared), _existing(shown, GOLD.path(name))
+            asked = selection(known, request.query_params.multi_items())
+            write_file(self._desk.reader, declared, known, asked, gold, form, file)
+
+        try:
+            await run_in_threadpool(write)
+        except BaseException:
+            _remove(file)
+            raise
+        called = f"{shown.name}.{name}.{form}"
+        return FileResponse(file, media_type=_TYPES[form], filename=called, background=done)
+
+    async def late(self, request: Request) -> Response:
+        shown, name = _named(request)
+        path, bounds = LATE.path(name), tuple(columns_of(shown.gold(name)))
+
+        def answer(version: Version, question: RefusedQuestion) -> Document:
+            return refused.late_rows(self._desk.reader, version, question, bounds)
+
+        return await self._refused(request, "late", shown, path, answer)
+
+    async def quarantine(self, request: Request) -> Response:
+        shown = context_of(request).pipeline(request.path_params["pipeline"])
+        (source,) = list(shown.pipeline.sources)[:1]
+
+        def answer(version: Version, question: RefusedQuestion) -> Document:
+            return refused.quarantined(self._desk.reader, version, question)
+
+        return await self._refused(request, "quarantine", shown, QUARANTINE.path(source), answer)
+
+    async def _refused(
+        self,
+        request: Request,
+        question: str,
+        shown: Shown,
+        path: str,
+        answer: Callable[[Version, RefusedQuestion], Document],
+    ) -> Response:
+        given = request.query_params
+        asked = RefusedQuestion(
+            reason=given.get("reason") or None,
+            page=whole(given, "page", 0, 0, _DEEPEST),
+            size=whole(given, "size", 50, 1, 200),
+            show_values=context_of(request).show_values,
+        )
+        key = key_of(f"{question} {asked}", shown, (path,), ())
+
+        def answered() -> Document:
+            return answer(_existing(shown, path), asked)
+
+        return await self._desk.respond(request, key, self._desk.read_again(shown, answered))
+
+    async def _of_gold(self, question: str, request: Request, answer: OfGold) -> Response:
+        shown, name = _named(request)
+        declared = shown.gold(name)
+        paths = about_page.paths_behind(shown, name)
+        # What holds a table is a document, not a commit.
+        held = about_page.held if question == "about" else lambda *_: None
+        said = str(await run_in_threadpool(held, shown, name))
+        asked = request.query_params.multi_items()
+        key = (name, said, key_of(question, shown, paths, asked))
+
+        def answered() -> Document:
+            gold = _existing(shown, GOLD.path(name))
+            return answer(request, shown, declared, facts(declared), gold)
+
+        return await self._desk.respond(request, key, self._desk.read_again(shown, answered))
+
+    def _about(
+        self, _: Request, shown: Shown, __: GoldTable, known: Facts, gold: Version
+    ) -> Document:
+        return about_page.about(self._desk.reader, shown, known, gold)
+
+    def _series(
+        self, request: Request, shown: Shown, declared: GoldTable, known: Facts, gold: Version
+    ) -> Document:
+        given = request.query_params
+        figure = known.figure(given.get("figure"))
+        question = SeriesQuestion(
+            figure=figure,
+            by=grouping(known, figure, given.get("by")),
+            selection=selection(known, given.multi_items()),
+            width=whole(given, "width", 800, 10, 2_000),
+            top=whole(given, "top", 5, 1, 8),
+        )
+        late = shown.version(LATE.path(declared.name))
+        return series(self._desk.reader, declared, known, question, gold, late)
+
+    def _top(
+        self, request: Request, _: Shown, declared: GoldTable, known: Facts, gold: Version
+    ) -> Document:
+        given = request.query_params
+        if not known.keys:
+            return {"rows": [], "by": [], "groups": 0}
+        by = tuple(known.key(each) for each in given.getlist("by") if each) or known.keys
+        figure = known.figure(given.get("figure"))
+        chosen = selection(known, given.multi_items())
+        most = whole(given, "most", 10, 1, 50)
+        return top(self._desk.reader, declared, known, figure, by, chosen, gold, most)
+
+    def _rows(
+        self, request: Request, _: Shown, declared: GoldTable, known: Facts, gold: Version
+    ) -> Document:
+        given = request.query_params
+        question = RowsQuestion(
+            selection=selection(known, given.multi_items()),
+            sort=given.get("sort"),
+            page=whole(given, "page", 0, 0, _DEEPEST),
+            size=whole(given, "size", 50, 1, 200),
+        )
+        return rows(self._desk.reader, declared, known, question, gold)
+
+    def _values(
+        self, request: Request, _: Shown, __: GoldTable, known: Facts, gold: Version
+    ) -> Document:
+        given = request.query_params
+        key, part = (
+            known.key(given.get("key") or (known.keys or ("",))[0]),
+            given.get("part", "")[:200],
+        )
+        return {"key": key, "values": values(self._desk.reader, known, key, part, gold)}
+
+
+def _named(request: Request) -> tuple[Shown, str]:
+    """The pipeline and the table of an address. Raises NotFoundError."""
+    found: Any = request.path_params
+    return context_of(request).pipeline(found["pipeline"]), found["table"]
+
+
+def _existing(shown: Shown, path: str) -> Version:
+    if (version := shown.version(path)) is None:
+        raise NotFoundError(
+            f"{shown.name} has no table {path.replace('/', '.')} yet",
+            remedy="it appears with the first batch",
+        )
+    return version
+
+
+def _remove(file: Path) -> None:
+    file.unlink(missing_ok=True)
+    file.parent.rmdir()

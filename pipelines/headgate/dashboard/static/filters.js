@@ -1,0 +1,129 @@
+// What a page of a gold table shows of it. The choice is in the address of the page.
+
+import { ask } from "./api.js";
+import { field, h, select } from "./dom.js";
+import { time } from "./format.js";
+
+const RANGES = [["", "All"], [3600, "Last hour"], [21_600, "Last 6 hours"], [86_400, "Last 24 hours"], [604_800, "Last 7 days"], [2_592_000, "Last 30 days"]];
+const CHART = ["figure", "by"];
+const KEPT = [...CHART, "last", "from", "to"];
+let lists = 0;
+
+export class Filters {
+  constructor(address, about, changed) {
+    this.address = address;
+    this.about = about;
+    this.changed = changed;
+    const given = new URLSearchParams(location.search);
+    this.chosen = new URLSearchParams([...given].filter(([name]) => KEPT.includes(name) || name.startsWith("key.") || name.startsWith("null.")));
+    this.chips = h("div", { class: "chips", role: "group", "aria-label": "Filters" });
+    this.controls = h("div", { class: "filters", role: "search", "aria-label": `Filter ${about.table}` });
+    this.element = h("div", { class: "card" }, this.controls, this.chips);
+    this.fill();
+    addEventListener("popstate", () => {
+      this.chosen = new URLSearchParams(location.search);
+      this.fill();
+      this.changed();
+    });
+  }
+
+  /** The parameters of a question, with `more`; those of the chart alone if they are named. */
+  query(more = {}, chart = []) {
+    const made = new URLSearchParams([...this.chosen].filter(([name]) => !CHART.includes(name) || chart.includes(name)));
+    for (const [name, value] of Object.entries(more)) made.set(name, value);
+    if (made.get("by") === "" || made.get("by") === "total") made.delete("by");
+    return made.toString();
+  }
+
+  fill() {
+    const { figures, keys, begin } = this.about;
+    const of = (name) => this.chosen.get(name) ?? "";
+    const controls = [];
+    if (figures.length) controls.push(field("Figure", select(figures.map((each) => [each.name, each.name]), of("figure") || figures[0].name, (value) => this.set({ figure: value }))));
+    if (keys.length && figures.length) {
+      this.by = select([["", "All keys together"], ...keys.map((each) => [each, `A line for each ${each}`])], of("by"), (value) => this.set({ by: value }));
+      controls.push(field("Lines", this.by));
+    }
+    if (begin) {
+      const range = select(RANGES, of("last"), (value) => this.set({ last: value, from: "", to: "" }));
+      controls.push(field("Time", range));
+      controls.push(this.moment("from", "From (UTC)"), this.moment("to", "To (UTC)"));
+    }
+    for (const key of keys) controls.push(this.keyField(key));
+    this.controls.replaceChildren(...controls);
+    this.chips.replaceChildren(...[...this.chosen].filter(([name]) => !CHART.includes(name)).map(([name, value]) => this.chip(name, value)));
+  }
+
+  moment(name, label) {
+    const kept = this.chosen.get(name);
+    const value = kept ? kept.replace(/(Z|\+00:00)$/, "").slice(0, 16) : "";
+    const input = h("input", { type: "datetime-local", value, max: "9999-12-31T23:59", onchange: (event) => this.set({ [name]: event.target.value ? `${event.target.value}Z` : "", last: "" }) });
+    return h("label", { class: "moment" }, label, input);
+  }
+
+  keyField(key) {
+    const list = h("datalist", { id: `values-${++lists}` });
+    let asked;
+    const suggest = async (part) => {
+      asked?.abort();
+      asked = new AbortController();
+      try {
+        const found = await ask(`${this.address}/values`, new URLSearchParams({ key, part }).toString(), asked.signal);
+        list.replaceChildren(...found.values.filter((value) => value !== null).map((value) => h("option", { value })));
+      } catch (error) {
+        if (error.name !== "AbortError") list.replaceChildren();
+      }
+    };
+    const input = h("input", {
+      type: "text",
+      list: list.id,
+      placeholder: "any",
+      autocomplete: "off",
+      "data-key": key,
+      onfocus: () => suggest(input.value),
+      oninput: () => suggest(input.value),
+      onchange: () => input.value !== "" && this.set({ [`key.${key}`]: input.value }),
+    });
+    return h("label", {}, key, input, list);
+  }
+
+  chip(name, value) {
+    const [kind, ...rest] = name.split(".");
+    const key = rest.join(".");
+    const range = RANGES.find(([seconds]) => String(seconds) === value)?.[1] ?? `last ${value} s`;
+    const text = { key: `${key} = ${value}`, null: `${key} is null`, last: range, from: `from ${value.replace("T", " ")}`, to: `to ${value.replace("T", " ")}` }[kind];
+    return h("span", { class: "chip" }, text, h("button", { type: "button", "aria-label": `Remove the filter ${text}`, onclick: () => this.set({ [name]: "" }) }, "×"));
+  }
+
+  /** Only the rows of these keys; null is a value. */
+  only(keys, values) {
+    const wanted = {};
+    keys.forEach((key, place) => {
+      const isNull = values[place] === null;
+      wanted[`key.${key}`] = isNull ? "" : values[place];
+      wanted[`null.${key}`] = isNull ? "1" : "";
+    });
+    this.set(wanted);
+  }
+
+  /** Only what begins between two moments, in seconds since 1970. */
+  between(from, to) {
+    const iso = (seconds) => `${time(seconds).replace(" ", "T")}Z`;
+    this.set({ from: iso(from), to: iso(to), last: "" });
+  }
+
+  set(wanted) {
+    for (const [name, value] of Object.entries(wanted)) {
+      if (value === "") this.chosen.delete(name);
+      else this.chosen.set(name, value);
+    }
+    history.pushState(null, "", `${location.pathname}${this.chosen.size ? `?${this.chosen}` : ""}`);
+    this.fill();
+    this.changed();
+  }
+
+  /** A figure that cannot be combined has a line for each key, whatever is chosen. */
+  forFigure(found) {
+    if (this.by) this.by.disabled = found.across === null;
+  }
+}

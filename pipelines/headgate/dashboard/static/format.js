@@ -1,0 +1,60 @@
+// Numbers and times as a person reads them. All times are UTC.
+
+const WHOLE = new Intl.NumberFormat("en");
+const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const FINE = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
+const PERCENT = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 2 });
+
+export const count = (value) => (value === null || value === undefined ? "–" : WHOLE.format(value));
+export const short = (value) => (Math.abs(value) >= 10_000 ? SHORT.format(value) : FINE.format(value));
+export const percent = (value) => (value === null || value === undefined ? "–" : PERCENT.format(value));
+
+export function number(value) {
+  if (value === null || value === undefined) return "–";
+  return Number.isInteger(value) || Math.abs(value) >= 1e6 ? WHOLE.format(value) : FINE.format(value);
+}
+
+/** A number that came as text: its digits stay as they are, with groups. */
+export function exact(text) {
+  if (text === null || text === undefined) return "–";
+  const found = /^(-?)(\d+)(\.\d+)?$/.exec(text);
+  return found ? found[1] + found[2].replace(/\B(?=(\d{3})+$)/g, ",") + (found[3] ?? "") : text;
+}
+
+/** Seconds since 1970 as a time, as exact as `step` seconds ask for. */
+export function time(seconds, step = 1) {
+  const text = new Date(seconds * 1000).toISOString();
+  if (step >= 86_400) return text.slice(0, 10);
+  return `${text.slice(0, 10)} ${text.slice(11, step >= 60 ? 16 : 19)}`;
+}
+
+export function span(seconds) {
+  const units = [["d", 86_400], ["h", 3600], ["min", 60]];
+  for (const [unit, size] of units) {
+    if (seconds >= size) {
+      const whole = Math.floor(seconds / size);
+      const rest = Math.floor((seconds - whole * size) / (size === 60 ? 1 : size / (unit === "d" ? 24 : 60)));
+      const below = { d: "h", h: "min", min: "s" }[unit];
+      return rest && whole < 10 ? `${whole} ${unit} ${rest} ${below}` : `${whole} ${unit}`;
+    }
+  }
+  return seconds >= 10 ? `${Math.floor(seconds)} s` : `${Math.max(0, Math.round(seconds * 10) / 10)} s`;
+}
+
+/** An element that says how long ago an ISO time was, and goes on saying it. */
+export function ago(iso) {
+  const made = document.createElement("time");
+  if (!iso) {
+    made.textContent = "never";
+    return made;
+  }
+  made.dateTime = iso;
+  made.title = `${iso.slice(0, 19).replace("T", " ")} UTC`;
+  const say = () => {
+    const seconds = (Date.now() - Date.parse(iso)) / 1000;
+    made.textContent = seconds < 1 ? "just now" : `${span(Math.floor(seconds))} ago`;
+  };
+  say();
+  const timer = setInterval(() => (made.isConnected || !made.dataset.was ? ((made.dataset.was = "1"), say()) : clearInterval(timer)), 1000);
+  return made;
+}

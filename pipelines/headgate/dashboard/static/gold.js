@@ -1,0 +1,141 @@
+// The page of a gold table: what it is, its figures over time, its top keys, and its rows.
+
+import { ask, at, BASE, Refused } from "./api.js";
+import { chart } from "./chart.js";
+import { h, note, tiles } from "./dom.js";
+import { Filters } from "./filters.js";
+import { ago, count, exact, number, percent, span, time } from "./format.js";
+import { grid } from "./grid.js";
+import { follow } from "./live.js";
+import { bars } from "./shapes.js";
+
+export async function gold(main, pipeline, table) {
+  const address = `gold/${encodeURIComponent(pipeline)}/${encodeURIComponent(table)}`;
+  const about = await ask(address);
+  const page = new GoldPage(address, pipeline, table, about);
+  main.replaceChildren(...page.elements);
+  await page.refresh();
+  follow([pipeline], (_, path) => [`gold/${table}`, `late/${table}`].includes(path) || path.startsWith("silver/"), () => page.refresh());
+}
+
+class GoldPage {
+  constructor(address, pipeline, table, about) {
+    this.address = address;
+    this.names = [pipeline, table];
+    this.about = about;
+    this.page = 0;
+    this.sort = "";
+    this.filters = new Filters(address, about, () => ((this.page = 0), this.refresh()));
+    this.facts = h("div", {});
+    this.held = h("div", {});
+    this.chart = chart({ label: `Figures of ${table} over time`, onselect: (from, to) => this.filters.between(from, to) });
+    this.title = h("h2", {});
+    this.said = h("p", { class: "soft small" });
+    this.topTitle = h("h2", {}, "Top keys");
+    this.top = h("div", {});
+    this.topSaid = h("p", { class: "soft small" });
+    this.rows = grid({
+      label: `Rows of ${table}`,
+      onpage: (step) => ((this.page += step), this.refreshRows()),
+      onsort: (sort) => ((this.sort = sort), (this.page = 0), this.refreshRows()),
+      sorted: () => this.sort,
+    });
+    this.csv = h("a", { class: "button", download: true }, "CSV");
+    this.parquet = h("a", { class: "button", download: true }, "Parquet");
+    this.elements = this.layout();
+  }
+
+  layout() {
+    const [pipeline, table] = this.names;
+    const hasKeys = this.about.keys.length > 0;
+    return [
+      h(
+        "div",
+        { class: "head" },
+        h("h1", {}, table),
+        h("span", { class: "soft" }, this.about.operator.replace(/^window: /, "")),
+        h("p", { class: "links" }, h("a", { href: at("late", pipeline, table) }, "Late rows"), h("a", { href: at("quarantine", pipeline) }, "Quarantine"), h("a", { href: at("ledger", pipeline) }, "Ledger")),
+      ),
+      this.held,
+      this.facts,
+      this.filters.element,
+      h(
+        "div",
+        { class: "grid" },
+        h("section", { class: `card ${hasKeys ? "most" : ""}` }, h("header", {}, this.title), this.chart.element, this.said),
+        hasKeys ? h("section", { class: "card third" }, h("header", {}, this.topTitle), this.top, this.topSaid) : null,
+      ),
+      h("section", { class: "card" }, h("header", {}, h("h2", {}, "Rows"), h("span", { class: "right" }, h("span", { class: "soft small" }, "Download"), this.csv, this.parquet)), this.rows.element),
+    ];
+  }
+
+  async refresh() {
+    try {
+      this.asked?.abort();
+      this.asked = new AbortController();
+      const { signal } = this.asked;
+      const parts = [this.refreshAbout(signal), this.refreshChart(signal), this.refreshTop(signal), this.refreshRows(signal)];
+      await Promise.all(parts);
+      document.documentElement.dataset.version = this.about.version;
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      this.held.replaceChildren(note("bad", error.message, error instanceof Refused ? error.remedy : ""));
+    }
+  }
+
+  async refreshAbout(signal) {
+    const found = (this.about = await ask(this.address, "", signal));
+    const { held, span: within } = found;
+    this.held.replaceChildren(
+      held ? note("warn", `A newer version, up to batch ${count(held.upto)}, is held back by ${held.rules.join(", ")}.`, `The version shown is the last one that was released (batch ${count(found.n)}).`) : "",
+    );
+    this.facts.replaceChildren(
+      tiles([
+        { name: "Last change", value: ago(found.changed) },
+        { name: "Version shown", value: `batch ${count(found.n)}`, below: `log version ${count(found.version)}` },
+        { name: "Rows", value: count(found.rows), below: `${count(found.final)} final, ${count(Math.max(found.rows - found.final, 0))} open` },
+        within && { name: "Windows", value: span(within.end - within.first), below: `to ${time(within.end, 60)} UTC` },
+        { name: "Late", value: percent(found.late_share), below: `${count(found.late)} of ${count(found.pairs)} pairs`, tone: found.late_share > 0.05 ? "warn" : null },
+        { name: "Quarantined", value: percent(found.quarantined_share), below: `${count(found.quarantined)} of ${count(found.read)} records`, tone: found.quarantined_share > 0.05 ? "warn" : null },
+      ]),
+    );
+  }
+
+  async refreshChart(signal) {
+    if (!this.about.figures.length || !this.about.begin) return;
+    const width = Math.min(1200, this.chart.width());
+    const found = await ask(`${this.address}/series`, this.filters.query({ width }, ["figure", "by"]), signal);
+    const by = found.by.length ? `, by ${found.by.join(" and ")}` : "";
+    this.title.textContent = `${found.figure} per window${by}`;
+    this.chart.update({ ...found, name: found.figure });
+    this.filters.forFigure(found);
+    const said = [];
+    if (found.per_point > 1) said.push(`Each point is the mean of ${count(found.per_point)} windows; the band goes from the least to the greatest.`);
+    if (found.by.length && found.series.length) said.push(`The ${found.series.length} greatest keys.`);
+    if (found.across === null && this.about.keys.length) said.push("This figure cannot be combined over keys.");
+    said.push("Drag over the chart to choose a time.");
+    this.said.textContent = said.join(" ");
+  }
+
+  async refreshTop(signal) {
+    if (!this.about.keys.length || !this.about.figures.length) return;
+    const found = await ask(`${this.address}/top`, this.filters.query({ most: 10 }, ["figure", "by"]), signal);
+    const over = { sum: "sum of", avg: "mean of", min: "least", max: "greatest" }[found.over];
+    this.topTitle.textContent = `Top ${found.by.join(", ")} by ${found.figure}`;
+    const entries = found.rows.map((row) => ({
+      name: row.keys.map((key) => key ?? "null").join(" · "),
+      value: row.value,
+      text: (found.over === "avg" ? number(row.value) : exact(row.text)) + (row.share === null ? "" : `  (${percent(row.share)})`),
+    }));
+    this.top.replaceChildren(entries.length ? bars(entries, (place) => this.filters.only(found.by, found.rows[place].keys)) : h("p", { class: "soft" }, "No rows."));
+    this.topSaid.textContent = `${over} ${found.figure} over the chosen windows; ${count(found.groups)} ${found.groups === 1 ? "key" : "keys"}.`;
+  }
+
+  async refreshRows(signal) {
+    const chosen = this.filters.query();
+    for (const [link, form] of [[this.csv, "csv"], [this.parquet, "parquet"]]) link.href = `${BASE}/api/${this.address}/rows.${form}?${chosen}`;
+    const found = await ask(`${this.address}/rows`, this.filters.query({ page: this.page, size: 25, ...(this.sort ? { sort: this.sort } : {}) }), signal);
+    this.rows.show(found);
+  }
+}
+

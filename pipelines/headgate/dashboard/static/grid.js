@@ -1,0 +1,60 @@
+// Tables of rows, by pages.
+
+import { h } from "./dom.js";
+import { count } from "./format.js";
+
+/** `show` takes {columns, numbers, cells, total, reachable, page, size}. `onpage` and `onsort` ask
+    for other rows. */
+export function grid({ label, onpage, onsort = null, sorted = () => "" }) {
+  const head = h("thead", {});
+  const body = h("tbody", {});
+  const said = h("span", { class: "soft" });
+  const back = h("button", { type: "button", onclick: () => onpage(-1) }, "Newer");
+  const next = h("button", { type: "button", onclick: () => onpage(1) }, "Older");
+  const element = h(
+    "div",
+    { class: "rows" },
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, h("table", {}, h("caption", { class: "unseen" }, label), head, body)),
+    h("div", { class: "pages" }, back, next, said),
+  );
+  element.style.display = "grid";
+  element.style.gap = "0.625rem";
+  const show = (rows) => {
+    const sort = sorted();
+    head.replaceChildren(h("tr", {}, rows.columns.map((name, place) => header(name, rows.numbers[place], sort, onsort))));
+    body.replaceChildren(...rows.cells.map((row) => h("tr", {}, row.map((cell, place) => dataCell(cell, rows.numbers[place])))));
+    if (rows.cells.length === 0) body.replaceChildren(h("tr", {}, h("td", { colspan: rows.columns.length, class: "soft" }, "No rows.")));
+    const first = rows.page * rows.size;
+    said.textContent = rows.total ? `${count(first + 1)} – ${count(first + rows.cells.length)} of ${count(rows.total)}` : "";
+    if (rows.reachable < rows.total) said.textContent += ` (the first ${count(rows.reachable)} can be reached: filter, or download)`;
+    back.disabled = rows.page === 0;
+    next.disabled = first + rows.size >= rows.reachable;
+    const isSorted = Boolean(sort);
+    back.textContent = isSorted ? "Back" : "Newer";
+    next.textContent = isSorted ? "Next" : "Older";
+  };
+  return { element, show };
+}
+
+function header(name, isNumber, sort, onsort) {
+  const attributes = { scope: "col", class: isNumber ? "number" : null };
+  if (!onsort) return h("th", attributes, name);
+  const isUp = sort === name;
+  const isDown = sort === `-${name}`;
+  const following = isDown ? name : isUp ? "" : `-${name}`;
+  const button = h("button", { type: "button", onclick: () => onsort(following) }, name, isDown ? " ↓" : isUp ? " ↑" : "");
+  return h("th", { ...attributes, "aria-sort": isDown ? "descending" : isUp ? "ascending" : "none" }, button);
+}
+
+const LONG = 90;
+const TIME = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?Z$/;
+
+function dataCell(cell, isNumber) {
+  if (cell === null) return h("td", { class: isNumber ? "number null" : "null" }, "null");
+  if (TIME.test(cell)) return h("td", { class: "time", title: cell }, cell.replace(/(\.\d+)?Z$/, ""));
+  if (cell.length > LONG) {
+    const whole = h("details", {}, h("summary", { dir: "auto" }, `${cell.slice(0, LONG - 20)} …`), cell);
+    return h("td", { dir: "auto" }, whole);
+  }
+  return h("td", { class: isNumber ? "number" : null, dir: isNumber ? null : "auto" }, cell);
+}

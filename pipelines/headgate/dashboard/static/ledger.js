@@ -1,0 +1,50 @@
+// The ledger of a pipeline: where every event is.
+
+import { ask } from "./api.js";
+import { h, note, tiles } from "./dom.js";
+import { count } from "./format.js";
+import { follow } from "./live.js";
+
+const SILVER = ["read", "duplicate", "quarantined", "rejected", "silver", "filtered", "lag"];
+const GOLD = ["pairs", "folded", "late", "replayed", "rows", "final", "lag"];
+
+export async function ledger(main, pipeline) {
+  const body = h("div", {});
+  body.style.display = "contents";
+  main.replaceChildren(h("div", { class: "head" }, h("h1", {}, `Ledger of ${pipeline}`)), body);
+  const refresh = async () => {
+    try {
+      body.replaceChildren(...content(await ask(`ledger/${encodeURIComponent(pipeline)}`)));
+    } catch (error) {
+      body.replaceChildren(note("bad", error.message, error.remedy ?? ""));
+    }
+  };
+  await refresh();
+  follow([pipeline], () => true, refresh);
+}
+
+function content(found) {
+  return [
+    found.balanced ? note("good", "Every event is accounted for.") : note("bad", "Counts differ:", found.differences.join("\n")),
+    tiles([
+      { name: "Read", value: count(found.read), below: `as of batch ${count(found.n)}` },
+      { name: "Duplicates", value: count(found.duplicate), below: `${count(found.differing)} differ from the first copy` },
+      { name: "Quarantined", value: count(found.quarantined), below: `${count(found.corrected)} corrected later` },
+      { name: "Rejected", value: count(found.rejected) },
+      { name: "Replayed", value: count(found.replayed) },
+    ]),
+    section("Silver", "read = duplicate + quarantined + rejected + silver + filtered", SILVER, found.silver),
+    section("Gold", "pairs = folded + late", GOLD, found.gold),
+    found.gaps.length ? h("section", { class: "card" }, h("h2", {}, "Accepted gaps"), h("ul", {}, found.gaps.map((gap) => h("li", {}, `${gap.topic}, partition ${gap.partition}, from ${count(gap.first)} to ${gap.end === null ? "?" : count(gap.end - 1)}: ${gap.reason}`)))) : null,
+  ].filter(Boolean);
+}
+
+function section(title, law, columns, tables) {
+  const rows = Object.entries(tables).map(([name, account]) => h("tr", {}, h("th", { scope: "row" }, name), columns.map((column) => h("td", { class: "number" }, count(account[column])))));
+  return h(
+    "section",
+    { class: "card" },
+    h("header", {}, h("h2", {}, title), h("span", { class: "soft small" }, law)),
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title }, h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "table"), columns.map((column) => h("th", { scope: "col", class: "number" }, column)))), h("tbody", {}, rows))),
+  );
+}

@@ -1,0 +1,82 @@
+// The first page: all pipelines and their gold tables.
+
+import { ask, at } from "./api.js";
+import { h, note } from "./dom.js";
+import { ago, count, percent, time } from "./format.js";
+import { follow } from "./live.js";
+import { spark } from "./shapes.js";
+
+const TONES = { running: "good", finished: "good", paused: "warn", ended: "warn", failed: "bad", dead: "bad", stuck: "bad" };
+
+export async function overview(main) {
+  const lines = new Map();
+  const refresh = async () => {
+    const found = await ask("overview");
+    const pipelines = found.pipelines.map((each) => pipelineCard(each, lines));
+    main.replaceChildren(
+      h("div", { class: "head" }, h("h1", {}, "Pipelines"), boardLinks(found.boards)),
+      ...found.problems.map((problem) => note("bad", problem)),
+      ...(pipelines.length ? pipelines : [note("soft", "No pipeline may be seen here.")]),
+    );
+    await Promise.allSettled(found.pipelines.flatMap((each) => each.gold.filter((table) => table.exists).map((table) => sparkline(each.pipeline, table.table, lines))));
+    return found;
+  };
+  const found = await refresh();
+  const again = follow(found.pipelines.map((each) => each.pipeline), () => true, refresh);
+  setInterval(again, 15_000); // whether a stream runs is no commit
+}
+
+function boardLinks(boards) {
+  if (!boards.length) return null;
+  return h("p", { class: "links" }, h("span", { class: "soft" }, "Dashboards"), boards.map((board) => h("a", { href: at("board", board.name) }, board.title)));
+}
+
+function pipelineCard(found, lines) {
+  const name = found.pipeline;
+  return h(
+    "section",
+    { class: "card", "aria-label": `Pipeline ${name}` },
+    h(
+      "header",
+      {},
+      h("h2", {}, name),
+      found.condition && h("span", { class: `state ${TONES[found.condition] ?? "soft"}` }, found.condition),
+      found.arrived && h("span", { class: "soft small" }, "last record ", ago(found.arrived)),
+      found.watermark && h("span", { class: "soft small" }, `watermark ${time(Date.parse(found.watermark) / 1000)} UTC`),
+      h("span", { class: "right small" }, h("a", { href: at("quarantine", name) }, `Quarantine (${count(found.quarantined ?? 0)})`), h("a", { href: at("ledger", name) }, "Ledger")),
+    ),
+    found.problem && note("bad", found.problem),
+    h("div", { class: "tables" }, found.gold.map((table) => tableCard(name, table, lines))),
+  );
+}
+
+function tableCard(pipeline, table, lines) {
+  const title = h("h3", {}, h("a", { href: at("gold", pipeline, table.table) }, table.table));
+  if (!table.exists) return h("div", { class: "table-card" }, title, h("p", { class: "soft small" }, "no batch yet"));
+  const key = `${pipeline}/${table.table}`;
+  const line = lines.get(key) ?? h("div", {});
+  lines.set(key, line);
+  return h(
+    "div",
+    { class: "table-card" },
+    title,
+    line,
+    h(
+      "dl",
+      {},
+      ...entry("rows", count(table.rows)),
+      ...entry("changed", ago(table.changed)),
+      ...entry("late", percent(table.late_share)),
+      ...entry("batch id", count(table.n)),
+    ),
+    table.held && h("p", { class: "warn small" }, `held since ${table.held.since.slice(0, 16).replace("T", " ")}: ${table.held.rules.join(", ")}`),
+  );
+}
+
+const entry = (name, value) => [h("dt", {}, name), h("dd", {}, value)];
+
+async function sparkline(pipeline, table, lines) {
+  const found = await ask(`gold/${encodeURIComponent(pipeline)}/${encodeURIComponent(table)}/series`, "width=60&top=1");
+  const values = found.series[0]?.v ?? [];
+  lines.get(`${pipeline}/${table}`)?.replaceChildren(spark(values, `${found.figure} over time`));
+}

@@ -1,0 +1,86 @@
+// The pages of late rows and of quarantine.
+
+import { ask, at } from "./api.js";
+import { chart } from "./chart.js";
+import { h, note, tiles } from "./dom.js";
+import { count, span } from "./format.js";
+import { grid } from "./grid.js";
+import { follow } from "./live.js";
+import { bars } from "./shapes.js";
+
+export function late(main, pipeline, table) {
+  const address = `late/${encodeURIComponent(pipeline)}/${encodeURIComponent(table)}`;
+  return page(main, address, pipeline, `late/${table}`, {
+    title: `Late rows of ${table}`,
+    below: "A row is late for a window that had become final when it arrived. The windows that they missed:",
+    links: h("a", { href: at("gold", pipeline, table) }, table),
+    facts: (found) => [
+      { name: "Late rows", value: count(found.reasons.reduce((sum, each) => sum + each.count, 0)), below: `${count(found.replayed)} replayed` },
+      { name: "Late by, median", value: seconds(found.seconds.median) },
+      { name: "95 % are late by less than", value: seconds(found.seconds.p95) },
+      { name: "At most", value: seconds(found.seconds.max) },
+    ],
+  });
+}
+
+export function quarantine(main, pipeline) {
+  return page(main, `quarantine/${encodeURIComponent(pipeline)}`, pipeline, "quarantine/", {
+    title: `Quarantine of ${pipeline}`,
+    below: "Records that are invalid, by the time of their arrival:",
+    links: h("a", { href: at("ledger", pipeline) }, "Ledger"),
+    facts: (found) => [
+      { name: "Records", value: count(found.reasons.reduce((sum, each) => sum + each.count, 0)) },
+      ...found.reasons.slice(0, 5).map((each) => ({ name: each.reason.replaceAll("_", " "), value: count(each.count) })),
+    ],
+  });
+}
+
+const seconds = (value) => (value === null || value === undefined ? "–" : span(value));
+
+async function page(main, address, pipeline, path, { title, below, links, facts }) {
+  const state = { page: 0, reason: "" };
+  const trouble = h("div", {});
+  const figures = h("div", {});
+  const plot = chart({ label: title, height: 220 });
+  const reasons = h("div", {});
+  const masked = h("p", { class: "soft small" });
+  const refresh = async () => {
+    try {
+      const asked = { page: state.page, size: 25, ...(state.reason ? { reason: state.reason } : {}) };
+      const found = await ask(address, new URLSearchParams(asked).toString());
+      trouble.replaceChildren();
+      figures.replaceChildren(tiles(facts(found)));
+      plot.update({ ...found.over_time, bars: true, name: "rows" });
+      reasons.replaceChildren(chooser(found.reasons, state, again));
+      masked.textContent = found.masked ? "Letters and digits of values are masked." : "";
+      rows.show(found);
+    } catch (error) {
+      trouble.replaceChildren(note("bad", error.message, error.remedy ?? ""));
+    }
+  };
+  const again = () => ((state.page = 0), refresh());
+  const rows = grid({ label: title, onpage: (step) => ((state.page += step), refresh()) });
+  main.replaceChildren(
+    h("div", { class: "head" }, h("h1", {}, title), h("p", { class: "links" }, links)),
+    trouble,
+    figures,
+    h(
+      "div",
+      { class: "grid" },
+      h("section", { class: "card most" }, h("p", { class: "soft small" }, below), plot.element),
+      h("section", { class: "card third" }, h("header", {}, h("h2", {}, "Reasons")), reasons),
+    ),
+    h("section", { class: "card" }, h("header", {}, h("h2", {}, "Rows"), h("span", { class: "right" }, masked)), rows.element),
+  );
+  await refresh();
+  follow([pipeline], (_, changed) => changed.startsWith(path), refresh);
+}
+
+function chooser(found, state, again) {
+  if (!found.length) return h("p", { class: "good" }, "None.");
+  const entries = found.map((each, place) => ({ name: each.reason || "none", value: each.count, text: count(each.count), tone: (place % 8) + 1 }));
+  const list = bars(entries, (place) => ((state.reason = state.reason === found[place].reason ? "" : found[place].reason), again()));
+  if (!state.reason) return list;
+  const all = h("button", { type: "button", onclick: () => ((state.reason = ""), again()) }, `Only ${state.reason}: show all`);
+  return h("div", { class: "rows" }, list, h("p", {}, all));
+}

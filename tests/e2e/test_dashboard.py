@@ -1,0 +1,177 @@
+"""The pages of the dashboard in a real browser, over tables that change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import browser
+from tests.support.charted import Charted, invalid, late_sale, sale
+from tests.support.dashboard_page import DashboardPage
+from tests.support.rounds import in_full
+from tests.support.served import served
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(not browser.is_there, reason="needs the package chromium"),
+]
+HOSTILE = '<img src=x onerror="document.title=1"><script>document.title = 1</script>\u202e'
+BOARD = """
+dashboard: money
+title: Money
+charts:
+  line:
+    kind: line
+    sql: SELECT window_start, channel, revenue FROM gold.sales ORDER BY 1
+    series: channel
+    y: [revenue]
+  sum: {kind: number, sql: SELECT sum(orders) AS n FROM gold.sales, unit: pieces}
+  bars: {kind: bar, sql: "SELECT channel, sum(orders) AS n FROM gold.sales GROUP BY 1 ORDER BY 2"}
+  rows: {kind: table, sql: FROM gold.sales}
+"""
+PAGES = {
+    "/": "h2",
+    "/gold/shop/sales": ".uplot canvas",
+    "/gold/shop/sales?figure=typical": ".uplot canvas",
+    "/late/shop/sales": ".uplot canvas",
+    "/quarantine/shop": ".uplot canvas",
+    "/ledger/shop": "tbody tr",
+    "/board/money": ".uplot canvas",
+}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Charted:
+    made = Charted(tmp_path_factory.mktemp("shop"))
+    made.board(BOARD)
+    made.add("bronze/orders", [], read=20)
+    made.add("silver/clean", [], silver=18, quarantined=2)
+    made.add(
+        "quarantine/orders",
+        [invalid(each, "unparsable", HOSTILE.encode()) for each in range(40)],
+        quarantined=40,
+    )
+    made.add("late/sales", [late_sale(0, HOSTILE, 90.0)], late=1)
+    final = [sale(n, c, n + 3, "40.00") for n in range(30) for c in ("app", "web", HOSTILE)]
+    made.sell(open_=[sale(30, "app", 1, "5.00")], final=final, pairs=18, late=1)
+    return made
+
+
+@pytest.fixture(scope="module")
+def page(shop: Charted, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardPage]:
+    profile = tmp_path_factory.mktemp("browser")
+    with (
+        served(shop.file, shop.root) as site,
+        browser.opened("about:blank", profile / "profile") as opened,
+    ):
+        shown = DashboardPage(opened, site)
+        shown.log_in()
+        yield shown
+
+
+def test_a_chart_moves_as_gold_commits(page: DashboardPage, shop: Charted) -> None:
+    page.open("/gold/shop/sales")
+    page.wait("document.getElementById('live').textContent === 'live'")
+    page.run("document.querySelector('figure details').open = true")
+    page.wait("document.querySelector('figure tbody tr td.number')?.textContent === '1'")
+    before = page.run("document.querySelector('.uplot')")
+    shop.sell(open_=[sale(30, "app", 77, "5.00")])
+    newest = "document.querySelector('figure tbody tr td.number')?.textContent === '77'"
+    took = page.wait(newest)
+    assert took < 2, f"{took:.1f} s after the commit"
+    assert before == page.run("document.querySelector('.uplot')"), "the chart stays"
+    assert page.column("orders")[0] == "77", "the rows, too"
+
+
+def test_rows_are_filtered(page: DashboardPage, tmp_path: Path) -> None:
+    page.open("/gold/shop/sales")
+    page.run(
+        """(() => {
+          const input = document.querySelector('input[data-key=channel]');
+          input.value = 'web';
+          input.dispatchEvent(new Event('change'));
+        })()"""
+    )
+    page.wait("location.search === '?key.channel=web'")
+    page.wait("document.querySelector('.pages').innerText.includes('of 30')")
+    assert set(page.column("channel")) == {"web"}
+    assert page.text(".chip") == ["channel = web\n×"]
+    page.run("document.querySelector('.chip button').click()")
+    page.wait("document.querySelector('.pages').innerText.includes('of 91')")
+    page.open("/gold/shop/sales?last=300&by=channel")
+    page.wait("document.querySelector('.pages').innerText.includes('of 13')")
+    named = "[...document.querySelectorAll('thead button')].find((b) => b.innerText === 'orders')"
+    page.run(f"{named}.click()")
+    page.wait("document.querySelector('th[aria-sort=descending]')")
+    page.is_clean(tmp_path)
+
+
+def test_hostile_values_are_text(page: DashboardPage, tmp_path: Path) -> None:
+    for path in ("/gold/shop/sales?by=channel", "/board/money", "/late/shop/sales"):
+        page.open(path)
+        assert page.run("document.querySelectorAll('main img, main script').length") == 0
+        assert page.run("document.title") != "1"
+    page.open("/gold/shop/sales")
+    assert any(cell.endswith("\\u202e") for cell in page.column("channel"))
+    page.is_clean(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ("light", 700),
+        ("dark", 1280),
+        *[
+            pytest.param(scheme, width, marks=[in_full, pytest.mark.long])
+            for scheme in ("light", "dark")
+            for width in (320, 390, 1024, 1920)
+        ],
+    ],
+)
+def test_pages_are_whole(page: DashboardPage, tmp_path: Path, scheme: str, width: int) -> None:
+    page.page.prefers(scheme)
+    page.page.resize(width)
+    for path, shows in PAGES.items():
+        page.open(path)
+        page.wait(f"document.querySelector({shows!r})")
+        # The counts of these tables are made up, and the ledger says so.
+        assert bool(page.text(".note.bad")) == (path == "/ledger/shop")
+        page.is_clean(tmp_path)
+        dark = page.run("getComputedStyle(document.body).backgroundColor") == "rgb(18, 22, 31)"
+        assert dark == (scheme == "dark")
+
+
+def test_the_switch_is_kept(page: DashboardPage) -> None:
+    page.page.prefers("light")
+    page.open("/")
+    page.run("document.getElementById('theme').click()")
+    assert page.run("document.documentElement.dataset.theme") == "dark"
+    page.open("/gold/shop/sales")
+    assert page.run("document.documentElement.dataset.theme") == "dark"
+    page.run("document.getElementById('theme').click()")
+    page.run("localStorage.clear()")
+
+
+def test_a_chart_is_read_by_keyboard(page: DashboardPage) -> None:
+    page.open("/gold/shop/sales")
+    page.run("document.querySelector('.chart').focus()")
+    page.page.press("End")
+    page.wait("document.querySelector('.hint:not([hidden])')")
+    assert "open: the result so far" in page.text(".hint")[0]
+    page.page.press("ArrowLeft")
+    page.wait("!document.querySelector('.hint').innerText.includes('open')")
+    unnamed = page.run(
+        """[...document.querySelectorAll('button, input, select, a')].filter((each) =>
+          !each.hidden && !each.innerText && !each.labels?.length && !each.ariaLabel
+        ).map((each) => each.outerHTML)"""
+    )
+    assert unnamed == []
+
+
+def test_without_a_login_nothing_is_shown(page: DashboardPage) -> None:
+    page.run("document.getElementById('leave').requestSubmit()")
+    page.wait("document.getElementById('password')")
+    assert "sales" not in page.run("document.body.innerText")
+    page.log_in()

@@ -1,0 +1,81 @@
+"""The dashboard in a real browser."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tests.support.browser import NavigatedError, Page
+from tests.support.served import Served
+
+WITHIN = 20.0  # seconds until a page shows what it is asked for
+
+
+class DashboardPage:
+    """``page`` is open and has logged in."""
+
+    def __init__(self, page: Page, site: Served) -> None:
+        self.page, self._site = page, site
+
+    def log_in(self) -> None:
+        self.page.goes_to(f"{self._site.address}/login")
+        self.wait("document.getElementById('password')")
+        form = json.dumps(self._site.password)
+        self.page.run(f"document.getElementById('password').value = {form}")
+        with suppress(NavigatedError):
+            self.page.run("document.querySelector('form button').click()")
+        self.wait("document.documentElement?.dataset.ready === 'yes'")
+
+    def open(self, path: str) -> None:
+        """Return when the page has drawn what it shows."""
+        with suppress(NavigatedError):
+            self.page.run("window.isOld = true")
+        self.page.goes_to(f"{self._site.address}{path}")
+        self.wait("!window.isOld && document.documentElement?.dataset.ready === 'yes'")
+
+    def wait(self, condition: str, within: float = WITHIN) -> float:
+        """The seconds until a condition holds."""
+        began = time.monotonic()
+        while True:
+            with suppress(NavigatedError):
+                if self.page.run(f"Boolean({condition})"):
+                    return time.monotonic() - began
+            if time.monotonic() - began > within:
+                shown = self.page.run("document.body?.innerText ?? ''")
+                raise AssertionError(f"not within {within} s: {condition}\n{shown}")
+            time.sleep(0.02)
+
+    def text(self, selector: str) -> list[str]:
+        """What is shown of every such element, in order."""
+        script = "[...document.querySelectorAll(%s)].map((each) => each.innerText)"
+        found: list[str] = self.page.run(script % json.dumps(selector))
+        return found
+
+    def run(self, script: str) -> Any:
+        return self.page.run(script)
+
+    def column(self, name: str) -> list[str]:
+        """The cells of a column of the table of rows."""
+        columns = [each.rstrip(" ↓↑") for each in self.text("thead th")]
+        place = columns.index(name) + 1
+        return self.text(f"tbody tr td:nth-child({place})")
+
+    def is_clean(self, folder: Path) -> None:
+        """No error, nothing loaded from elsewhere, nothing wider than the screen."""
+        here = self._site.address
+        elsewhere = [
+            address
+            for address in self.page.requested
+            if not address.startswith((f"{here}/", "data:", "about:", "blob:"))
+        ]
+        assert (self.page.faults, self.page.errors, elsewhere) == ([], [], [])
+        root = "document.documentElement"
+        assert self.run(f"{root}.scrollWidth <= {root}.clientWidth"), self._picture(folder)
+
+    def _picture(self, folder: Path) -> Path:
+        file = folder / "page.png"
+        self.page.screenshot(file)
+        return file

@@ -1,0 +1,54 @@
+"""A small shop, whose tables are literal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headgate.dashboard.questions.reader import Reader
+from tests.support.charted import Charted, invalid, late_sale, sale
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Charted:
+    """Three final minutes of two channels, an open one, late rows and quarantined records."""
+    return _shop(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def still(tmp_path_factory: pytest.TempPathFactory) -> Charted:
+    """As ``shop``, for tests that change nothing."""
+    return _shop(tmp_path_factory.mktemp("still"))
+
+
+def _shop(folder: Path) -> Charted:
+    made = Charted(folder)
+    made.add("bronze/orders", [], read=20)
+    made.add("silver/clean", [], silver=16, quarantined=2, duplicate=2)
+    made.add(
+        "quarantine/orders",
+        [
+            invalid(0, "unparsable", b"{oops"),
+            invalid(3, "missing_id", b'{"id": null}', detail="Kim 7"),
+        ],
+        quarantined=2,
+    )
+    made.add("late/sales", [late_sale(0, "app", 90.0), late_sale(1, "app", 30.0)], late=2)
+    made.sell(
+        open_=[sale(3, "app", 1, "5.00")],
+        final=[
+            sale(0, "app", 4, "40.00"),
+            sale(0, "web", 2, "10.00"),
+            sale(1, "app", 6, "60.00", revision=1),
+            sale(2, "web", 3, "30.00"),
+        ],
+        pairs=18,
+        late=2,
+    )
+    return made
+
+
+@pytest.fixture(scope="session")
+def reader() -> Reader:
+    return Reader()

@@ -1,0 +1,251 @@
+"""Dashboards that a project declares: what is wrong with one, and what its SQL can reach."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import psutil
+import pytest
+
+from headgate.dashboard.boards.answering import ChartError, answer
+from headgate.dashboard.boards.binding import bound
+from headgate.dashboard.boards.model import Chart, TableName
+from headgate.dashboard.boards.reading import BoardError, read_board
+from headgate.dashboard.boards.runner import ChartRunner
+from headgate.dashboard.boards.statement import tables_in
+from headgate.dashboard.errors import TooMuchError
+from headgate.dashboard.questions.reader import Reader
+from headgate.declaration.errors import Invalid
+from tests.support.charted import Charted
+
+RIGHT = """
+dashboard: money
+title: Money
+charts:
+  per_minute:
+    kind: line
+    sql: SELECT window_start, channel, revenue FROM shop.gold.sales ORDER BY 1
+    y: [revenue]
+    series: channel
+  total: {kind: number, sql: SELECT sum(revenue) FROM gold.sales, unit: EUR, width: third}
+  channels:
+    kind: bar
+    sql: SELECT channel, sum(orders) AS n FROM gold.sales GROUP BY 1 ORDER BY 1
+  rows: {kind: table, sql: "WITH a AS (FROM gold.sales) SELECT * FROM a ORDER BY 1, 3 -- the rows"}
+"""
+
+
+def answers(shop: Charted, reader: Reader, text: str = RIGHT) -> dict[str, dict[str, Any]]:
+    board = read_board(shop.board(text), {"shop": shop.pipeline}, bound)
+    gold = shop.shown().version("gold/sales")
+    assert gold is not None
+    return {
+        name: answer(reader, chart, dict.fromkeys(chart.tables, gold))
+        for name, chart in board.charts.items()
+    }
+
+
+def test_charts(shop: Charted, reader: Reader) -> None:
+    found = answers(shop, reader)
+    lines = {each["label"]: each["v"] for each in found["per_minute"]["series"]}
+    assert lines == {"app": [40, 60, None, 5], "web": [10, None, 30, None]}
+    assert (found["total"]["text"], found["total"]["unit"]) == ("145.00", "EUR")
+    assert found["channels"]["labels"] == ["app", "web"]
+    assert found["channels"]["series"][0]["v"] == [11, 5]
+    assert len(found["rows"]["cells"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("dashboard: x\n", ":1: the key 'charts' is missing"),
+        (
+            "dashboard: X y\ncharts: {a: {kind: table, sql: SELECT 1}}",
+            ":1: dashboard: 'X y' is not",
+        ),
+        ("dashboard: x\ncharts: {a: {kind: pie, sql: SELECT 1}}", "must be one of line, bar"),
+        ("dashboard: x\nchart: {a: {kind: table, sql: SELECT 1}}", 'did you mean "charts"'),
+        (
+            "dashboard: x\ncharts:\n  a:\n    kind: table\n    sql: SELECT * FROM gold.sale",
+            ":5: charts.a.sql: there is no table gold.sale; the tables are shop.gold.sales (did "
+            'you mean "gold.sales"?)',
+        ),
+        (
+            "dashboard: x\ncharts:\n  a:\n    kind: table\n    sql: SELECT revenu FROM gold.sales",
+            'Referenced column "revenu" not found',
+        ),
+        ("dashboard: x\ncharts: {a: {kind: table, sql: SELECT 1 FRM x}}", "syntax error"),
+        (
+            "dashboard: x\ncharts:\n  a:\n    kind: bar\n    sql: FROM gold.sales\n    y: [revnue]",
+            ":6: charts.a.y: 'revnue' is no column of the SQL",
+        ),
+        (
+            "dashboard: x\ncharts: {a: {kind: line, sql: 'SELECT channel, 1 n FROM gold.sales'}}",
+            "the x of a line, 'channel', is VARCHAR: use a bar",
+        ),
+        (
+            "dashboard: x\ncharts: {a: {kind: bar, sql: 'SELECT channel FROM gold.sales'}}",
+            "a bar needs a column with numbers",
+        ),
+        ("dashboard: x\ncharts: {a: {kind: table, sql: SELECT * FROM sales}}", 'mean "gold.sales"'),
+    ],
+)
+def test_wrong_dashboards(shop: Charted, text: str, says: str) -> None:
+    file = shop.board(text)
+    with pytest.raises(BoardError) as caught:
+        read_board(file, {"shop": shop.pipeline}, bound)
+    assert says in str(caught.value)
+    assert str(file) in str(caught.value)
+
+
+def test_all_problems_are_told_at_once(shop: Charted) -> None:
+    text = "dashboard: x\ncharts:\n  a: {kind: pie}\n  b: {kind: bar, sql: SELECT 1, wdth: half}\n"
+    with pytest.raises(BoardError) as caught:
+        read_board(shop.board(text), {"shop": shop.pipeline}, bound)
+    assert [problem.line for problem in caught.value.problems] == [3, 3, 4, 4]
+
+
+ATTACKS = [
+    "COPY (SELECT 1) TO '/tmp/x.csv'",
+    "COPY gold.sales FROM '/etc/passwd'",
+    "ATTACH '/tmp/x.db'",
+    "ATTACH ':memory:' AS y",
+    "SELECT * FROM read_csv('/etc/passwd')",
+    "SELECT * FROM '/etc/passwd'",
+    'SELECT * FROM "/etc/passwd"',
+    "FROM '/etc/*.csv'",
+    "SELECT * FROM read_text('/etc/passwd')",
+    "SELECT * FROM read_blob('/proc/self/environ')",
+    "SELECT * FROM read_parquet('https://example.org/a.parquet')",
+    "SELECT * FROM glob('/etc/*')",
+    "SELECT (SELECT max(content) FROM read_text('/etc/passwd')) FROM gold.sales",
+    "WITH a AS (FROM glob('*')) SELECT * FROM a",
+    "WITH a AS MATERIALIZED (SELECT 1 FROM read_text('x')) FROM gold.sales",
+    "SELECT * FROM gold.sales WHERE channel IN (SELECT content FROM read_text('/etc/passwd'))",
+    "SELECT * FROM gold.sales ORDER BY (SELECT max(content) FROM read_text('/etc/passwd'))",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "PRAGMA database_list",
+    "PRAGMA memory_limit='8GB'",
+    "SET memory_limit = '8GB'",
+    "SET lock_configuration = false",
+    "RESET enable_external_access",
+    "CALL pragma_version()",
+    "EXPORT DATABASE '/tmp/x'",
+    "IMPORT DATABASE '/tmp/x'",
+    "CREATE TABLE x AS SELECT 1",
+    "CREATE SECRET s (TYPE s3)",
+    "DROP VIEW gold.sales",
+    "DELETE FROM gold.sales",
+    "INSERT INTO gold.sales SELECT * FROM gold.sales",
+    "SELECT 1; DROP VIEW gold.sales",
+    "EXPLAIN ANALYZE SELECT 1",
+    "SHOW ALL TABLES",
+    "DESCRIBE gold.sales",
+    "SUMMARIZE gold.sales",
+    "SELECT * FROM duckdb_settings()",
+    "SELECT * FROM duckdb_secrets()",
+    "SELECT * FROM duckdb_views()",
+    "SELECT * FROM pragma_table_info('gold.sales')",
+    "SELECT * FROM information_schema.tables",
+    "SELECT * FROM sqlite_master",
+    "SELECT * FROM pg_catalog.pg_class",
+    "SELECT * FROM query('SELECT 1')",
+    "SELECT * FROM query_table('gold.sales')",
+    "SELECT * FROM python_variable",
+    "SELECT * FROM silver.clean",
+    "SELECT * FROM shop.quarantine.orders",
+    'SELECT * FROM temp.main."shop__gold__sales"',
+    "VACUUM",
+    "CHECKPOINT",
+    "BEGIN",
+    "",
+    ";",
+    "SELECT " + "1 + " * 10_000 + "1",
+]
+
+
+@pytest.mark.parametrize("sql", ATTACKS, ids=lambda sql: sql[:40] or "nothing")
+def test_a_chart_reads_gold_tables_alone(sql: str) -> None:
+    with pytest.raises(Invalid):
+        tables_in(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        *ATTACKS,
+        "SELECT getenv('HOME')",
+        "SELECT write_log('x')",
+        "SELECT nextval('x')",
+    ],
+    ids=lambda sql: sql[:40] or "nothing",
+)
+def test_the_connection_reaches_nothing_else(still: Charted, reader: Reader, sql: str) -> None:
+    """Even if a statement were not examined: no file is read or written, and no setting changed."""
+    import duckdb
+
+    chart = Chart("a", "table", "A", sql, tables=(TableName(None, "sales"),))
+    gold = still.shown().version("gold/sales")
+    assert gold is not None
+    before = sorted(still.folder.rglob("*"))
+    try:
+        found = answer(reader, chart, {TableName(None, "sales"): gold})
+    except (ChartError, duckdb.Error):
+        found = {}
+    assert "root:" not in str(found)
+    assert sorted(still.folder.rglob("*")) == before
+
+
+HUGE = [
+    "SELECT count(*) FROM range(1000000000) a, range(1000000000) b",
+    "SELECT sum(a.orders) FROM gold.sales a, gold.sales b, range(100000000) c, range(1000) d",
+    "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r",
+    "SELECT count(DISTINCT repeat(CAST(range AS VARCHAR), 1000)) FROM range(100000000)",
+    # Neither an interrupt nor DuckDB's limit of memory end these: the process is killed.
+    "SELECT length(repeat('x', 4000000000))",
+    "SELECT count(*) FROM gold.sales WHERE length(repeat(channel, 1000000000)) > 1",
+]
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[ChartRunner]:
+    made = ChartRunner(seconds=1)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("sql", HUGE)
+def test_a_chart_has_limits(still: Charted, runner: ChartRunner, sql: str) -> None:
+    chart = Chart("a", "number", "A", sql, tables=(TableName(None, "sales"),))
+    gold = still.shown().version("gold/sales")
+    assert gold is not None
+    began = time.monotonic()
+    with pytest.raises((TooMuchError, ChartError)):
+        runner.ask(chart, {TableName(None, "sales"): gold.key})
+    assert time.monotonic() - began < 1 + 3 + 20 + 5, "after its time, it is killed"
+    good = Chart("b", "number", "B", "SELECT sum(orders) FROM gold.sales", tables=chart.tables)
+    assert runner.ask(good, {TableName(None, "sales"): gold.key})["text"] == "16"
+
+
+@pytest.mark.parametrize("sql", ["SELECT length(repeat('x', 4000000000))", "SELECT 1 LIMIT 1 / 0"])
+def test_a_statement_is_bound_elsewhere(runner: ChartRunner, sql: str) -> None:
+    """DuckDB computes constants when it binds a statement."""
+    with suppress(Invalid):
+        runner.bind(sql, {})
+    found = runner.bind("SELECT 1 AS a, 'x' AS b", {})
+    assert (found.columns, found.types) == (("a", "b"), ("INTEGER", "VARCHAR"))
+    with pytest.raises(Invalid, match="Referenced column"):
+        runner.bind("SELECT c FROM gold.sales", {TableName(None, "sales"): "a INTEGER"})
+
+
+def test_the_process_ends_with_its_runner() -> None:
+    made = ChartRunner()
+    made.bind("SELECT 1", {})
+    assert made._process is not None
+    pid = made._process.pid
+    made.close()
+    assert not psutil.pid_exists(pid)

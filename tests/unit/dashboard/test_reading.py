@@ -1,0 +1,207 @@
+"""What is read, and how often."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from headgate.dashboard.login.passwords import FILE, Password, made
+from headgate.dashboard.login.sessions import Sessions
+from headgate.dashboard.login.throttle import FREE, Throttle
+from headgate.dashboard.reading.answers import Answers
+from headgate.dashboard.reading.columns import ColumnCache
+from headgate.dashboard.reading.shown import Declarations
+from headgate.dashboard.server.app import dashboard_app
+from headgate.dashboard.server.commits import Commits
+from headgate.dashboard.server.context import SCOPE, Context
+from headgate.dashboard.server.questions import Desk, encoded
+from tests.support.charted import Charted, sale
+
+
+def test_a_commit_costs_the_reading_of_its_files(shop: Charted) -> None:
+    cache, table = ColumnCache(), shop.shown().tables["gold/sales"]
+    for batch in range(5):
+        table.forget()
+        version = table.current()
+        assert version is not None
+        read = cache.source(version, ("orders", "final"))
+        assert (read.num_rows, len(version.fragments)) == (5 + batch, 2 + batch)
+        assert cache.files_read == (2 if batch == 0 else 2 + 2 * batch), "the new files alone"
+        shop.sell(open_=[sale(3, "app", 1, "5.00")], final=[sale(9 + batch, "app", 1, "1.00")])
+
+
+def test_memory_is_bounded(shop: Charted) -> None:
+    shop.sell(final=[sale(each, "x" * 1000, 1, "1.00") for each in range(100)])
+    version = shop.shown().version("gold/sales")
+    assert version is not None
+    cache = ColumnCache(most_bytes=10_000)
+    assert cache.source(version, ("channel",)).num_rows == 104
+    assert cache._bytes <= 10_000
+    assert ColumnCache(most_rows=10).source(version, ("channel",)) is version.dataset
+
+
+def test_a_version_that_is_held_is_never_shown(shop: Charted) -> None:
+    """It has no commit; neither has a rebuild, whose log is elsewhere."""
+    shown = shop.shown()
+    before = shown.version("gold/sales")
+    folder = shop.folder / "lake/shop/gold/sales/data/0-9-held/final=true"
+    folder.mkdir(parents=True)
+    (folder / "part-0.parquet").write_bytes(b"not even a table")
+    shown.tables["gold/sales"].forget()
+    after = shown.version("gold/sales")
+    assert before is not None
+    assert after is not None
+    assert after.key == before.key
+
+
+def test_a_question_is_answered_once_at_a_time() -> None:
+    answers, asked, begun = Answers(), [], threading.Event()
+
+    def slowly() -> bytes:
+        asked.append(1)
+        begun.wait(10)
+        return b"x"
+
+    with ThreadPoolExecutor(10) as threads:
+        found = [threads.submit(answers.of, "key", slowly) for _ in range(10)]
+        while not asked:
+            time.sleep(0.001)
+        begun.set()
+        assert [each.result() for each in found] == [b"x"] * 10
+    assert answers.of("key", slowly) == b"x"
+    assert len(asked) == 1
+
+
+def test_a_failed_answer_is_not_kept() -> None:
+    answers = Answers(most_bytes=3)
+    with pytest.raises(KeyError):
+        answers.of("key", lambda: {}[0])  # type: ignore[index]
+    assert answers.of("key", lambda: b"ab") == b"ab"
+    assert answers.of("other", lambda: b"cd") == b"cd"
+    assert answers.of("key", lambda: b"new") == b"new", "what does not fit any more is asked again"
+
+
+def test_ten_browsers_cost_one_read_of_each_commit(shop: Charted) -> None:
+    desk, shown = Desk(), shop.shown()
+    context = Context({"shop": shown}, (), "")
+    app = dashboard_app(desk)
+
+    async def as_allowed(scope, receive, send):  # type: ignore[no-untyped-def]
+        await app({**scope, SCOPE: context}, receive, send)
+
+    async def ask() -> None:
+        transport = httpx.ASGITransport(app=as_allowed)
+        async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+            paths = ["series?figure=orders", "top", "rows"]
+            asked = [client.get(f"/api/gold/shop/sales/{p}") for p in paths for _ in range(10)]
+            assert {each.status_code for each in await asyncio.gather(*asked)} == {200}
+
+    asyncio.run(ask())
+    first = desk.reader.columns.files_read
+    asyncio.run(ask())
+    assert desk.reader.columns.files_read == first, "nothing new, nothing read"
+    shop.sell(open_=[sale(3, "app", 2, "5.00")])
+    shown.tables["gold/sales"].forget()
+    asyncio.run(ask())
+    # One new file, whose columns three questions read.
+    assert first < desk.reader.columns.files_read <= first + 3
+
+
+def test_one_watcher_tells_all_of_a_commit(shop: Charted) -> None:
+    commits, shown = Commits(look_every=0.02), shop.shown()
+
+    async def listen() -> list[str]:
+        events = commits.events({"shop": shown}, lasts=30)
+        assert await anext(events) == "retry: 1000\n\n"
+        assert '"gold/sales": 1' in await anext(events)
+        return [await anext(events)]
+
+    async def watched() -> list[list[str]]:
+        listeners = [asyncio.create_task(listen()) for _ in range(10)]
+        await asyncio.sleep(0)
+        while commits.watchers == 0:
+            await asyncio.sleep(0.01)
+        assert commits.watchers == 1
+        await asyncio.sleep(0.3)
+        await asyncio.to_thread(shop.sell, [sale(3, "app", 2, "5.00")])
+        async with asyncio.timeout(10):
+            return await asyncio.gather(*listeners)
+
+    told = asyncio.run(watched())
+    assert all('{"shop": {"gold/sales": 2}}' in each[0] for each in told)
+
+
+def test_nobody_listens_nobody_watches(shop: Charted) -> None:
+    commits, shown = Commits(), shop.shown()
+
+    async def listen() -> int:
+        events = commits.events({"shop": shown})
+        await anext(events)
+        await events.aclose()  # type: ignore[attr-defined]
+        return commits.watchers
+
+    assert asyncio.run(listen()) == 0
+
+
+def test_a_changed_declaration_is_read_again(shop: Charted) -> None:
+    declarations = Declarations()
+    first = declarations.shown(shop.file, shop.root)
+    assert declarations.shown(shop.file, shop.root) is first
+    text = shop.file.read_text()
+    shop.file.write_text("pipeline: [")
+    assert declarations.shown(shop.file, shop.root) is first, "it stays as it was"
+    shop.file.write_text(text.replace("typical", "usual"))
+    assert "usual" in str(declarations.shown(shop.file, shop.root).gold("sales").measures)
+
+
+def test_json_has_no_nan() -> None:
+    document = {"v": [1.0, float("nan"), float("inf")], "deep": ({"x": float("-inf")},)}
+    assert encoded(document) == b'{"v": [1.0, null, null], "deep": [{"x": null}]}'
+
+
+def test_sessions_end() -> None:
+    now = [0.0]
+    sessions = Sessions(lasts=10, clock=lambda: now[0])
+    token = sessions.begin()
+    assert (sessions.is_open(token), sessions.is_open("x"), sessions.is_open(None)) == (
+        True,
+        False,
+        False,
+    )
+    now[0] = 10.0
+    assert not sessions.is_open(token)
+
+
+def test_waits_grow() -> None:
+    now = [1000.0]
+    throttle = Throttle(lambda: now[0])
+    waits = []
+    for _ in range(FREE + 3):
+        waits.append(throttle.wait("a"))
+        throttle.failed("a")
+    assert waits[: FREE - 1] == [0.0] * (FREE - 1)
+    assert [throttle.wait("a"), throttle.wait("b")] == [8.0, 0.0]
+    for guest in range(50):
+        throttle.failed(f"guest {guest}")
+    assert throttle.wait("c") > 0, "many addresses wait together"
+    now[0] += 100
+    assert throttle.wait("a") == 0
+
+
+def test_passwords(tmp_path: Path) -> None:
+    first = made(tmp_path)
+    assert first is not None
+    assert made(tmp_path) is None, "it stays as it was"
+    assert Password(tmp_path).is_right(first)
+    assert not Password(tmp_path).is_right(f"{first} ")
+    assert not Password(tmp_path).is_right("\ud800")
+    second = made(tmp_path, anew=True)
+    assert second is not None
+    assert not Password(tmp_path).is_right(first)
+    assert second not in (tmp_path / FILE).read_text()

@@ -1,0 +1,184 @@
+"""Top keys, rows, files, late rows and quarantine, from literal tables."""
+
+from __future__ import annotations
+
+import csv
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from headgate.dashboard.errors import BadQuestionError, ChangedTableError
+from headgate.dashboard.questions import about
+from headgate.dashboard.questions.facts import Facts, facts
+from headgate.dashboard.questions.reader import Reader
+from headgate.dashboard.questions.refused import RefusedQuestion, late_rows, quarantined
+from headgate.dashboard.questions.rows import RowsQuestion, rows, write_file
+from headgate.dashboard.questions.selection import Selection
+from headgate.dashboard.questions.top import top, values
+from headgate.dashboard.reading.shown import Shown
+from headgate.dashboard.reading.versions import Version
+from headgate.declaration.load import load
+from headgate.declaration.model import GoldTable
+from tests.support.charted import Charted, invalid, sale
+
+HOSTILE = {
+    "markup": ("<img src=x onerror=alert(1)>", "<img src=x onerror=alert(1)>"),
+    "link": ("javascript:alert(1)", "javascript:alert(1)"),
+    "control": ("a\x00b\x1b[31m\r\n", "a\\u0000b\\u001b[31m\\u000d\\u000a"),
+    "direction": ("abc\u202egpj.exe\u2066", "abc\\u202egpj.exe\\u2066"),
+    "separator": ("a\u2028b", "a\\u2028b"),
+    "plane": ("a\U000e0041b", "a\\U000e0041b"),
+    "letters": ("Grüße 数", "Grüße 数"),
+}
+
+
+def parts(shop: Charted) -> tuple[Shown, GoldTable, Facts, Version]:
+    shown = shop.shown()
+    table = shown.gold("sales")
+    gold = shown.version("gold/sales")
+    assert gold is not None
+    return shown, table, facts(table), gold
+
+
+def page(shop: Charted, reader: Reader, **asked: Any) -> dict[str, Any]:
+    _, table, known, gold = parts(shop)
+    question = RowsQuestion(**{"selection": Selection(), **asked})
+    return rows(reader, table, known, question, gold)
+
+
+def test_top_keys_of_a_sum(shop: Charted, reader: Reader) -> None:
+    _, table, known, gold = parts(shop)
+    found = top(reader, table, known, known.figure("revenue"), ("channel",), Selection(), gold)
+    assert (found["over"], found["groups"]) == ("sum", 2)
+    assert [(r["keys"], r["text"]) for r in found["rows"]] == [
+        (["app"], "105.00"),
+        (["web"], "40.00"),
+    ]
+    assert found["rows"][0]["share"] == pytest.approx(105 / 145)
+
+
+def test_top_keys_of_an_average(shop: Charted, reader: Reader) -> None:
+    _, table, known, gold = parts(shop)
+    found = top(reader, table, known, known.figure("typical"), ("channel",), Selection(), gold)
+    assert (found["over"], found["rows"][0]["share"]) == ("avg", None)
+
+
+def test_values_of_a_key(shop: Charted, reader: Reader) -> None:
+    _, _, known, gold = parts(shop)
+    assert values(reader, known, "channel", "", gold) == ["app", "web"]
+    assert values(reader, known, "channel", "WE", gold) == ["web"]
+    assert values(reader, known, "channel", "%", gold) == []
+
+
+def test_rows_begin_with_the_newest(shop: Charted, reader: Reader) -> None:
+    found = page(shop, reader, size=2)
+    assert found["total"] == 5
+    channel, orders = (found["columns"].index(name) for name in ("channel", "orders"))
+    assert [(row[channel], row[orders]) for row in found["cells"]] == [("app", "1"), ("web", "3")]
+    assert found["cells"][0][0] == "2026-05-04 12:03:00Z"
+    assert [found["numbers"][each] for each in (channel, orders)] == [False, True]
+
+
+def test_pages_are_parts_of_one_order(shop: Charted, reader: Reader) -> None:
+    """A page reads the newest windows alone."""
+    shop.sell(final=[sale(20 - n // 3, f"c{n}", n, "1.00") for n in range(40)])
+    whole = page(shop, reader, size=200)["cells"]
+    parts = [page(shop, reader, size=7, page=n)["cells"] for n in range(8)]
+    assert [row for part in parts for row in part] == whole
+    assert len(whole) == 44
+
+
+def test_pages_and_orders(shop: Charted, reader: Reader) -> None:
+    orders = list(page(shop, reader)["columns"]).index("orders")
+    sorted_ = page(shop, reader, sort="-orders", size=2, page=1)
+    assert [row[orders] for row in sorted_["cells"]] == ["3", "2"]
+    with pytest.raises(BadQuestionError, match="has no column"):
+        page(shop, reader, sort="orders; DROP TABLE gold")
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_values_are_harmless_text(shop: Charted, reader: Reader, kind: str) -> None:
+    given, expected = HOSTILE[kind]
+    shop.sell(final=[sale(9, given, 1, "1.00")])
+    found = page(shop, reader, size=1)
+    assert found["cells"][0][found["columns"].index("channel")] == expected
+
+
+def test_a_value_of_ten_megabytes_is_cut(shop: Charted, reader: Reader) -> None:
+    shop.sell(final=[sale(9, "x" * 10_000_000, 1, "1.00")])
+    found = page(shop, reader, size=1)
+    cell = found["cells"][0][found["columns"].index("channel")]
+    assert cell == "x" * 300 + "… (10,000,000 characters)"
+    _, table, known, gold = parts(shop)
+    shown = top(reader, table, known, known.figure("orders"), ("channel",), Selection(), gold)
+    assert max(len(row["keys"][0]) for row in shown["rows"]) < 120
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_files_are_exact(shop: Charted, reader: Reader, tmp_path: Path, form: str) -> None:
+    _, table, known, gold = parts(shop)
+    file = tmp_path / "rows"
+    chosen = Selection(keys=(("channel", "web"),))
+    write_file(reader, table, known, chosen, gold, form, file)
+    if form == "csv":
+        with file.open(newline="") as text:
+            found = list(csv.DictReader(text))
+        assert [(r["channel"], r["revenue"]) for r in found] == [("web", "30.00"), ("web", "10.00")]
+    else:
+        read = pq.read_table(file)
+        assert read.column("revenue").to_pylist() == [Decimal("30.00"), Decimal("10.00")]
+        assert read.column_names == gold.schema.names
+
+
+def test_quarantine_is_masked(shop: Charted, reader: Reader) -> None:
+    version = shop.shown().version("quarantine/orders")
+    assert version is not None
+    found = quarantined(reader, version, RefusedQuestion())
+    assert found["reasons"] == [
+        {"reason": "missing_id", "count": 1},
+        {"reason": "unparsable", "count": 1},
+    ]
+    row = dict(zip(found["columns"], found["cells"][0], strict=True))
+    assert row["reason"] == "missing_id"
+    assert (row["event_id"], row["detail"]) == ("xxx-9", "xxx 9")
+    assert row["value"] == '{"xx": xxxx}'
+    assert "Kim" not in str(found)
+    shop.add("quarantine/orders", [invalid(9, "unparsable", b"\xff\xfe<b>")])
+    newer = shop.shown().version("quarantine/orders")
+    assert newer is not None
+    newest = quarantined(reader, newer, RefusedQuestion())
+    assert newest["cells"][0][newest["columns"].index("value")] == "\\xxx\\xxx<x>"
+    shown = quarantined(reader, version, RefusedQuestion(show_values=True, reason="missing_id"))
+    assert (shown["total"], "Kim-7" in str(shown)) == (1, True)
+
+
+def test_late_rows(shop: Charted, reader: Reader) -> None:
+    version = shop.shown().version("late/sales")
+    assert version is not None
+    found = late_rows(reader, version, RefusedQuestion(), ("window_start", "window_end"))
+    assert found["seconds"]["max"] == 90
+    assert found["columns"][:3] == ("window_start", "window_end", "late_seconds")
+    row = dict(zip(found["columns"], found["cells"][0], strict=True))
+    assert (row["window_start"], row["channel"]) == ("2026-05-04 12:01:00Z", "xxx")
+    assert sum(found["over_time"]["series"][0]["v"]) == 2
+
+
+def test_shares(shop: Charted, reader: Reader) -> None:
+    shown, _, known, gold = parts(shop)
+    said = about.about(reader, shown, known, gold)
+    assert (said["n"], said["rows"], said["final"]) == (1, 5, 4)
+    assert said["late_share"] == pytest.approx(2 / 18)
+    assert said["quarantined_share"] == pytest.approx(2 / 20)
+    assert said["held"] is None
+
+
+def test_a_table_that_is_older_than_its_declaration(shop: Charted, reader: Reader) -> None:
+    text = shop.file.read_text().replace("largest: max", "greatest: max")
+    shop.file.write_text(text)
+    shop.pipeline = load(shop.file)
+    _, table, known, gold = parts(shop)
+    with pytest.raises(ChangedTableError, match="has no column greatest"):
+        top(reader, table, known, known.figure("greatest"), ("channel",), Selection(), gold)
