@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
@@ -155,6 +156,7 @@ def test_up_runs_a_stream_and_down_ends_it(place: Place, database: str | None) -
     up = place.up("--detached", database=database)
     assert up.wait(PATIENCE) == 0, place.output
     assert f"password   {place.password}   (shown this once)" in place.output
+    shows_the_dashboard(place)
     serves_until_it_is_ended(place, batch=0)
 
 
@@ -174,6 +176,18 @@ def test_up_is_killed_and_comes_again(place: Place, database: str | None) -> Non
     assert "as it was shown" in place.output
     assert place.password not in place.output
     serves_until_it_is_ended(place, before)
+
+
+def shows_the_dashboard(place: Place) -> None:
+    """With a password of its own, which is kept as a hash."""
+    found = re.search(r"dashboard +(http://\S+)\npassword +(\S+) ", place.output)
+    assert found, place.output
+    with httpx.Client(base_url=found[1], trust_env=False, timeout=60) as client:
+        assert client.get("/api/overview").status_code == 401
+        assert client.post("/login", data={"password": found[2]}).status_code == 303
+        wait(lambda: client.get("/api/gold/auctions/bids_per_minute").is_success, "no gold")
+        assert client.get("/api/overview").json()["pipelines"][0]["condition"] == "running"
+    assert not any(found[2] in line for line in place.command_lines())
 
 
 def serves_until_it_is_ended(place: Place, batch: int) -> None:

@@ -117,7 +117,7 @@ def test_why_a_bid_was_late() -> None:
 
 def test_what_to_type_next_is_about_this_demo(tmp_path: Path) -> None:
     commands = next_commands(tmp_path, tmp_path / "pipelines" / "auctions.yml")
-    assert sum(f"--root {tmp_path}" in command for command in commands) == 6
+    assert sum(f"--root {tmp_path}" in command for command in commands) == 7
     spaced = next_commands(Path("/a b"), Path("/a b/c.yml"))
     assert all("'/a b/c.yml'" in command for command in spaced[:-1])
 

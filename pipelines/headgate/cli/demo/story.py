@@ -118,6 +118,7 @@ def next_commands(folder: Path, file: Path, servers: str | None = None) -> tuple
         pipeline_command("query", sql),
         pipeline_command("expectations list"),
         pipeline_command("gate status"),
+        f"{pipeline_command('dashboard')}    # in a browser",
         pipeline_command("plan"),
         *more,
         f"{shell_command('init', 'shop')}    # a project of your own",

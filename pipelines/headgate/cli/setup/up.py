@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,7 @@ from headgate.commands import ROOT, rendered, shell_command
 from headgate.standalone.settings import WEB
 
 if TYPE_CHECKING:
+    from headgate.standalone.dashboard import Beside
     from headgate.standalone.running import Standalone
     from headgate.standalone.settings import Settings
 
@@ -61,9 +62,17 @@ def up(
     with on_signals(ended.set):
         with waiting("starting Airflow") as say:
             more = project.children(demo) if demo else {}
-            started = running.start(settings, more, detached=detached, say=say)
+            board = _dashboard(demo, root, any_port=port == 0)
+            if board is not None:
+                more["dashboard"] = board.child
+            try:
+                started = running.start(settings, more, detached=detached, say=say)
+            except BaseException:
+                if board is not None:
+                    board.forget()
+                raise
         try:
-            _respond(started, demo, json, detached)
+            _respond(started, demo, board, json, detached)
             if not detached:
                 while started.tree.code is None and not ended.wait(_POLL_EVERY):
                     pass
@@ -118,7 +127,19 @@ def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port:
     return Settings(home, dags.absolute(), Path.cwd(), root, ports, database)
 
 
-def _respond(started: Standalone, demo: Path | None, json: bool, detached: bool) -> None:
+def _dashboard(demo: Path | None, root: str, *, any_port: bool) -> Beside | None:
+    """Of the demo's pipeline, or of those in ``pipelines/``; None if there are none."""
+    from headgate.declaration.files import declarations_in
+    from headgate.standalone.dashboard import beside
+
+    files = declarations_in((demo or Path()).absolute() / "pipelines")
+    tables = demo / "lake" if demo else Path(root)
+    return beside(files, tables, any_port=any_port) if files else None
+
+
+def _respond(
+    started: Standalone, demo: Path | None, board: Beside | None, json: bool, detached: bool
+) -> None:
     from headgate.standalone.settings import ADMIN
 
     settings, password = started.settings, started.password
@@ -133,7 +154,15 @@ def _respond(started: Standalone, demo: Path | None, json: bool, detached: bool)
             f"           {command_at('status', f'{demo}/pipelines/auctions.yml', f'{demo}/lake')}",
             rendered(f"your own   {shell_command('up', ROOT, '--dags', 'dags')}"),
         ]
-    document = {"address": settings.address, "user": ADMIN, "passwords": str(settings.passwords)}
+    if board is not None:
+        also = f"{board.password}   (shown this once)" if board.password else "as it was shown"
+        streams = [f"dashboard  {board.address}", f"password   {also}", *streams]
+    document: dict[str, Any] = {
+        "address": settings.address,
+        "user": ADMIN,
+        "passwords": str(settings.passwords),
+        "dashboard": board and {"address": board.address, "password": board.password},
+    }
     respond(
         json,
         document | {"pid": started.tree.pid, "password": password},
