@@ -142,7 +142,9 @@ def test_every_route_wants_a_login(site: Site) -> None:
     paths = _routes()
     assert "/api/streams" in paths
     for path in paths:
-        real = path.format(name="page.js", dag_id="shop__stream", task_id="supervise")
+        real = path.replace("{path:path}", "api/overview").format(
+            name="page.js", dag_id="shop__stream", task_id="supervise"
+        )
         answer = site.client.get(f"/headgate{real}")
         assert answer.status_code == 401, path
         assert "shop" not in answer.text
@@ -271,6 +273,31 @@ def test_the_report_about_quality(site: Site) -> None:
     assert site.get(path.replace("supervise", "preflight"), "viewer").status_code == 404
     gone = site.get(f"{SHOWN}/mine/each/quality?map_index=1", "viewer")
     assert (gone.status_code, "b.yml" in gone.text) == (503, True)
+
+
+def test_the_dashboard_shows_what_a_user_may_see(site: Site) -> None:
+    overview = "/headgate/dashboard/api/overview"
+    named = {
+        user: {each["pipeline"] for each in site.get(overview, user).json()["pipelines"]}
+        for user in ("viewer", "guest")
+    }
+    assert named == {"viewer": {"shop", "hidden"}, "guest": {"shop"}}
+    ledger = "/headgate/dashboard/api/ledger/{}"
+    assert site.get(ledger.format("shop"), "guest").status_code == 200
+    hidden = site.get(ledger.format("hidden"), "guest")
+    assert (hidden.status_code, "hidden here" in hidden.text) == (404, True)
+    events = site.get("/headgate/dashboard/api/events?pipeline=hidden", "guest")
+    assert events.status_code == 404
+    for path in ("", "/", "/gold/shop/per_minute"):
+        page = site.get(f"/headgate/dashboard{path}", "guest")
+        assert page.status_code == 200, path
+        assert 'data-base="/headgate/dashboard"' in page.text
+        assert 'src="/headgate/dashboard/static/app.js"' in page.text
+        policy = page.headers["content-security-policy"]
+        assert "frame-ancestors 'self'" in policy
+    script = site.get("/headgate/dashboard/static/app.js", "guest")
+    assert script.headers["content-type"].startswith("text/javascript")
+    assert site.get("/headgate/dashboard/login", "guest").status_code == 404
 
 
 def test_the_end_of_sparks_log(site: Site) -> None:

@@ -18,6 +18,7 @@ from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse
 
 from headgate.airflow.page.access import access, readable_dags
 from headgate.airflow.page.answer import answer
+from headgate.airflow.page.dashboard import mount_dashboard
 from headgate.airflow.page.declared_streams import declared_streams
 from headgate.airflow.page.reports import Reports, Subject
 from headgate.declaration.load import load
@@ -71,6 +72,8 @@ def page_app(reports: Reports | None = None) -> FastAPI:
     app.get(f"{of_one}/spark-log", dependencies=may_read, response_class=PlainTextResponse)(
         _spark_log
     )
+    mount_dashboard(app)
+    mount_dashboard(app)
     return app
 
 
