@@ -44,7 +44,10 @@ export function chart({ label, height = 290, onselect = null }) {
       state.drawn.data_ = data;
       state.drawn.setData(columns(data));
     } else draw();
-    state.at = null;
+    if (state.at !== null && state.drawn) {
+      state.at = Math.min(state.at, data.t.length - 1);
+      tell(state.drawn, hint, state.at); // whoever reads by keyboard goes on where they are
+    }
   };
   box.addEventListener("keydown", (event) => move(event, state));
   box.addEventListener("blur", () => ((hint.hidden = true), (state.at = null)));
