@@ -32,7 +32,7 @@ def test_a_commit_costs_the_reading_of_its_files(shop: Charted) -> None:
         assert version is not None
         read = cache.source(version, ("orders", "final"))
         assert (read.num_rows, len(version.fragments)) == (5 + batch, 2 + batch)
-        assert cache.files_read == (2 if batch == 0 else 2 + 2 * batch), "the new files alone"
+        assert cache.columns_read == 2 * (2 + 2 * batch), "of the two new files alone"
         shop.sell(open_=[sale(3, "app", 1, "5.00")], final=[sale(9 + batch, "app", 1, "1.00")])
 
 
@@ -103,14 +103,17 @@ def test_ten_browsers_cost_one_read_of_each_commit(shop: Charted) -> None:
             assert {each.status_code for each in await asyncio.gather(*asked)} == {200}
 
     asyncio.run(ask())
-    first = desk.reader.columns.files_read
+    first = desk.reader.columns.columns_read
     asyncio.run(ask())
-    assert desk.reader.columns.files_read == first, "nothing new, nothing read"
+    assert desk.reader.columns.columns_read == first, "nothing new, nothing read"
     shop.sell(open_=[sale(3, "app", 2, "5.00")])
     shown.tables["gold/sales"].forget()
     asyncio.run(ask())
-    # One new file, whose columns three questions read.
-    assert first < desk.reader.columns.files_read <= first + 3
+    version = shown.version("gold/sales")
+    assert version is not None
+    assert desk.reader.columns.columns_read == first + len(version.schema.names), (
+        "each column of the new file once"
+    )
 
 
 def test_one_watcher_tells_all_of_a_commit(shop: Charted) -> None:

@@ -25,7 +25,8 @@ _ASSEMBLED = 64  # versions and their columns, which share the memory of the fil
 
 class ColumnCache:
     """Keeps the columns that were asked for, up to ``most_bytes``; the files that nobody has asked
-    for the longest are left out first. ``files_read`` counts the reads of files."""
+    for the longest are left out first. ``columns_read`` counts the reads of a column of
+    a file."""
 
     def __init__(self, most_bytes: int = MOST_BYTES, most_rows: int = MOST_ROWS) -> None:
         self._most_bytes, self._most_rows = most_bytes, most_rows
@@ -33,7 +34,7 @@ class ColumnCache:
         self._assembled: OrderedDict[tuple[object, ...], pa.Table] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
-        self.files_read = 0
+        self.columns_read = 0
 
     def source(self, version: Version, columns: Sequence[str]) -> Source:
         """Something that DuckDB can read these columns of a version from."""
@@ -59,7 +60,7 @@ class ColumnCache:
         self._files.move_to_end(key)
         if missing := [name for name in schema.names if name not in kept]:
             read = fragment.to_table(schema=version.schema, columns=missing)
-            self.files_read += 1
+            self.columns_read += len(missing)
             for name in missing:
                 kept[name] = read.column(name)
                 self._bytes += kept[name].nbytes
