@@ -10,6 +10,7 @@ from headgate.declaration.suites.reading import FOLDER
 from headgate.demo.outlier import TABLE
 from headgate.errors import HeadgateError
 
+_DASHBOARDS = Path(__file__).parent / "dashboards"
 _GATE = f"    expectations: {TABLE}\n"
 _FILES = "files: {path: landing/bids, format: json, order: name}"
 _SERVERS = "kafka: {servers: 127.0.0.1:9092,"
@@ -18,8 +19,8 @@ _DEMO_FILES = "files: {path: landing/bids, format: json, order: name, settle: 0 
 
 
 def make(folder: Path, example: Path, servers: str | None = None) -> Path:
-    """Write the example and its suites into ``folder``, and return the example's path. With
-    ``servers``, the example reads a topic of that broker.
+    """Write the example, its suites and a dashboard into ``folder``, and return the example's path.
+    With ``servers``, the example reads a topic of that broker.
 
     Raises HeadgateError if the folder holds a demo already: its tables hold other events.
     """
@@ -40,6 +41,10 @@ def make(folder: Path, example: Path, servers: str | None = None) -> Path:
         into = folder / FOLDER / f"{name}.yml"
         into.parent.mkdir(parents=True, exist_ok=True)
         into.write_text(suite, encoding="utf-8")
+    for source in _DASHBOARDS.glob("*.yml"):
+        into = folder / _DASHBOARDS.name / source.name
+        into.parent.mkdir(parents=True, exist_ok=True)
+        into.write_bytes(source.read_bytes())
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text.replace(there, here), encoding="utf-8")
     if servers is None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from headgate.savepoints.store import savepoints
 from tests.support import browser
 from tests.support.airflow_site import STREAM, SUPERVISE, Site
+from tests.support.browser import NavigatedError
 from tests.support.rounds import IN_FULL
 
 pytestmark = [pytest.mark.e2e, pytest.mark.recovery]
@@ -37,6 +40,23 @@ def test_the_task_leads_to_its_stream_and_to_sparks_log(site: Site) -> None:
     assert job["process"].split()[0] == str(driver.pid)
 
 
+def shows_the_dashboard(
+    page: browser.Page, address: str, wait: Callable[[Callable[[], object], str], object]
+) -> None:
+    """With the session of Airflow, and its charts follow the commits."""
+
+    def holds(condition: str) -> bool:
+        with suppress(NavigatedError):
+            return bool(page.run(condition))
+        return False
+
+    page.goes_to(f"{address}/headgate/dashboard/gold/readings/per_minute")
+    wait(lambda: holds("document.querySelector('.uplot canvas')"), "no chart is drawn")
+    wait(lambda: holds("document.getElementById('live').textContent === 'live'"), "it is not live")
+    assert page.run("document.getElementById('home').pathname") == "/headgate/"
+    assert page.errors == []
+
+
 @pytest.mark.skipif(not browser.is_there, reason="needs the package chromium")
 def test_the_page_and_its_buttons(site: Site, tmp_path: Path) -> None:
     """As whoever opens it uses it."""
@@ -59,6 +79,11 @@ def test_the_page_and_its_buttons(site: Site, tmp_path: Path) -> None:
         taken, restarts = len(savepoints(site.layout)), site.jobs[0].restarts
         press("Savepoint", "savepoint")
         assert len(savepoints(site.layout)) == taken + 1
+        link = page.run("document.getElementById('dashboard').pathname")
+        assert link == "/headgate/dashboard/"
+        shows_the_dashboard(page, airflow.address, airflow.wait)
+        page.goes_to(f"{airflow.address}/headgate/")
+        airflow.wait(lambda: shows("readings", "running"), "the page does not come back")
         if IN_FULL:
             press("Restart", "restart")
             restarted = site.wait_for_owner(other_than=before)

@@ -58,6 +58,7 @@ def test_a_project_has_its_folders_and_sample_data(tmp_path: Path) -> None:
         ".gitignore",
         "README.md",
         "dags/README.md",
+        "dashboards/shop.yml",
         "dags/declarations.py",
         "dags/finished_hours.py",
         "dags/streams.py",
