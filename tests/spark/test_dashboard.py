@@ -35,7 +35,7 @@ class Page:
 
     def held(self) -> list[str] | None:
         said = about.held(self.shown, TABLE)
-        return said and said["rules"]
+        return None if said is None else list(said["rules"])
 
 
 def test_a_held_version_is_never_shown(tmp_path: Path, spark: SparkSession) -> None:
