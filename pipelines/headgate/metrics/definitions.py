@@ -155,7 +155,7 @@ TABLES = Group(
             "stage",
             _BATCHES,
             "Bronze: from the begin of a batch to its commit. Later stages: from the commit of the "
-            "table that they read to their own.",
+            "table that they read to their own. One observation for each table.",
         ),
         _histogram(
             "arrival_to_gold_seconds",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.metrics.histograms import Histograms
 from headgate.metrics.pipeline import PipelineReading
@@ -20,10 +21,12 @@ _Version = tuple[int, int]
 
 @dataclass
 class _Watched:
-    """``reading`` is by the last version of the file that was valid; None if there was none."""
+    """``declared`` is the last version of the file that was valid; None if there was none.
+    ``reading`` is made when it is needed: it has series from its begin on."""
 
-    version: _Version | None
-    reading: PipelineReading | None
+    version: _Version | None = None
+    declared: Pipeline | None = None
+    reading: PipelineReading | None = None
 
 
 class Watched:
@@ -59,31 +62,32 @@ class Watched:
 
     def _look(self) -> None:
         files = tuple(self._files())
-        self._watched = {f: self._watched.get(f, _Watched(None, None)) for f in files}
+        self._watched = {file: self._watched.get(file, _Watched()) for file in files}
         by_name: dict[str, PipelineReading] = {}
         for file, watched in self._watched.items():
             if (version := _version(file)) != watched.version or version is None:
                 watched.version = version
                 self._load(file, watched)
-            reading = watched.reading
-            if reading is None or (self._only_run and not self._has_run(reading)):
+            declared = watched.declared
+            if declared is None or declared.name in by_name or not self._is_wanted(declared):
                 continue
-            by_name.setdefault(reading.declared.name, reading)
+            if watched.reading is None:
+                layout = Layout.of(self._root, declared.name)
+                watched.reading = PipelineReading(declared, layout, self._histograms)
+            by_name[declared.name] = watched.reading
         self._readings = tuple(by_name.values())
 
     def _load(self, file: Path, watched: _Watched) -> None:
         try:
-            declared = load(file)
+            watched.declared, watched.reading = load(file), None
         except HeadgateError as error:
             self._say(f"{file}: not read: {error}")
             if watched.reading is not None:
                 watched.reading.is_current = False
-            return
-        layout = Layout.of(self._root, declared.name)
-        watched.reading = PipelineReading(declared, layout, self._histograms)
 
-    def _has_run(self, reading: PipelineReading) -> bool:
-        return Layout.of(self._root, reading.declared.name).storage.exists(CONTROL)
+    def _is_wanted(self, declared: Pipeline) -> bool:
+        layout = Layout.of(self._root, declared.name)
+        return not self._only_run or layout.storage.exists(CONTROL)
 
 
 def _version(file: Path) -> _Version | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -14,6 +15,8 @@ from headgate.storage.layout import Layout
 from headgate.supervision import local
 from headgate.supervision.job_state import probe
 from headgate.supervision.local import NotAliveError, Started, launch
+from headgate.supervision.log_lines import json_line
+from headgate.supervision.logs import run_log, tail
 
 # What is launched outlives whoever launched it.
 pytestmark = pytest.mark.filterwarnings(
@@ -73,6 +76,39 @@ tell()
     assert launches(driver(layout, None, then)).waits_for is None
     (job,) = probe(layout, datetime.now(UTC))
     assert job.has_reached_source
+
+
+def test_stages_of_a_log_of_json_lines_are_passed_on(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = json_line("stage", "opening tables", datetime.now(UTC))
+    then = """
+time.sleep(1)
+said["backlog"] = vars(Backlog("files", 0, 0))
+tell()
+"""
+    script = f"print({line!r}, flush=True)\n{driver(layout, None, then)}"
+    monkeypatch.setattr(local, "HEADGATE", (sys.executable, "-c", script))
+    said = list[str]()
+    started = launch(layout, Path("tiny.yml"), "lake", ["--log-format", "json"], said.append)
+    psutil.Process(started.pid).kill()
+    assert said == ["opening tables"]
+    lines = run_log(layout).read_text().splitlines()
+    assert [json.loads(each)["event"] for each in lines] == ["start", "stage"]
+    assert tail(run_log(layout), 1) == ["… opening tables"]
+    assert tail(run_log(layout), 9)[0].startswith("--- 20")
+
+
+def test_why_a_driver_ended_is_read_from_its_json_lines(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = datetime.now(UTC)
+    lines = json_line("stage", "starting", now), json_line("error", "wrong", now, remedy="do this")
+    script = f"print({lines[0]!r}); print({lines[1]!r}); raise SystemExit(3)"
+    monkeypatch.setattr(local, "HEADGATE", (sys.executable, "-c", script))
+    with pytest.raises(NotAliveError) as ended:
+        launch(layout, Path("tiny.yml"), "lake", ["--log-format", "json"])
+    assert ended.value.message == "wrong\ndo this"
 
 
 def test_a_source_that_refuses_is_the_starts_error(

@@ -205,9 +205,10 @@ def _metrics(
     """The metrics of the pipeline, which the job of bronze serves if the declaration says so."""
     if declared.metrics is None or "bronze" not in layers:
         return nullcontext()
+    from headgate.cli.log_file import shown
     from headgate.metrics.serving import metrics_served
 
-    return metrics_served(declared, layout, lambda text: print(text, file=sys.stderr))
+    return metrics_served(declared, layout, lambda text: print(shown(text), file=sys.stderr))
 
 
 def _lineage(

@@ -13,6 +13,7 @@ import typer
 from headgate.cli import declaration
 from headgate.cli.driving import on_signals
 from headgate.cli.options import DEFAULT_ROOT, Root
+from headgate.commands import rendered
 
 if TYPE_CHECKING:
     from headgate.metrics.collector import Collector
@@ -63,7 +64,7 @@ def metrics(
     collector = Collector(histograms, watched.readings)
     if once:
         collector.refresh()
-        sys.stdout.buffer.write(collector.text())
+        sys.stdout.write(collector.text().decode())
         return
     _serve(collector, host, port, token_file)
 
@@ -100,4 +101,4 @@ def _files(pipelines: list[str] | None) -> Callable[[], Iterable[Path]]:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(rendered(text), file=sys.stderr, flush=True)

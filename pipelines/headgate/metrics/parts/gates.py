@@ -32,6 +32,7 @@ class GatesPart(Part):
                 samples.add("gate_held_timestamp_seconds", since.get(name), table=GOLD.path(name))
         if self._declared.publish and self._declared.circuit_breaker is not None:
             versions = self._tables.versions
-            if self._is_open is None or self._is_open[0] != versions:
+            is_known = self._is_open is not None and self._is_open[0] == versions
+            if self._is_open is None or not is_known or not self._tables.is_sound:
                 self._is_open = versions, self._breaker.why_open() is not None
             samples.add("circuit_breaker_open", self._is_open[1])

@@ -27,7 +27,7 @@ class LedgerPart(Part):
         versions = self._tables.versions
         if -1 in versions:
             return  # the pipeline has never run, or its first driver is making tables
-        if self._known is None or self._known[0] != versions:
+        if self._known is None or self._known[0] != versions or not self._tables.is_sound:
             self._known = versions, balance(self._place.layout, self._place.declared)
         ledger = self._known[1]
         samples.add("ledger_differences", len(ledger.differences))

@@ -43,7 +43,7 @@ class StatePart(Part):
             if (version := self._tables.version(path)) is None:
                 continue
             known = self._known.get(path)
-            if known is None or known.version != version:
+            if known is None or known.version != version or not self._tables.is_sound:
                 self._known[path] = known = self._opened(gold, version)
             samples.add("open_windows", known.windows, table=path)
             samples.add("open_rows", known.rows, table=path)

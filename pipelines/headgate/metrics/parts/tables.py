@@ -51,6 +51,13 @@ class TablesPart(Part):
             for name, publication in place.declared.publish.items()
         }
         self._stored: dict[str, int] = {}
+        self._is_sound = False
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the last reading has read all logs to their ends. If not, what others know of a
+        version may not be true any more."""
+        return self._is_sound
 
     @property
     def versions(self) -> tuple[int, ...]:
@@ -70,6 +77,7 @@ class TablesPart(Part):
         return 0 if commit is None else BronzePayload.of(commit.state).sequence
 
     def read(self, samples: Samples, now: datetime) -> None:
+        self._is_sound = False
         # Downstream tables first, as in a snapshot: none is seen ahead of its upstream.
         nodes = tuple(self._graph)
         news = {node.path: self._tails[node.path].poll() for node in reversed(nodes)}
@@ -85,6 +93,7 @@ class TablesPart(Part):
         self._add_silver(samples)
         self._add_gold(samples)
         self._add_positions(samples)
+        self._is_sound = True
 
     def _store(self, path: str, commit: Commit) -> None:
         if commit.state.kind == "data":
