@@ -51,7 +51,6 @@ class MetricsServer(ThreadingMixIn, TCPServer):
 
     allow_reuse_address = True
     daemon_threads = True
-    block_on_close = False
     request_queue_size = MOST_CLIENTS
 
     def __init__(

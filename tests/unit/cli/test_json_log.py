@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -129,6 +131,38 @@ def test_an_answer_stays_the_only_thing_on_stdout() -> None:
     json_log.begin("json", "shop", answers=True)
     assert sys.stdout is out
     assert isinstance(sys.stderr, JsonStream)
+
+
+DIVERTED = """
+import os, sys
+from pathlib import Path
+from headgate.cli import json_log
+from headgate.cli.log_file import divert
+json_log.begin("json", "shop", answers=False)
+divert(Path(sys.argv[1]))
+print("an answer")
+print("a remark", file=sys.stderr)
+os.write(1, b"of the JVM\\n")
+import logging
+logging.getLogger("py4j").warning("of a library")
+"""
+
+
+def test_what_the_jvm_writes_is_diverted_and_the_rest_is_json(tmp_path: Path) -> None:
+    log = tmp_path / "spark.log"
+    done = subprocess.run(
+        [sys.executable, "-c", DIVERTED, str(log)],
+        env=os.environ.copy(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert json.loads(done.stdout)["message"] == "an answer"
+    assert json.loads(done.stderr)["message"] == "a remark"
+    raw, library = log.read_text().splitlines()
+    assert raw == "of the JVM"
+    assert json.loads(library)["logger"] == "py4j"
 
 
 def test_text_changes_nothing() -> None:

@@ -164,6 +164,21 @@ def test_a_dead_endpoint_delays_neither_reading_nor_end(
         assert time.monotonic() - ended < 5
 
 
+def test_an_sdk_that_hangs_at_its_end_is_left_behind(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+    released = threading.Event()
+    export = OtlpExport(collector, InMemoryMetricReader())
+    monkeypatch.setattr(MeterProvider, "shutdown", lambda *_, **__: released.wait(30))
+    began = time.monotonic()
+    export.close()
+    released.set()
+    assert time.monotonic() - began < 5
+
+
 def test_a_wrong_variable_is_told_and_ends_nothing(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:

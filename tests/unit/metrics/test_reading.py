@@ -20,12 +20,13 @@ from headgate.metrics.parts.ledger import LedgerPart
 from headgate.metrics.parts.stream import capped
 from headgate.metrics.pipeline import PipelineReading
 from headgate.metrics.samples import Sample
+from headgate.metrics.tail import TableTail
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import Unreadable, create, read_savepoint
 from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
-from headgate.tables.log import entry_path
+from headgate.tables.log import Commit, entry_path
 from tests.unit.ledger.conftest import Lake, bronze, fill
 from tests.unit.metrics.conftest import NOW, Clock, value, values
 from tests.unit.supervision.conftest import lease, report
@@ -197,6 +198,36 @@ def test_a_backlog_that_grows_is_backpressure(read: Reading, place: Place) -> No
         report(place.layout, "fused", epoch=1, n=3, backlog=backlog, samples=[])
         found = read(NOW + timedelta(seconds=5 * step), after=5.0)
     assert value(found, "backpressure") == 0
+
+
+def test_a_pause_is_no_backpressure_and_what_was_before_does_not_count(
+    read: Reading, place: Place
+) -> None:
+    lease(place.layout, Owner.here(), renewed=NOW)
+    for step in range(12):
+        paused = {"paused": NOW} if step == 5 else {}
+        backlog = Backlog("files", 100 + 40 * step, 1000)
+        report(place.layout, "fused", epoch=1, n=3, backlog=backlog, samples=[], **paused)
+        found = read(NOW + timedelta(seconds=5 * step), after=5.0)
+        is_known = step in (3, 4) or step >= 9
+        assert value(found, "backpressure") == is_known, step
+
+
+def test_downstream_tables_are_read_first(
+    lake: Lake, read: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(lake)
+    polled = list[str]()
+    poll = TableTail.poll
+
+    def remembered(tail: TableTail) -> tuple[Commit, ...]:
+        polled.append(tail.path)
+        return poll(tail)
+
+    monkeypatch.setattr(TableTail, "poll", remembered)
+    read()
+    order = ("gold/per_minute", "late/per_minute", "silver/good", "bronze/events")
+    assert [path for path in polled if path in order] == list(order)
 
 
 def test_partitions_are_capped_and_nothing_is_lost() -> None:

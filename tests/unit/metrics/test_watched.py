@@ -115,9 +115,12 @@ def test_one_that_was_never_valid_is_told_and_left_out(
 def test_a_name_that_two_files_declare_is_served_once(
     folder: Path, watch: Watch, clock: Clock
 ) -> None:
-    write(folder, "a")
-    (folder / "b.yml").write_text((folder / "a.yml").read_text())
-    assert names(watch(), clock) == ["a"]
+    text = write(folder, "a").read_text()
+    (folder / "b.yml").write_text(f"{text}metrics: {{latency_within: 3 seconds}}\n")
+    watched = watch()
+    assert names(watched, clock) == ["a"]
+    (reading,) = watched.readings()
+    assert value(reading.refresh(NOW), "limit_seconds", "latency") == 300
 
 
 def test_pipelines_that_have_never_run_may_be_left_out(
