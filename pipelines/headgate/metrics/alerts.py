@@ -198,7 +198,9 @@ def _upkeep() -> Iterator[Alert]:
     )
     yield Alert(
         "HeadgatePublicationStuck",
-        f"headgate_publication_lag_seconds > {_limit('publication')} and {_RUNS}",
+        f"(headgate_publication_lag_seconds > {_limit('publication')} "
+        "or time() - headgate_publication_stuck_timestamp_seconds "
+        f"> {_limit('publication')}) and {_RUNS}",
         "1m",
         "warning",
         "rows have waited for {{ $labels.publication }} for {{ $value | humanizeDuration }}",

@@ -176,6 +176,12 @@ TABLES = Group(
             "publication",
             "How long the oldest of these commits has been there.",
         ),
+        _gauge(
+            "publication_stuck_timestamp_seconds",
+            "seconds",
+            "publication",
+            "Since when the sink takes no rows, as the driver says. Only while it takes none.",
+        ),
     ),
 )
 

@@ -27,7 +27,7 @@ class Limits:
     unread record of a topic may be. ``files``: how many unread files a landing folder may have.
     ``late`` and ``quarantined``: shares of the input within ``recent``. ``latency``: how long a
     record may take from its arrival to gold. ``publication``: how long rows may wait for their
-    sink. The last two are of alerts alone. The expected interval of input and age of events are set
+    sink. ``latency`` is of alerts alone. The expected interval of input and age of events are set
     in the declaration of the source."""
 
     freshness: timedelta = timedelta(minutes=10)

@@ -57,6 +57,7 @@ LAG = f'headgate_event_time_lag_seconds{{{P},source="a"}}'
 FILES = {f"headgate_limit_files{{{P}}}": "1000+0x200"}
 AGE = f"headgate_savepoint_age_seconds{{{P}}}"
 READ = f"headgate_refreshed_timestamp_seconds{{{P}}}"
+SINCE = f'headgate_publication_stuck_timestamp_seconds{{{P},publication="a"}}'
 UNSENT = f'headgate_publication_lag_seconds{{{P},publication="a"}}'
 QUARANTINED = {"silver": 9, "quarantined": 1}
 STUCK = limit("publication", 900)
@@ -108,6 +109,9 @@ CASES = [
     Case("HeadgatePublicationsPaused", {f"headgate_circuit_breaker_open{{{P}}}": "1+0x200"}, True),
     Case("HeadgatePublicationStuck", RUNS | STUCK | {UNSENT: "901+0x200"}, True),
     Case("HeadgatePublicationStuck", RUNS | STUCK | {UNSENT: "9+0x200"}, False),
+    Case("HeadgatePublicationStuck", RUNS | STUCK | {SINCE: "0+0x200"}, True),
+    Case("HeadgatePublicationStuck", RUNS | STUCK | {SINCE: "0+60x200"}, False),
+    Case("HeadgatePublicationStuck", DOWN | STUCK | {SINCE: "0+0x200"}, False),
     Case("HeadgateLedgerUnbalanced", {f"headgate_ledger_differences{{{P}}}": "1+0x200"}, True),
     Case("HeadgateLedgerUnbalanced", {f"headgate_ledger_differences{{{P}}}": "0+0x200"}, False),
     Case("HeadgateSavepointOld", RUNS | limit("savepoint", 7260) | {AGE: "7261+0x200"}, True),

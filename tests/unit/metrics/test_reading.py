@@ -175,10 +175,12 @@ def test_a_driver_that_runs_reports_its_backlog(read: Reading, place: Place) -> 
     lease(place.layout, Owner.here(), renewed=NOW)
     parts = {"bids/0": PartitionBacklog(5, 2.5), "bids/1": PartitionBacklog(0, 0.0)}
     backlog = Backlog("records", 5, partitions=parts)
-    report(place.layout, "fused", epoch=1, n=3, backlog=backlog, samples=[], trouble="why")
+    more = {"trouble": "why", "stuck": {"out": {"since": NOW.isoformat(), "why": "no"}}}
+    report(place.layout, "fused", epoch=1, n=3, backlog=backlog, samples=[], **more)
     found = read()
     assert value(found, "running") == 1
     assert value(found, "trouble", "fused") == 1
+    assert value(found, "publication_stuck_timestamp_seconds", "out") == NOW.timestamp()
     assert values(found, "backlog_records") == {("events", "bids/0"): 5, ("events", "bids/1"): 0}
     assert value(found, "backlog_age_seconds", "events", "bids/0") == 2.5
 

@@ -42,6 +42,9 @@ class StreamPart(Part):
         for job in jobs:
             samples.add("trouble", job.trouble is not None and job.is_alive, driver=job.job)
             samples.add("up_to_date_timestamp_seconds", job.updated or job.since, driver=job.job)
+            for name, stuck in (job.stuck or {}).items() if job.is_alive else ():
+                since = datetime.fromisoformat(stuck["since"])
+                samples.add("publication_stuck_timestamp_seconds", since, publication=name)
             if job.backlog is not None:
                 self._add_backlog(samples, job, job.backlog)
         reader = next((job for job in jobs if "bronze" in job.layers), None)
