@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from headgate.metrics.alert_rules import rules
 from headgate.metrics.alerts import alerts, metrics_down
@@ -65,6 +66,26 @@ def test_the_dashboard_names_metrics_that_are_served() -> None:
     named += [variable.get("query", "") for variable in content["templating"]["list"]]
     assert len(named) > 20
     assert unknown(json.dumps(named)) == set()
+
+
+def test_panels_of_the_dashboard_lie_beside_each_other() -> None:
+    panels = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    taken: dict[tuple[int, int], str] = {}
+    for panel in panels:
+        at = panel["gridPos"]
+        assert at["x"] + at["w"] <= 24
+        for x in range(at["x"], at["x"] + at["w"]):
+            for y in range(at["y"], at["y"] + at["h"]):
+                assert taken.setdefault((x, y), panel["title"]) == panel["title"]
+
+
+def test_grafana_is_provisioned_with_the_source_and_the_dashboard() -> None:
+    folder, yaml = CLONE / "infra/grafana/provisioning", YAML(typ="safe")
+    (source,) = yaml.load(folder / "datasources/prometheus.yml")["datasources"]
+    assert (source["type"], source["access"]) == ("prometheus", "proxy")
+    (provider,) = yaml.load(folder / "dashboards/headgate.yml")["providers"]
+    assert provider["options"]["path"] in (CLONE / DOCUMENT).read_text(encoding="utf-8")
 
 
 def test_each_health_check_has_an_alert() -> None:

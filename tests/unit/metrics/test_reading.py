@@ -18,6 +18,7 @@ from headgate.metrics.histograms import Histograms
 from headgate.metrics.parts.contract import Place
 from headgate.metrics.parts.ledger import LedgerPart
 from headgate.metrics.parts.stream import capped
+from headgate.metrics.parts.tables import TablesPart
 from headgate.metrics.pipeline import PipelineReading
 from headgate.metrics.samples import Sample
 from headgate.metrics.tail import TableTail
@@ -302,6 +303,28 @@ def test_a_slow_part_is_read_less_often(
     pauses = [later - earlier for earlier, later in pairwise(began)]
     assert pauses[0] < 60, "the first reading says little"
     assert min(pauses[1:]) >= 3.0 / 0.0015
+
+
+def test_an_object_store_is_asked_less_often(
+    place: Place, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = list[float]()
+
+    def remembered(self: TablesPart, samples: object, now: datetime) -> None:
+        began.append(clock.now)
+
+    monkeypatch.setattr(TablesPart, "read", remembered)
+    # The other parts would ask the store.
+    alone = "headgate.metrics.pipeline.parts_of"
+    monkeypatch.setattr(alone, lambda place, found: (TablesPart(place, found),))
+    for root, pause in (("s3://bucket/lake", 10), ("/lake", 1)):
+        began.clear()
+        remote = Layout.of(root, "tiny")
+        reading = PipelineReading(place.declared, remote, Histograms(), monotonic=clock)
+        for _ in range(40):
+            clock.now += 1
+            reading.refresh(NOW)
+        assert {later - earlier for earlier, later in pairwise(began)} == {pause}
 
 
 def test_parts_that_are_not_due_keep_their_samples(lake: Lake, read: Reading) -> None:
