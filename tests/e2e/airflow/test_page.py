@@ -47,7 +47,7 @@ def shows_the_dashboard(
 
     def holds(condition: str) -> bool:
         with suppress(NavigatedError):
-            return bool(page.run(condition))
+            return bool(page.run(f"Boolean({condition})"))
         return False
 
     page.goes_to(f"{address}/headgate/dashboard/gold/readings/per_minute")
