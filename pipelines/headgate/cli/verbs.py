@@ -31,6 +31,10 @@ VERBS = {
     "metrics": ("metrics.verb:metrics", "Serve metrics of pipelines for Prometheus, until Ctrl-C."),
     "query": ("inspect.query:query", "Query the tables with SQL."),
     "dashboard": ("dashboard.verb:dashboard", "Show the tables in a browser."),
+    "versions": (
+        "inspect.versions:versions",
+        "Show which versions of the tables belong together.",
+    ),
     "expectations": (
         "expectations.verbs:app",
         "The rules that rows must meet, and Great Expectations.",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headgate import exit_codes
@@ -42,11 +42,13 @@ class DamagedTableError(HeadgateError, code=exit_codes.LOG_GAP):
 @dataclass(frozen=True)
 class Queried:
     """A pipeline whose tables a query reads. ``place`` is where commands about it are typed; that
-    of this process if it is None."""
+    of this process if it is None. ``versions`` are those to read, by the tables' paths; of other
+    tables, the newest."""
 
     pipeline: Pipeline
     layout: Layout
     place: Place | None = None
+    versions: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ def _open(
     name, layout = queried.pipeline.name, queried.layout
     uri = layout.storage.uri(table.path)
     try:
-        data = DeltaTable(uri).to_pyarrow_dataset()
+        data = DeltaTable(uri, queried.versions.get(table.path)).to_pyarrow_dataset()
     except TableNotFoundError as error:
         again = rendered(pipeline_command("run", "--once"), queried.place)
         raise HeadgateError(

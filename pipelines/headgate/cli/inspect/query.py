@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated
 
 import typer
 
@@ -13,9 +15,6 @@ from headgate.cli.output import console, respond
 from headgate.cli.rows import as_text, print_rows
 from headgate.querying.sandbox import QueryError
 from headgate.querying.sql import Queried, answer, pipelines_in
-
-if TYPE_CHECKING:
-    pass
 
 
 def query(
@@ -32,6 +31,10 @@ def query(
         str,
         typer.Argument(metavar="SQL", help='For example "SELECT * FROM gold.bids_per_minute".'),
     ],
+    at: Annotated[
+        int | None,
+        typer.Option("--at", metavar="N", min=0, help="All tables as of this batch."),
+    ] = None,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
@@ -47,9 +50,19 @@ def query(
     known = {each.pipeline.name for each in given}
     stems = {path.stem for path in declaration.declarations()}
     named = [_called(name, root) for name in pipelines_in(sql, stems) if name not in known]
+    if at is not None:
+        if len(given) != 1 or named:
+            raise typer.BadParameter("batches are of one pipeline", param_hint="--at")
+        given = [replace(given[0], versions=_versions(given[0], at))]
     columns, rows = answer([*given, *named], sql, short=given[0] if len(given) == 1 else None)
     document = {"columns": columns, "rows": [[_plain(v) for v in row] for row in rows]}
     respond(json, document, lambda: print_rows(console(), columns, rows))
+
+
+def _versions(queried: Queried, n: int) -> Mapping[str, int]:
+    from headgate.querying.versions import cut
+
+    return cut(queried.layout, queried.pipeline, n).versions
 
 
 def _called(word: str, root: str) -> Queried:

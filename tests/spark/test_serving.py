@@ -1,4 +1,4 @@
-"""The queries of docs/reading-gold.md run as they are written there, over open and final rows."""
+"""The queries of docs/serving.md run as they are written there, over open and final rows."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from tests.support.engine import Engine
 
 pytestmark = pytest.mark.spark
 
-PAGE = (REPOSITORY / "docs/reading-gold.md").read_text("utf-8")
+PAGE = (REPOSITORY / "docs/serving.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(python|console)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-NAMES = ("headgate query", "duckdb", "polars", "to_pandas", "spark")
+NAMES = ("headgate query", "duckdb", "polars", "to_pandas", "spark", "--at 1", "versions")
 SESSION = """
 from pathlib import Path
 from tests.support.spark_reader import session

@@ -1,0 +1,38 @@
+"""``headgate versions``: which versions of the tables belong together, for other readers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from headgate.cli import declaration
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
+from headgate.cli.output import grid, respond
+
+
+def versions(
+    pipeline: PipelineName,
+    n: Annotated[
+        int | None,
+        typer.Option("--at", metavar="N", min=0, help="The batch; the last one if left out."),
+    ] = None,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Show which versions of the tables belong together.
+
+    They have all of the same batches, so a reader that opens them sees one state of the pipeline.
+    """
+    from headgate.querying.versions import cut
+
+    declared, layout = declaration.opened(pipeline, root)
+    found = cut(layout, declared, n)
+    tables = {
+        path: {"version": version, "uri": layout.storage.uri(path)}
+        for path, version in found.versions.items()
+    }
+    shown = grid(f"batch {found.n}", "table", "version:", "folder")
+    for path, each in tables.items():
+        shown.add_row(path, str(each["version"]), str(each["uri"]))
+    respond(json, {"pipeline": declared.name, "n": found.n, "tables": tables}, shown)

@@ -1,0 +1,74 @@
+"""Which versions of a pipeline's tables belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from headgate import exit_codes
+from headgate.commands import pipeline_command
+from headgate.declaration.kinds import BRONZE, RECORDS
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
+from headgate.graph.graph import Node, graph_of
+from headgate.storage.layout import Layout
+from headgate.tables.errors import LogGapError
+from headgate.tables.history import commit_at
+from headgate.tables.table import Table
+
+
+class NoSuchBatchError(HeadgateError, code=exit_codes.USAGE):
+    """The tables have not absorbed a batch, or their logs no longer say where it ended."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The versions of tables, by their paths, that have all of batch ``n`` and nothing later."""
+
+    n: int
+    versions: Mapping[str, int]
+
+
+def cut(layout: Layout, pipeline: Pipeline, n: int | None = None) -> Cut:
+    """The cut at a batch id; without one, at the last batch that all tables have absorbed.
+
+    A gold table that is held back has not absorbed the batch that holds it. Raises
+    NoSuchBatchError, or LogGapError if a log is damaged.
+    """
+    tables = [*_tables(layout, pipeline)]
+    # The other kinds skip batches that have no rows for them.
+    last = min(t.state.n for node, t in tables if node.kind.is_dense or node.kind == BRONZE)
+    if n is not None and not 0 <= n <= last:
+        raise NoSuchBatchError(
+            f"{pipeline.name}: not all tables have absorbed batch {n}; the last one is {last}",
+            remedy=pipeline_command("versions"),
+        )
+    at = last if n is None else n
+    try:
+        versions = {
+            node.path: commit_at(table, at, table.handle.version()).version
+            for node, table in tables
+        }
+    except LogGapError as error:
+        if at == last:
+            raise
+        raise NoSuchBatchError(
+            f"{pipeline.name}: the logs do not reach back to batch {at}; a vacuum has trimmed them",
+            remedy=f"choose a later batch; the last one is {last}: {pipeline_command('versions')}",
+        ) from error
+    return Cut(at, versions)
+
+
+def _tables(layout: Layout, pipeline: Pipeline) -> Iterator[tuple[Node, Table]]:
+    """Downstream tables first: a running driver commits in the opposite order, so what a table has
+    absorbed is in the tables above it. Raises HeadgateError if there are no tables."""
+    for node in reversed([*graph_of(pipeline)]):
+        if node.kind in RECORDS:
+            table = Table(layout.storage, node.path, pipeline=pipeline.name)
+            if not table.exists:
+                raise HeadgateError(
+                    f"{pipeline.name} has no tables under {layout.storage.root}",
+                    remedy=f"{pipeline_command('run', '--once')}, or name its folder with --root",
+                )
+            table.refresh()
+            yield node, table

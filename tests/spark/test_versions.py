@@ -1,0 +1,55 @@
+"""The versions of a pipeline's tables that belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.querying.sql import Queried, answer
+from headgate.querying.versions import NoSuchBatchError, cut
+from tests.support.engine import Engine
+from tests.support.events import readings
+from tests.support.landing import Landing, split
+from tests.support.readings import declare
+
+pytestmark = pytest.mark.spark
+
+SQL = """
+select (select count(*) from bronze.raw), (select count(*) from silver.clean),
+  (select count(*) from silver.strong), (select count(*) from quarantine),
+  (select sum(events) from gold.bands), (select count(*) from late.bands)
+"""
+BATCHES = 3
+
+
+def seen(engine: Engine, versions: Mapping[str, int] | None = None) -> tuple[Any, ...]:
+    queried = Queried(engine.pipeline, engine.layout, versions=versions or {})
+    _, (row,) = answer([queried], SQL, short=queried)
+    return row
+
+
+def test_a_cut_has_all_of_a_batch_and_nothing_later(spark: SparkSession, tmp_path: Path) -> None:
+    landing = Landing(tmp_path / "landing")
+    files = split(readings(300, seed=3), BATCHES + 1)
+    engine = Engine(spark, declare(tmp_path, landing.folder, gold=("bands",)), tmp_path / "root")
+    states: dict[int, tuple[Any, ...]] = {}
+    for number, content in enumerate(files[:BATCHES], 1):
+        landing.write_all([content], first=number)
+        engine.run_all()
+        states[number] = seen(engine)
+    landing.write_all([files[BATCHES]], first=BATCHES + 1)
+    engine.list_new()
+    engine.absorb()  # silver and gold do not have it yet
+    assert seen(engine) != states[BATCHES]
+    assert cut(engine.layout, engine.pipeline).n == BATCHES
+    for number, expected in states.items():
+        found = cut(engine.layout, engine.pipeline, number)
+        assert (found.n, seen(engine, found.versions)) == (number, expected)
+    assert len({*states.values()}) == BATCHES
+    for number in (BATCHES + 1, 99):
+        with pytest.raises(NoSuchBatchError, match=f"the last one is {BATCHES}"):
+            cut(engine.layout, engine.pipeline, number)
