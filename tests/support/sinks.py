@@ -58,6 +58,14 @@ CASES = (
         "is not TABLE or SCHEMA.TABLE",
     ),
     Case(
+        "webhook",
+        "webhook: {url: 'https://receiver.example/x', secret: '${env:SECRET}', attempts: 3, "
+        "headers: {X-Team: a, Authorization: '${env:SECRET}'}}",
+        "webhook: {url: 'http://receiver.example/x'}",
+        "webhook.url",
+        "is not encrypted",
+    ),
+    Case(
         "jsonl",
         "jsonl: {path: /x/finals.jsonl, password: '${env:SECRET}'}",
         "jsonl: {path: /x/finals.csv}",

@@ -21,8 +21,10 @@ from headgate.declaration.types import (
 NAME_PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
 COLUMN_PATTERN = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"
 """Columns are named as producers name their fields."""
+HEADER_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$"
 _NAME = re.compile(NAME_PATTERN)
 _COLUMN = re.compile(COLUMN_PATTERN)
+_HEADER = re.compile(HEADER_PATTERN)
 
 Columns = Mapping[str, DataType]
 # Columns of the results of windows.
@@ -114,3 +116,9 @@ def check_not_taken(name: str, taken: Mapping[str, str]) -> None:
         raise Invalid(
             f"the name {name!r} differs only in case from {twin!r}, which is taken by {taken[twin]}"
         )
+
+
+def check_header(name: str) -> None:
+    """Raises Invalid if ``name`` cannot be the name of an HTTP header."""
+    if not _HEADER.match(name):
+        raise Invalid("the name of a header has letters, digits, dashes and underscores")

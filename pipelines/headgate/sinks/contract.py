@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+    from headgate.sinks.letters import Letter
+
 Sink = TypeVar("Sink")
 
 KEY = "headgate_key"
@@ -155,6 +157,11 @@ class RunnableSink(SinkKind[Sink]):
         first row. Returns what was done; None if the sink has no position of its own. Raises
         SinkRefusalError."""
         return None
+
+    def resend(self, sink: Sink, letter: Letter) -> str | None:
+        """Send a dead letter once more, now. Returns why it is refused again; None if it was
+        taken. Only sinks that keep dead letters do this."""
+        raise NotImplementedError
 
 
 SINKS: Registry[RunnableSink[Any]] = Registry("headgate.sinks", RunnableSink)

@@ -38,7 +38,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 def test_every_sink_has_a_case() -> None:
-    assert SINKS.names() == ("kafka", "postgres", "book", "jsonl")
+    assert SINKS.names() == ("kafka", "postgres", "webhook", "book", "jsonl")
     assert set(SINKS.names()) == {case.name for case in CASES}
     assert SINKS.get("contract") is None
 
@@ -84,7 +84,7 @@ def test_a_publication_has_one_sink(case: Case) -> None:
     other = next(each for each in CASES if each.name != case.name)
     for keys in (f"{case.key}, {other.key}", "when: final"):
         with pytest.raises(
-            DeclarationError, match="exactly one of the keys kafka, postgres, book, jsonl"
+            DeclarationError, match="exactly one of the keys kafka, postgres, webhook, book, jsonl"
         ):
             declared(keys)
 

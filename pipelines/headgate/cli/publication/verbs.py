@@ -1,8 +1,8 @@
-"""``headgate publication list | reset``: what is published, and how far."""
+"""``headgate publication list | reset | letters | resend | discard``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -10,6 +10,8 @@ from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import grid, respond
+from headgate.cli.publication.letters import discard, letters, resend
+from headgate.cli.publication.naming import Name, NoPublicationError, of_name
 from headgate.cli.rows import cells
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
@@ -19,14 +21,8 @@ if TYPE_CHECKING:
     from headgate.storage.layout import Layout
 
 app = typer.Typer(help="What is published, and how far.", no_args_is_help=True)
-
-Name = Annotated[
-    str, typer.Argument(metavar="NAME", help="Its name below publish.", show_default=False)
-]
-
-
-class NoPublicationError(HeadgateError, code=exit_codes.USAGE):
-    """The declaration has no such publication, or its sink cannot do what is asked."""
+for verb in (letters, resend, discard):
+    app.command(verb.__name__)(verb)
 
 
 class SinkError(HeadgateError, code=exit_codes.SOURCE):
@@ -79,16 +75,6 @@ def reset(
             remedy="a publication under another name begins with the first row",
         )
     respond(json, {"pipeline": declared.name, "publication": name, "done": done}, done)
-
-
-def of_name(declared: Pipeline, name: str) -> Publication:
-    """Raises NoPublicationError."""
-    if name not in declared.publish:
-        names = ", ".join(declared.publish) or "none"
-        raise NoPublicationError(
-            f"{declared.name} has no publication {name!r}", remedy=f"its publications: {names}"
-        )
-    return declared.publish[name]
 
 
 def _waiting(declared: Pipeline, layout: Layout, publication: Publication) -> int:

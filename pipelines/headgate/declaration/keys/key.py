@@ -28,6 +28,7 @@ Kind = Literal[
     "pattern",  # a regular expression for names of topics
     "start",  # an end of a topic, a time, or a map from partitions to offsets
     "options",  # a map from client properties to their texts
+    "headers",  # a map from names of HTTP headers to texts
 ]
 
 YEAR = timedelta(days=366)

@@ -12,7 +12,7 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.kafka.maps import OptionsReader, read_offsets
 from headgate.declaration.kafka.values import check_pattern, check_topic, parse_servers, parse_start
 from headgate.declaration.keys.key import Key
-from headgate.declaration.names import check_column, check_name
+from headgate.declaration.names import check_column, check_header, check_name
 from headgate.declaration.nearest import nearest
 from headgate.declaration.placeholders import has_placeholder, resolve
 from headgate.declaration.quantities import (
@@ -34,6 +34,7 @@ _WANTED = {
     "table": "a map from names to values",
     "names": "a list of names, such as [a, b]",
     "groups": "a list of columns, or a map from names to expressions",
+    "headers": "a map from names of headers to values",
     "options": "a map from client properties to values",
     "start": "earliest, latest, a time, or a map from partitions to offsets",
 }
@@ -64,6 +65,9 @@ class Checker:
             return self._names(node, path, line)
         if key.kind == "options" and isinstance(node, Mapping):
             return OptionsReader(self._report, self._folder).read(node, key, path, line)
+        if key.kind == "headers" and isinstance(node, Mapping):
+            entry = Key("NAME", deployment=True)
+            return Field(path, line, self._entries(node, entry, path, check_header))
         if key.kind == "start" and isinstance(node, Mapping):
             return read_offsets(node, path, line, self._report)
         if isinstance(node, Scalar) and (key.kind not in _WANTED or key.kind == "start"):

@@ -47,6 +47,7 @@ _VALUES = {
     "pattern": "a regular expression",
     "start": "`earliest`, `latest`, a time or offsets",
     "options": "a map of client properties",
+    "headers": "a map of texts",
 }
 
 _FUNCTION_RESULTS = {

@@ -19,7 +19,7 @@ from headgate.declaration.kafka.values import (
 )
 from headgate.declaration.keys.key import Key
 from headgate.declaration.keys.pipeline import pipeline_key
-from headgate.declaration.names import COLUMN_PATTERN, NAME_PATTERN
+from headgate.declaration.names import COLUMN_PATTERN, HEADER_PATTERN, NAME_PATTERN
 from headgate.declaration.quantities import DURATION_PATTERN, SHARE_PATTERN, SIZE_PATTERN
 from headgate.declaration.types import DECLARED
 
@@ -95,6 +95,13 @@ def _shape(key: Key) -> dict[str, Any]:
         return {"enum": list(key.choices)}
     if key.kind == "options":
         return _options(key)
+    if key.kind == "headers":
+        names = {"pattern": HEADER_PATTERN}
+        return {
+            "type": "object",
+            "propertyNames": names,
+            "additionalProperties": {"type": "string"},
+        }
     if key.kind == "integer":
         return {"type": "integer", "minimum": key.low, "maximum": key.high}
     return dict(_SCALARS[key.kind])

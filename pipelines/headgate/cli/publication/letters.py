@@ -1,0 +1,109 @@
+"""``headgate publication letters | resend | discard``: rows that a sink has refused for ever."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headgate import exit_codes
+from headgate.cli import declaration
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
+from headgate.cli.output import grid, respond
+from headgate.cli.publication.naming import Name, of_name
+from headgate.cli.rows import cells
+from headgate.commands import pipeline_command
+from headgate.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from headgate.declaration.model import Publication
+    from headgate.sinks.letters import DeadLetters, Letter
+
+Id = Annotated[
+    str | None,
+    typer.Option("--id", help="Only the letters whose id begins like this.", show_default=False),
+]
+_SHOWN = 12  # characters of an id
+
+
+class NoLetterError(HeadgateError, code=exit_codes.USAGE):
+    """There is no dead letter with this id."""
+
+
+def letters(
+    pipeline: PipelineName, name: Name, root: Root = DEFAULT_ROOT, json: Json = False
+) -> None:
+    """Show the dead letters of a publication: rows that its sink has refused."""
+    found = list(_letters(pipeline, name, root)[0].all())
+    screen = grid("", "id", "at", "attempts:", "table", "refused because it")
+    for each in found:
+        at = f"{each.at:%F %T}Z"
+        screen.add_row(*cells(each.id[:_SHOWN], at, each.attempts, _table(each), each.why))
+    shown = [
+        {"id": each.id, "at": each.at, "attempts": each.attempts, "why": each.why} for each in found
+    ]
+    respond(json, {"letters": shown}, screen, *([] if found else ["no dead letters"]))
+
+
+def resend(
+    pipeline: PipelineName,
+    name: Name,
+    id_: Id = None,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Send dead letters once more, under their ids. Exit code 3 if one is refused again."""
+    from headgate.sinks.contract import SINKS
+
+    kept, publication = _letters(pipeline, name, root)
+    sent, refused = 0, []
+    for letter in _chosen(kept, name, id_):
+        why = SINKS[publication.kind].resend(publication.sink, letter)
+        if why is None:
+            kept.remove(letter)
+            sent += 1
+        else:
+            refused.append({"id": letter.id, "why": why})
+    words = [f"{each['id'][:_SHOWN]} {each['why']}" for each in refused]
+    document = {"sent": sent, "refused": refused}
+    respond(json, document, f"{sent:,} sent, {len(refused):,} refused again", *words)
+    if refused:
+        raise typer.Exit(exit_codes.SOURCE)
+
+
+def discard(
+    pipeline: PipelineName,
+    name: Name,
+    id_: Id = None,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Remove dead letters without sending them. The rows stay in their tables."""
+    kept, _ = _letters(pipeline, name, root)
+    gone = _chosen(kept, name, id_)
+    for letter in gone:
+        kept.remove(letter)
+    respond(json, {"discarded": len(gone)}, f"{len(gone):,} discarded")
+
+
+def _letters(pipeline: str, name: str, root: str) -> tuple[DeadLetters, Publication]:
+    from headgate.sinks.contract import SinkContext
+    from headgate.sinks.letters import DeadLetters
+
+    declared, layout = declaration.opened(pipeline, root)
+    publication = of_name(declared, name)
+    return DeadLetters(SinkContext(declared.name, name, layout.storage)), publication
+
+
+def _chosen(kept: DeadLetters, name: str, id_: str | None) -> list[Letter]:
+    """Raises NoLetterError."""
+    found = [letter for letter in kept.all() if id_ is None or letter.id.startswith(id_)]
+    if id_ is not None and not found:
+        raise NoLetterError(
+            f"no dead letter {id_!r}", pipeline_command("publication letters", name)
+        )
+    return found
+
+
+def _table(letter: Letter) -> str:
+    return letter.headers.get("headgate-table", "")

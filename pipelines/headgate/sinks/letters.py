@@ -1,0 +1,90 @@
+"""Dead letters: rows that a sink refuses for ever, each a document below the pipeline's folder."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from headgate.commands import pipeline_command
+from headgate.sinks.contract import SinkContext
+from headgate.storage.documents import Document, read_document, write_document
+from headgate.storage.layout import CONTROL
+
+MOST = 10_000
+"""The dead letters of one publication at most: a receiver that refuses everything must not fill the
+disk. Then the publication stops until a person has looked."""
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A row as it was sent. ``id`` is its ``headgate-id``, ``headers`` are those of the row;
+    ``why`` says what the sink answered last, after so many ``attempts``."""
+
+    id: str
+    body: bytes
+    headers: Mapping[str, str]
+    why: str
+    attempts: int
+    at: datetime
+
+    def as_document(self) -> Document:
+        return {
+            "id": self.id,
+            "body": base64.b64encode(self.body).decode(),
+            "headers": dict(self.headers),
+            "why": self.why,
+            "attempts": self.attempts,
+            "at": self.at.isoformat(),
+        }
+
+    @staticmethod
+    def of(document: Document) -> Letter:
+        return Letter(
+            document["id"],
+            base64.b64decode(document["body"]),
+            document["headers"],
+            document["why"],
+            document["attempts"],
+            datetime.fromisoformat(document["at"]),
+        )
+
+
+class DeadLetters:
+    """The dead letters of one publication."""
+
+    def __init__(self, context: SinkContext) -> None:
+        self._storage, self._name = context.storage, context.name
+        self._folder = f"{CONTROL}/dead_letters/{context.name}"
+        self._count: int | None = None
+
+    def keep(self, letter: Letter) -> str | None:
+        """Keep a letter; the same one again replaces it. Returns why it cannot be kept."""
+        if self._count is None:
+            self._count = len(self._paths())
+        if self._count >= MOST:
+            again = pipeline_command("publication resend", self._name)
+            return f"refuses rows, and there are {MOST:,} dead letters already; {again}"
+        try:
+            write_document(self._storage, self._path(letter.id), letter.as_document())
+        except OSError as error:
+            return f"refuses a row, and the dead letter cannot be written: {error.strerror}"
+        self._count += 1
+        return None
+
+    def all(self) -> Iterator[Letter]:
+        """Raises DamagedDocumentError."""
+        for path in self._paths():
+            if (document := read_document(self._storage, path)) is not None:
+                yield Letter.of(document)
+
+    def remove(self, letter: Letter) -> None:
+        self._storage.remove(self._path(letter.id))
+
+    def _path(self, id_: str) -> str:
+        return f"{self._folder}/{id_}.json"
+
+    def _paths(self) -> list[str]:
+        found = (stat.path for stat in self._storage.list(self._folder))
+        return sorted(path for path in found if path.endswith(".json"))

@@ -1,0 +1,138 @@
+"""Sends the rows of one step in the background: in order per key, again after a failure.
+
+Batches never wait for a receiver. A row that the receiver refuses is tried again, later each time,
+and holds up the rows of its key alone; after the last attempt it becomes a dead letter. While the
+receiver is away, nothing counts as an attempt.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from headgate.sinks.webhook.receiver import CONNECTIONS, Message, Outcome
+
+Post = Callable[[Message], Outcome]
+Bury = Callable[[Message, str, int], str | None]
+"""Keeps a dead letter. Returns why it cannot."""
+
+LONGEST_PAUSE = 60.0  # seconds
+
+
+def pause(failures: int) -> float:
+    """The seconds after so many failures in a row."""
+    return float(min(2.0 ** (failures - 1), LONGEST_PAUSE))
+
+
+@dataclass(order=True)
+class _Lane:
+    """The rows of one key. ``ready`` is when the first one may be sent."""
+
+    ready: float
+    number: int
+    messages: deque[Message] = field(compare=False)
+    failures: int = field(default=0, compare=False)
+
+
+class Delivery:
+    """``waits`` gives the pause after so many failures. The threads end once all rows are done, or
+    at ``close``."""
+
+    def __init__(
+        self,
+        messages: Iterable[Message],
+        post: Post,
+        bury: Bury,
+        attempts: int,
+        waits: Callable[[int], float] = pause,
+    ) -> None:
+        self._post, self._bury, self._attempts, self._pause = post, bury, attempts, waits
+        self._changed = threading.Condition()
+        self._lanes = list(_lanes(messages))
+        heapq.heapify(self._lanes)
+        self._left = sum(len(lane.messages) for lane in self._lanes)
+        self._away, self._away_until, self._why = 0, 0.0, ""
+        self._error: BaseException | None = None
+        self._is_closed = False
+        for number in range(min(CONNECTIONS, len(self._lanes))):
+            threading.Thread(target=self._work, name=f"webhook-{number}", daemon=True).start()
+
+    @property
+    def why_away(self) -> str:
+        """Why the receiver takes no row; empty if it does."""
+        with self._changed:
+            return self._why
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until all rows are done, so long at most. Returns whether they are. Raises the error
+        that ended a thread."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._left == 0 or self._error or self._why, seconds)
+            if self._error is not None:
+                raise self._error
+            return self._left == 0
+
+    def close(self) -> None:
+        """No further row is sent. Does not wait for those under way."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        try:
+            while (lane := self._next()) is not None:
+                self._settle(lane, self._post(lane.messages[0]))
+        except BaseException as error:
+            with self._changed:
+                self._error = error
+                self._changed.notify_all()
+
+    def _next(self) -> _Lane | None:
+        """A lane whose first row may be sent now; None if there is nothing more to do."""
+        with self._changed:
+            while not self._is_closed and self._left:
+                now = time.monotonic()
+                ready = self._lanes[0].ready if self._lanes else None
+                if ready is not None and max(ready, self._away_until) <= now:
+                    return heapq.heappop(self._lanes)
+                until = None if ready is None else max(ready, self._away_until) - now
+                self._changed.wait(until)
+            return None
+
+    def _settle(self, lane: _Lane, outcome: Outcome) -> None:
+        refused = lane.failures + 1
+        if not outcome.taken and not outcome.is_away and refused >= self._attempts:
+            kept = self._bury(lane.messages[0], outcome.why, refused)
+            outcome = Outcome() if kept is None else Outcome(kept, is_away=True)
+        with self._changed:
+            now = time.monotonic()
+            if outcome.is_away:
+                self._away += 1
+                self._why, self._away_until = outcome.why, now + self._pause(self._away)
+            else:
+                self._away, self._why, self._away_until = 0, "", 0.0
+            if outcome.taken:
+                lane.messages.popleft()
+                lane.failures, lane.ready = 0, now
+                self._left -= 1
+            elif not outcome.is_away:
+                lane.failures, lane.ready = refused, now + self._pause(refused)
+            if lane.messages:
+                heapq.heappush(self._lanes, lane)
+            self._changed.notify_all()
+
+
+def _lanes(messages: Iterable[Message]) -> Iterable[_Lane]:
+    by_key: dict[bytes, _Lane] = {}
+    for number, message in enumerate(messages):
+        if message.key is not None and message.key in by_key:
+            by_key[message.key].messages.append(message)
+            continue
+        lane = _Lane(0.0, number, deque([message]))
+        if message.key is not None:
+            by_key[message.key] = lane
+        yield lane

@@ -1,0 +1,119 @@
+"""The sink that sends requests."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from headgate.declaration.errors import Invalid
+from headgate.declaration.placeholders import has_placeholder
+from headgate.declaration.reading.checked import Field, Report, Section
+from headgate.sinks.contract import RunnableSink, SinkContext, Writer
+from headgate.sinks.letters import Letter
+from headgate.sinks.webhook.declared import ATTEMPTS, WebhookSink
+from headgate.sinks.webhook.keys import WEBHOOK
+
+_SECRET_NAME = re.compile(r"authorization|cookie|token|secret|password|key$", re.IGNORECASE)
+_OURS = re.compile(r"headgate-|webhook-|content-|host$|transfer-|connection$", re.IGNORECASE)
+_SHORTEST = 3  # a shorter text is in every message
+
+
+class Webhook(RunnableSink[WebhookSink]):
+    key = WEBHOOK
+    place = "url"
+    accepts = "the receiver takes them"
+    check_hint = "see whether the receiver answers"
+
+    def build(self, section: Section, report: Report) -> WebhookSink | None:
+        url, secret, headers = section.get("url"), section.get("secret"), section.entries("headers")
+        if url is None:
+            return None
+        before, allowed = len(report.problems), section.get("allow_http")
+        try:
+            _check_url(url, allow_http=bool(allowed and allowed.value))
+        except Invalid as error:
+            report.invalid(url, error)
+        for name, field in headers.items():
+            if field.value is not None and (wrong := _wrong_header(name, field)) is not None:
+                report.add(field.line, field.path, wrong)
+        if secret is not None and secret.written is None:
+            report.add(secret.line, secret.path, "is a secret: write ${env:NAME} or ${file:PATH}")
+        if len(report.problems) > before:
+            return None
+        return WebhookSink(
+            url.text,
+            url.written or url.text,
+            {name: field.text for name, field in headers.items()},
+            secret.text if secret else None,
+            section.integer("attempts", ATTEMPTS),
+            tuple(_hidden(url, secret, *headers.values())),
+        )
+
+    def plan(self, sink: WebhookSink) -> dict[str, Any]:
+        signed = sink.secret is not None
+        return {"url": sink.written, "headers": sorted(sink.headers), "signed": signed}
+
+    def lines(self, planned: Mapping[str, Any]) -> tuple[str, ...]:
+        signed = "signed" if planned["signed"] else "not signed"
+        where = f"  webhook  {planned['url']}, {signed}"
+        more = (f"  headers  {', '.join(planned['headers'])}",) if planned["headers"] else ()
+        return where, *more
+
+    def secrets(self, sink: WebhookSink) -> Iterable[str]:
+        return sink.hidden
+
+    def writer(self, sink: WebhookSink, context: SinkContext) -> Writer:
+        from headgate.sinks.webhook.writer import WebhookWriter
+
+        return WebhookWriter(sink, context)
+
+    def resend(self, sink: WebhookSink, letter: Letter) -> str | None:
+        from headgate.sinks.webhook.receiver import Message, Receiver
+
+        outcome = Receiver(sink).post(Message(letter.id, None, letter.body, letter.headers))
+        return None if outcome.taken else outcome.why
+
+
+def _check_url(url: Field, *, allow_http: bool) -> None:
+    """Raises Invalid, without a part of the resolved url."""
+    example = "https://receiver.example/orders"
+    try:
+        parts = urlsplit(url.text)
+        port = parts.port
+    except ValueError:
+        raise Invalid(f"is not an address such as {example}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise Invalid(f"is not an address such as {example}")
+    if parts.username is not None or parts.password is not None:
+        raise Invalid("has a user or a password; write the header Authorization instead")
+    if parts.scheme == "http" and not allow_http and not _is_here(parts.hostname):
+        raise Invalid("is not encrypted: write https, or allow_http: true")
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _wrong_header(name: str, field: Field) -> str | None:
+    if _OURS.match(name):
+        return "is set by Headgate"
+    if _SECRET_NAME.search(name) and not has_placeholder(field.written or ""):
+        return "is a secret: write ${env:NAME} or ${file:PATH}"
+    if not field.text.isascii() or not field.text.isprintable():
+        return "has a character that a header cannot have"
+    return None
+
+
+def _hidden(*fields: Field | None) -> Iterator[str]:
+    """What came of placeholders. Of `Bearer TOKEN`, also the token alone."""
+    for field in fields:
+        if field is not None and field.written is not None:
+            yield from (each for each in (field.text, *field.text.split()) if len(each) >= 8)
+            if len(field.text) >= _SHORTEST:
+                yield field.text

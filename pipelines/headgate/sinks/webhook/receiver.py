@@ -1,0 +1,126 @@
+"""One request to a receiver, and what its answer says of the row."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from urllib.parse import quote
+
+import urllib3
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    NameResolutionError,
+    NewConnectionError,
+    ProtocolError,
+    ReadTimeoutError,
+    SSLError,
+)
+
+from headgate.sinks.webhook.declared import WebhookSink
+from headgate.sinks.webhook.signing import signature
+
+CONNECT, READ = 5.0, 10.0  # seconds
+CONNECTIONS = 4
+"""The requests that are under way at a time. Those with one key never are."""
+_LONGEST = 1_000  # characters of a header
+_READ_OF_ANSWER = 64 << 10  # bytes, so that the connection can be used again
+# Answers that say something about the receiver or the address, and not about the row.
+_AWAY = {401, 403, 404, 405, 407, 408, 421, 425, 429, 502, 503, 504}
+_NOT_REACHED = (NewConnectionError, ConnectTimeoutError, NameResolutionError, SSLError)
+
+
+@dataclass(frozen=True)
+class Message:
+    """A row as a request. Rows with one ``key`` are sent in order; None has no order. ``headers``
+    are those of the row, without the id."""
+
+    id: str
+    key: bytes | None
+    body: bytes
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``is_away``: the receiver is not there, or refuses every row. Otherwise ``why`` is about this
+    row; empty if it was taken."""
+
+    why: str = ""
+    is_away: bool = False
+
+    @property
+    def taken(self) -> bool:
+        return not self.why
+
+
+class Receiver:
+    """Redirects are not followed: they would take the rows and the secrets elsewhere. ``seconds``
+    is the time since 1970. No outcome has the url, a header or an answer's text."""
+
+    def __init__(self, sink: WebhookSink, seconds: Callable[[], float] = time.time) -> None:
+        self._sink, self._seconds = sink, seconds
+        self._pool = urllib3.PoolManager(
+            num_pools=1,
+            maxsize=CONNECTIONS,
+            retries=False,
+            timeout=urllib3.Timeout(connect=CONNECT, read=READ),
+        )
+
+    def post(self, message: Message) -> Outcome:
+        """Send one row, once. Blocks for about 15 seconds at most."""
+        try:
+            answer = self._pool.request(
+                "POST",
+                self._sink.url,
+                body=message.body,
+                headers=self._headers(message),
+                redirect=False,
+                preload_content=False,
+            )
+        except _NOT_REACHED as error:
+            return Outcome(f"cannot be reached ({type(error).__name__})", is_away=True)
+        except ReadTimeoutError:
+            return Outcome(f"has not answered within {READ:.0f} seconds")
+        except (ProtocolError, HTTPError) as error:
+            return Outcome(f"has ended the connection ({type(error).__name__})")
+        try:
+            answer.read(_READ_OF_ANSWER)
+            answer.release_conn()
+        except HTTPError:
+            answer.close()
+        return _outcome(answer.status)
+
+    def close(self) -> None:
+        self._pool.clear()
+
+    def _headers(self, message: Message) -> dict[str, str]:
+        seconds = int(self._seconds())
+        is_bytes = message.headers.get("headgate-table", "").startswith("quarantine.")
+        found = {
+            "User-Agent": "headgate",
+            **self._sink.headers,
+            "Content-Type": "application/octet-stream" if is_bytes else "application/json",
+            **{name: as_header(value) for name, value in message.headers.items()},
+            "headgate-id": message.id,
+            "webhook-id": message.id,
+            "webhook-timestamp": str(seconds),
+        }
+        if self._sink.secret is not None:
+            signed = signature(self._sink.secret, message.id, seconds, message.body)
+            found["webhook-signature"] = signed
+        return found
+
+
+def as_header(text: str) -> str:
+    """A text as the value of a header: percent-encoded where a header cannot have it, and cut."""
+    return quote(text[:_LONGEST], safe=" !\"#$&'()*+,/:;<=>?@[\\]^`{|}~")
+
+
+def _outcome(status: int) -> Outcome:
+    if 200 <= status < 300:
+        return Outcome()
+    if 300 <= status < 400:
+        return Outcome(f"answers {status}: write the address to which it redirects", is_away=True)
+    return Outcome(f"answers {status}", is_away=status in _AWAY)

@@ -1,0 +1,168 @@
+"""Publications to a webhook: every row reaches a real receiver, in order per key, under one id."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.declaration.load import load
+from headgate.jobs.publishing import NotPublishedError, Publications
+from headgate.sinks.contract import SinkContext
+from headgate.sinks.letters import DeadLetters
+from tests.support.engine import Engine
+from tests.support.events import readings
+from tests.support.failing import failing
+from tests.support.landing import Landing, split
+from tests.support.readings import declare
+from tests.support.receiver import Receiver, Request, receiving
+from tests.support.tables import Row, read
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.spark
+
+FILES = 3
+PATIENCE = 60.0
+
+
+def engine_of(
+    spark: SparkSession, folder: Path, receiver: Receiver, source: str, when: str = ""
+) -> Engine:
+    landing = Landing(folder / "landing")
+    landing.write_all(split(readings(300, seed=5), FILES))
+    declared = declare(folder, landing.folder, gold=("sliding",))
+    said = f", when: {when}" if when else ""
+    sink = f"webhook: {{url: '{receiver.url}', attempts: 1}}"
+    publish = f"publish:\n  rows: {{from: {source}{said}, {sink}}}\n"
+    declared.file.write_text(declared.text + publish)
+    engine = Engine(spark, load(declared.file), folder / "root")
+    engine.list_new()
+    return engine
+
+
+def absorb(engine: Engine, end: int | None = None) -> None:
+    engine.absorb(end)
+    engine.catch_up()
+
+
+def publish(engine: Engine) -> None:
+    (stage,) = engine.runtime.publications
+    wait_until(lambda: stage.catch_up(engine.clock()), "all rows are sent", PATIENCE)
+
+
+def once(receiver: Receiver) -> list[Request]:
+    """What a receiver makes of requests: the first of each id, all others equal to it."""
+    seen: dict[str, Request] = {}
+    for request in receiver.took:
+        first = seen.setdefault(request.id, request)
+        assert first.body == request.body
+    return list(seen.values())
+
+
+def key(row: Row | dict[str, Any]) -> tuple[str, str]:
+    return str(row["window_start"])[:19].replace("T", " "), str(row["ok"])
+
+
+def test_changes_of_windows(spark: SparkSession, tmp_path: Path) -> None:
+    with receiving() as receiver:
+        engine = engine_of(spark, tmp_path, receiver, "gold.sliding", "update")
+        for end in range(1, FILES + 1):
+            absorb(engine, end)
+            with failing(("webhook.sent", "publish.sent", "publish.committed")[end - 1]):
+                publish(engine)
+            engine.start()
+            publish(engine)
+        assert len(receiver.took) > len(once(receiver))
+        last = {key(row): row for row in (json.loads(r.body) for r in once(receiver))}
+        rows = {key(row): row for row in read(engine.root, "gold/sliding")}
+        assert {k: (r["events"], r["final"]) for k, r in last.items()} == {
+            k: (r["events"], r["final"]) for k, r in rows.items()
+        }
+        by_key = defaultdict(list)
+        for row in (json.loads(request.body) for request in once(receiver)):
+            by_key[key(row)].append(row["updated_at"])
+        assert all(times == sorted(times) for times in by_key.values())
+
+
+@pytest.mark.parametrize(
+    ("source", "table"),
+    [
+        ("gold.sliding", "gold/sliding"),
+        ("late.sliding", "late/sliding"),
+        ("quarantine.raw", "quarantine/raw"),
+    ],
+)
+def test_each_row_once(spark: SparkSession, tmp_path: Path, source: str, table: str) -> None:
+    with receiving() as receiver:
+        engine = engine_of(spark, tmp_path, receiver, source)
+        absorb(engine)
+        engine.drain()
+        publish(engine)
+        rows = read(engine.root, table)
+        assert len(receiver.took) == len(once(receiver)) == len(rows) > 0
+        if source.startswith("quarantine"):
+            assert sorted(r.body for r in receiver.took) == sorted(r["value"] for r in rows)
+            types = {request.headers["content-type"] for request in receiver.took}
+            assert types == {"application/octet-stream"}
+
+
+def test_a_slow_receiver_and_one_that_is_away_hold_nothing_up(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    free = threading.Event()
+    with receiving() as receiver:
+        engine = engine_of(spark, tmp_path, receiver, "gold.sliding", "update")
+
+        def slow(request: Request) -> int:
+            free.wait()
+            return 200
+
+        receiver.answer = slow
+        publications = Publications(engine.runtime.publications, lambda: 0.0)
+        absorb(engine, 1)
+        began = time.monotonic()
+        publications.catch_up(engine.clock())
+        took = time.monotonic() - began
+        assert took < 10, f"a batch has waited {took} s"
+        assert publications.trouble is None
+        free.set()
+        publications.require_done(engine.clock())
+        assert receiver.took
+        receiver.answer = lambda request: 503
+        absorb(engine, 2)
+        with pytest.raises(NotPublishedError, match="answers 503"):
+            publications.require_done(engine.clock())
+        assert "answers 503" in publications.stuck["rows"].why
+        receiver.answer = lambda request: 200
+        absorb(engine)
+        wait_until(lambda: _done(publications, engine), "it goes on", PATIENCE)
+        last = {key(row): row for row in (json.loads(r.body) for r in once(receiver))}
+        assert last.keys() == {key(row) for row in read(engine.root, "gold/sliding")}
+        publications.close()
+
+
+def _done(publications: Publications, engine: Engine) -> bool:
+    publications.catch_up(engine.clock(), at_once=True)
+    (stage,) = engine.runtime.publications
+    return publications.trouble is None and stage.catch_up(engine.clock())
+
+
+def test_a_poisoned_row_is_put_aside(spark: SparkSession, tmp_path: Path) -> None:
+    with receiving() as receiver:
+        engine = engine_of(spark, tmp_path, receiver, "late.sliding")
+        absorb(engine)
+        late = read(engine.root, "late/sliding")
+        poisoned = late[0]["_offset"]
+        receiver.answer = lambda request: (
+            422 if json.loads(request.body)["_offset"] == poisoned else 200
+        )
+        publish(engine)
+        letters = list(DeadLetters(SinkContext("readings", "rows", engine.layout.storage)).all())
+        assert {json.loads(letter.body)["_offset"] for letter in letters} == {poisoned}
+        assert len(letters) + len(receiver.took) == len(late)

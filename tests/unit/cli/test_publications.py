@@ -1,0 +1,73 @@
+"""``headgate publication``: lists, dead letters, and a reset that a sink does not know."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from headgate.sinks.contract import SinkContext
+from headgate.sinks.letters import DeadLetters, Letter
+from tests.support.receiver import Receiver, receiving
+from tests.unit.cli.conftest import Ask, last_object
+from tests.unit.ledger.conftest import Lake
+
+Of = tuple[str, str, str]
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def publish(lake: Lake, receiver: Receiver) -> DeadLetters:
+    """The lake publishes, and the receiver has refused two rows."""
+    sink = f"webhook: {{url: '{receiver.url}'}}"
+    with Path(lake.pipeline.file).open("a") as file:
+        file.write(f"publish:\n  finals: {{from: gold.per_minute, {sink}}}\n")
+    letters = DeadLetters(SinkContext(lake.pipeline.name, "finals", lake.layout.storage))
+    for number in (1, 2):
+        headers = {"headgate-table": "gold.per_minute"}
+        letters.keep(Letter(f"{number}abc", b"%d" % number, headers, "answers 500", 8, NOW))
+    return letters
+
+
+def test_dead_letters_are_shown_sent_and_discarded(ask: Ask, empty_lake: Lake, of_lake: Of) -> None:
+    pipeline, *root = of_lake
+    with receiving() as receiver:
+        letters = publish(empty_lake, receiver)
+        code, out, _ = ask("publication", "letters", pipeline, "finals", *root)
+        assert code == 0
+        assert "gold.per_minute" in out
+        assert out.count("answers 500") == 2
+        receiver.answer = lambda request: 500 if request.id == "2abc" else 200
+        code, out, _ = ask("publication", "resend", pipeline, "finals", *root, "--json")
+        assert code == 3
+        found = last_object(out)
+        assert (found["sent"], found["refused"]) == (1, [{"id": "2abc", "why": "answers 500"}])
+        assert [request.body for request in receiver.took] == [b"1"]
+        assert [letter.id for letter in letters.all()] == ["2abc"]
+        only = ("--id", "9", "--json")
+        code, _, err = ask("publication", "discard", pipeline, "finals", *root, *only)
+        assert code == 2
+        assert "no dead letter '9'" in err
+        only = ("--id", "2a", "--json")
+        code, out, _ = ask("publication", "discard", pipeline, "finals", *root, *only)
+        assert (code, last_object(out)["discarded"]) == (0, 1)
+        assert list(letters.all()) == []
+
+
+def test_publications_are_listed(ask: Ask, lake: Lake, of_lake: Of) -> None:
+    pipeline, *root = of_lake
+    publish(lake, Receiver("http://127.0.0.1:1"))
+    code, out, _ = ask("publication", "list", pipeline, *root, "--json")
+    assert code == 0
+    (found,) = last_object(out)["publications"]
+    assert (found["name"], found["sink"]) == ("finals", "webhook")
+    assert found["waiting"] > 0
+
+
+def test_what_a_log_has_taken_cannot_be_reset(ask: Ask, empty_lake: Lake, of_lake: Of) -> None:
+    pipeline, *root = of_lake
+    publish(empty_lake, Receiver("http://127.0.0.1:1"))
+    code, _, err = ask("publication", "reset", pipeline, "finals", *root)
+    assert code == 2
+    assert "what webhook has taken cannot be taken back" in err
+    code, _, err = ask("publication", "reset", pipeline, "others", *root)
+    assert code == 2
+    assert "no publication 'others'" in err
