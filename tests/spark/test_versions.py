@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from headgate.querying.sandbox import QueryError
 from headgate.querying.sql import Queried, answer
 from headgate.querying.versions import NoSuchBatchError, cut
 from tests.support.engine import Engine
@@ -50,6 +52,11 @@ def test_a_cut_has_all_of_a_batch_and_nothing_later(spark: SparkSession, tmp_pat
         found = cut(engine.layout, engine.pipeline, number)
         assert (found.n, seen(engine, found.versions)) == (number, expected)
     assert len({*states.values()}) == BATCHES
+    gold = cut(engine.layout, engine.pipeline, 1).versions["gold/bands"]
+    for path in DeltaTable(str(engine.root / "readings/gold/bands"), gold).file_uris():
+        Path(path).unlink(missing_ok=True)
+    with pytest.raises(QueryError, match="a vacuum has deleted files"):
+        seen(engine, cut(engine.layout, engine.pipeline, 1).versions)
     for number in (BATCHES + 1, 99):
         with pytest.raises(NoSuchBatchError, match=f"the last one is {BATCHES}"):
             cut(engine.layout, engine.pipeline, number)

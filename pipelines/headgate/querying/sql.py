@@ -116,6 +116,11 @@ def answer(
             remedy=_tables_are(queried, short),
         ) from error
     except duckdb.Error as error:
+        if "FileNotFoundError" in str(error) and any(each.versions for each in queried):
+            raise QueryError(
+                "a vacuum has deleted files of these versions",
+                remedy=f"choose a later batch: {pipeline_command('versions')}",
+            ) from error
         raise QueryError(str(error), remedy=_tables_are(queried, short)) from error
 
 
