@@ -49,6 +49,11 @@ class SinkKind(ABC, Generic[Sink]):
         """Texts that must never be shown."""
         return ()
 
+    def datasets(self, sink: Sink) -> Iterable[tuple[str, str]]:
+        """Namespace and name of what is written, by the naming rules of OpenLineage, without
+        secrets."""
+        return ()
+
 
 SINKS: Registry[SinkKind[Any]] = Registry("headgate.sinks", SinkKind)
 

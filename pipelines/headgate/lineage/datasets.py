@@ -22,6 +22,7 @@ from openlineage.client.facet_v2 import (
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER
 from headgate.declaration.model import Pipeline
 from headgate.declaration.operators import columns_of
+from headgate.declaration.sinks import sink_of
 from headgate.declaration.sources import kind_of_source
 from headgate.declaration.types import TIMESTAMP, DataType
 from headgate.graph.graph import Node
@@ -83,6 +84,12 @@ def outputs(
         )
     itself = OutputDataset(*table_name(layout, node.path), outputFacets=about, facets=facets)
     return [itself, *(OutputDataset(*table_name(layout, path)) for path in node.sides.values())]
+
+
+def sent(declared: Pipeline, node: Node) -> list[OutputDataset]:
+    """Where a publication sends rows."""
+    publication = declared.publish[node.name]
+    return [OutputDataset(*name) for name in sink_of(publication).datasets(publication.sink)]
 
 
 def _assertion(verdict: Verdict) -> data_quality_assertions_dataset.Assertion:

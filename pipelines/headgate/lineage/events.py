@@ -28,7 +28,7 @@ from openlineage.client.facet_v2 import (
     processing_engine_run,
 )
 
-from headgate.declaration.kinds import BRONZE, GOLD, SILVER, name_of
+from headgate.declaration.kinds import BRONZE, GOLD, PUBLICATION, SILVER, name_of
 from headgate.declaration.model import Pipeline
 from headgate.declaration.operators import begin_of
 from headgate.graph.graph import Node, graph_of
@@ -82,6 +82,12 @@ class About:
                 yield self._event(RunState.START, rules)
                 judged = datasets.judged(self.layout, node, found)
                 yield self._event(RunState.COMPLETE, rules, [judged])
+        for node in graph_of(self.declared).of(PUBLICATION):
+            below = self._below(above, node, "PUBLICATION", hour, "hour")
+            yield self._event(RunState.START, below)
+            inputs = datasets.inputs(self.declared, self.layout, node)
+            sent = datasets.sent(self.declared, node)
+            yield self._event(RunState.COMPLETE, below, inputs, sent)
         yield self._event(RunState.COMPLETE, above)
 
     def of_backfill(self, report: Report) -> Iterator[RunEvent]:

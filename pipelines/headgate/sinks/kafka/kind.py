@@ -38,6 +38,10 @@ class Kafka(RunnableSink[KafkaSink]):
     def secrets(self, sink: KafkaSink) -> Iterable[str]:
         return secrets_in(sink.options)
 
+    def datasets(self, sink: KafkaSink) -> Iterable[tuple[str, str]]:
+        first = sink.servers.partition(",")[0].strip()
+        return ((f"kafka://{first}", sink.topic),)
+
     def writer(self, sink: KafkaSink, context: SinkContext) -> Writer:
         from headgate.sinks.kafka.writer import KafkaWriter
 

@@ -14,7 +14,7 @@ from headgate.errors import HeadgateError
 from headgate.sinks.contract import Mirror, RunnableSink, SinkContext
 from headgate.sinks.postgres.declared import PostgresSink
 from headgate.sinks.postgres.keys import POSTGRES
-from headgate.sinks.postgres.url import check_url, secrets_in_url
+from headgate.sinks.postgres.url import check_url, place_of, secrets_in_url
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 DEFAULT_SCHEMA = "public"
@@ -57,6 +57,10 @@ class Postgres(RunnableSink[PostgresSink]):
 
     def secrets(self, sink: PostgresSink) -> Iterable[str]:
         return secrets_in_url(sink.url, sink.written if sink.written != sink.url else None)
+
+    def datasets(self, sink: PostgresSink) -> Iterable[tuple[str, str]]:
+        found = place_of(sink.written)
+        return ((found[0], f"{found[1]}.{sink.name}"),) if found else ()
 
     def writer(self, sink: PostgresSink, context: SinkContext) -> Mirror:
         _require_package()

@@ -39,3 +39,13 @@ def secrets_in_url(url: str, written: str | None) -> Iterator[str]:
     if written is not None and not written.startswith(_SCHEMES):
         found.append(url)  # nobody can say which part of it is a secret
     yield from (text for text in found if len(text) >= _SHORTEST)
+
+
+def place_of(written: str) -> tuple[str, str] | None:
+    """The server, as ``postgres://HOST:PORT``, and the database that an address names as it is
+    written; None if a placeholder holds one of them."""
+    parts = urlsplit(written)
+    server, database = parts.netloc.rpartition("@")[2], parts.path.strip("/")
+    if not server or not database or has_placeholder(f"{server}/{database}"):
+        return None
+    return f"postgres://{parts.hostname}:{parts.port or 5432}", database
