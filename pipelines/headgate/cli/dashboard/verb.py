@@ -142,5 +142,5 @@ def _respond_checked(files: list[Path], json: bool) -> None:
     finally:
         runner.close()
     names = [board.name for board in boards]
-    said = f"{len(names)} dashboards are right: {', '.join(names)}" if names else "no dashboards"
+    said = f"no mistake in: {', '.join(names)}" if names else "no dashboards"
     respond(json, {"dashboards": names}, said)

@@ -1,0 +1,72 @@
+"""``headgate dashboard``: what it refuses, what it checks, and a server that answers."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from headgate.cli.main import answer
+from tests.support.charted import Charted, sale
+
+RIGHT = "dashboard: one\ncharts:\n  a: {kind: number, sql: SELECT sum(orders) FROM gold.sales}\n"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Charted:
+    made = Charted(tmp_path)
+    made.sell(final=[sale(0, "app", 4, "40.00")])
+    monkeypatch.chdir(tmp_path)
+    return made
+
+
+def test_dashboards_are_checked(shop: Charted, capsys: pytest.CaptureFixture[str]) -> None:
+    shop.board(RIGHT)
+    assert answer(["dashboard", "--check"]) == 0
+    assert "no mistake in: one" in capsys.readouterr().out
+    shop.board(RIGHT.replace("orders", "ordres"))
+    assert answer(["dashboard", "shop", "--check"]) == 2
+    said = capsys.readouterr().err
+    assert 'board.yml:3: charts.a.sql: Binder Error: Referenced column "ordres"' in said
+    assert "headgate dashboard --check" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--no-login", "--host", "0.0.0.0"], "is served on loopback alone"),
+        (["--base-path", "/a b"], "is no path"),
+        (["nothing"], "nothing"),
+    ],
+)
+def test_what_is_refused(
+    shop: Charted, capsys: pytest.CaptureFixture[str], options: list[str], says: str
+) -> None:
+    assert answer(["dashboard", *options, "--root", shop.root]) != 0
+    assert says in capsys.readouterr().err
+
+
+def test_it_answers_until_it_is_ended(shop: Charted) -> None:
+    started = subprocess.Popen(
+        [sys.executable, "-m", "headgate.cli", "dashboard", "--port", "0", "--json"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert started.stdout is not None
+        told = json.loads(started.stdout.readline())
+        with httpx.Client(base_url=told["address"], trust_env=False, timeout=30) as client:
+            assert client.get("api/overview").status_code == 401
+            client.post("login", data={"password": told["password"]})
+            assert client.get("api/gold/shop/sales").json()["rows"] == 1
+        started.send_signal(signal.SIGINT)
+        started.wait(30)
+    finally:
+        started.kill()
+        started.wait()
+    assert (shop.folder / "lake/_dashboard/password.json").exists()
