@@ -22,7 +22,7 @@ gold:
     measures: {{all: count(*)}}
     allowed_lateness: 0 s
 publish:
-  finals: {{from: gold.per_hour, {sink}}}
+  finals: {{from: {source}, {sink}}}
 """
 SECRET = "hunter22"
 
@@ -83,6 +83,6 @@ CASES = (
 )
 
 
-def declared(sink: str) -> Pipeline:
+def declared(sink: str, source: str = "gold.per_hour") -> Pipeline:
     """A pipeline with one publication. Raises DeclarationError."""
-    return load_text(DECLARATION.format(sink=sink), Path("/shop/pipelines/shop.yml"))
+    return load_text(DECLARATION.format(sink=sink, source=source), Path("/shop/pipelines/shop.yml"))

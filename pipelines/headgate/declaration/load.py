@@ -179,6 +179,7 @@ def _build_publications(
     tables: dict[PublishedLayer, Collection[str]] = {
         "gold": gold,
         "late": gold,
+        "gate": partial(_gated(gold), missing=root.reported("gold")),
         "quarantine": partial(sources, missing=root.reported("sources")),
     }
     publish: dict[str, Publication] = {}
@@ -187,6 +188,13 @@ def _build_publications(
         if publication is not None:
             publish[name] = publication
     return publish
+
+
+def _gated(gold: Mapping[str, Field]) -> dict[str, Field]:
+    """The gold tables that have a gate, or whose sections are wrong."""
+    sections = {name: Section.of(field) for name, field in gold.items()}
+    wanted = (n for n, s in sections.items() if s.get("expectations") or s.reported("expectations"))
+    return {name: gold[name] for name in wanted}
 
 
 def _build_silver(

@@ -16,7 +16,7 @@ from headgate.declaration.suites.model import Suite
 from headgate.declaration.types import DataType
 
 RecordFormat = Literal["json", "csv", "parquet"]
-PublishedLayer = Literal["gold", "late", "quarantine"]
+PublishedLayer = Literal["gold", "late", "quarantine", "gate"]
 PublishedWhen = Literal["final", "update"]
 OnDiffering = Literal["warn", "keep", "quarantine"]
 OnUnknown = Literal["ignore", "rescue", "quarantine"]
@@ -180,9 +180,9 @@ class GoldTable:
 @dataclass(frozen=True)
 class Publication:
     """Rows of a table that go to a sink. ``kind`` names the sink, a package of ``headgate.sinks``,
-    and ``sink`` is what it has built. ``table`` is a gold table's name for ``gold`` and
-    ``late``, the source's for ``quarantine``; ``when`` is of gold alone: the rows of final windows,
-    or each change of a window."""
+    and ``sink`` is what it has built. ``table`` is a gold table's name for ``gold``,
+    ``late`` and ``gate`` (what happens at its gate), the source's for ``quarantine``; ``when`` is
+    of gold alone: the rows of final windows, or each change of a window."""
 
     name: str
     layer: PublishedLayer

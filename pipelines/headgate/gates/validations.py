@@ -7,7 +7,7 @@ damaged is left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -110,13 +110,17 @@ class ValidationLog:
 
 def validations(layout: Layout, table: str) -> tuple[Validation, ...]:
     """The newest validations of a gold table and of its rebuilds, the oldest first."""
-    found = []
+    return tuple(each for _, each in named_validations(layout, table))
+
+
+def named_validations(layout: Layout, table: str) -> Iterator[tuple[str, Validation]]:
+    """As ``validations``, each with a name by which they sort."""
     for path in _paths(layout, table)[-KEPT:]:
         with suppress(HeadgateError, KeyError, TypeError, ValueError):
             document = read_document(layout.storage, path)
             if document is not None:
-                found.append(Validation.of(document))
-    return tuple(found)
+                name = path.rpartition("/")[2].removesuffix(".json")
+                yield name, Validation.of(document)
 
 
 def _paths(layout: Layout, table: str) -> list[str]:

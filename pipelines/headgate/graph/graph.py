@@ -24,7 +24,7 @@ from headgate.declaration.sources import kind_of_source
 
 Layer = Literal["bronze", "silver", "gold"]
 
-_PUBLISHED = {"gold": GOLD, "late": LATE, "quarantine": QUARANTINE}
+_PUBLISHED = {"gold": GOLD, "late": LATE, "quarantine": QUARANTINE, "gate": GOLD}
 
 
 @dataclass(frozen=True)
@@ -135,5 +135,5 @@ def _nodes(pipeline: Pipeline) -> Iterator[Node]:
 
 
 def published(publication: Publication) -> str:
-    """The path of the table whose rows a publication sends."""
+    """The path of the table whose rows, or what happens at whose gate, a publication sends."""
     return _PUBLISHED[publication.layer].path(publication.table)

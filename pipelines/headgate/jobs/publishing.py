@@ -9,12 +9,12 @@ from datetime import datetime
 from typing import ClassVar
 
 from headgate.commands import pipeline_command
-from headgate.declaration.kinds import QUARANTINE, kind_of
 from headgate.declaration.sinks import sink_of
 from headgate.errors import HeadgateError
 from headgate.publish.stages import Stage
 
 TRY_AGAIN = 60.0  # seconds after a sink refused rows or did not answer
+_PAUSING = ("gold", "late")
 _ASK_AGAIN = 0.05  # seconds between questions whether a sink has done what it goes on with
 
 
@@ -36,7 +36,7 @@ class Stuck:
 
 class Publications:
     """``monotonic`` is a clock in seconds. ``why_paused`` says why publications of gold and late
-    rows pause (the circuit breaker); those of quarantined records go on."""
+    rows pause (the circuit breaker); the others go on."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Publications:
     def catch_up(self, now: datetime, *, at_once: bool = False) -> None:
         """Publish new rows. If a sink does not take them, the tables continue and the publication
         is tried again after ``TRY_AGAIN``; with ``at_once`` it is tried now in any case."""
-        follows = [stage for stage in self._stages if kind_of(stage.source.name) != QUARANTINE]
+        follows = [s for s in self._stages if s.publication.layer in _PAUSING]
         self._paused = self._why_paused() if follows else None
         for stage in self._stages:
             if not (self._paused and stage in follows):

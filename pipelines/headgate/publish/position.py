@@ -55,8 +55,13 @@ class Position:
         """The version of the source's log up to which rows were published."""
         return PublicationPayload.of(self.table.refresh()).version
 
-    def move(self, version: int, now: datetime, n: int | None = None) -> None:
+    @property
+    def event(self) -> str:
+        """The name of the last event that was sent, where events are published."""
+        return PublicationPayload.of(self.table.refresh()).event
+
+    def move(self, version: int, now: datetime, n: int | None = None, *, event: str = "") -> None:
         """Commit a position. Raises CommitRefusedError, FencedError."""
         held = self.table.refresh()
-        payload = PublicationPayload(version)
+        payload = PublicationPayload(version, event)
         self.table.commit(held.absorbing(held.n if n is None else n, now, payload))

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.model import Pipeline, Publication
 from headgate.graph.graph import Layer
+from headgate.publish.gate_events import GateEventStage
 from headgate.publish.mirror import MirrorStage
 from headgate.publish.position import Position
 from headgate.publish.stage import LogStage
@@ -49,6 +50,8 @@ def stage_of(
     context = SinkContext(pipeline.name, publication.name, storage)
     writer = writer_of(publication, context)
     position = Position(storage, pipeline, publication)
+    if publication.layer == "gate":
+        return GateEventStage(spark, storage, position, writer)
     if isinstance(writer, Mirror):
         return MirrorStage(spark, pipeline, position, writer)
     return LogStage(spark, pipeline, position, writer)

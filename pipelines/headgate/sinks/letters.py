@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -58,9 +59,15 @@ class DeadLetters:
         self._storage, self._name = context.storage, context.name
         self._folder = f"{CONTROL}/dead_letters/{context.name}"
         self._count: int | None = None
+        self._lock = threading.Lock()
 
     def keep(self, letter: Letter) -> str | None:
-        """Keep a letter; the same one again replaces it. Returns why it cannot be kept."""
+        """Keep a letter; the same one again replaces it. Returns why it cannot be kept. May be
+        called from several threads."""
+        with self._lock:
+            return self._keep(letter)
+
+    def _keep(self, letter: Letter) -> str | None:
         if self._count is None:
             self._count = len(self._paths())
         if self._count >= MOST:

@@ -316,7 +316,7 @@ CLIENT_PROPERTIES = [
 ]  # fmt: skip
 
 PUBLISHED = [
-    publishes("golden.sales", "is not gold.TABLE, late.TABLE or quarantine.SOURCE", "gold.sales"),
+    publishes("golden.sales", "quarantine.SOURCE or gate.TABLE", "gold.sales"),
     publishes("sales", "is not gold.TABLE", "late.sales"),
     publishes("silver.clean", "is not gold.TABLE"),
     publishes("gold.", "is not gold.TABLE", "gold.sales"),

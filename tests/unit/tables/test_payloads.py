@@ -52,7 +52,7 @@ FULL: dict[str, Payload] = {
         drains={"1": 9},
     ),
     "none": NoPayload(),
-    "publication": PublicationPayload(version=4),
+    "publication": PublicationPayload(version=4, event="00042-000000007"),
     "rejected": RejectedPayload(suite={"name": "clean", "rules": []}),
     "silver": SilverPayload(watermark=5, suite="a", watermarks={"2": 4}),
 }

@@ -11,7 +11,9 @@ _ROWS = (
     Key(
         "from",
         "text",
-        "The table: `gold.TABLE`, `late.TABLE` (TABLE is a gold table) or `quarantine.SOURCE`.",
+        "The table: `gold.TABLE`, `late.TABLE` (TABLE is a gold table) or `quarantine.SOURCE`; or "
+        "`gate.TABLE`: each time that the rules of a gold table hold a version, that a person "
+        "releases it, or that it passes after all.",
         required=True,
     ),
     Key(

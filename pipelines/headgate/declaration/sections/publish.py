@@ -15,6 +15,7 @@ _OWNERS: dict[PublishedLayer, str] = {
     "gold": "gold table",
     "late": "gold table",
     "quarantine": "source",
+    "gate": "gold table with expectations",
 }
 
 
@@ -47,7 +48,7 @@ def _table(
         return None
     valid = [f"{layer}.{name}" for layer, names in tables.items() for name in names]
     prefix, _, name = at.text.partition(".")
-    message = f"{at.text!r} is not gold.TABLE, late.TABLE or quarantine.SOURCE"
+    message = f"{at.text!r} is not gold.TABLE, late.TABLE, quarantine.SOURCE or gate.TABLE"
     for layer, owner in _OWNERS.items():
         if prefix == layer and name:
             if name in tables[layer]:

@@ -10,11 +10,13 @@ from headgate.tables.state import Payload
 
 @dataclass(frozen=True)
 class PublicationPayload(Payload):
-    """``version`` is the version of its table's log up to which rows were sent."""
+    """``version`` is the version of its table's log up to which rows were sent. ``event`` is the
+    name of the last event that was sent, where events are published."""
 
     kind: ClassVar[str] = "publication"
 
     version: int = 0
+    event: str = ""
 
 
 MEMBER = PublicationPayload()
