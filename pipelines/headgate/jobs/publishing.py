@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from headgate.commands import pipeline_command
+from headgate.commands import pipeline_command, rendered
 from headgate.declaration.sinks import sink_of
 from headgate.errors import HeadgateError
 from headgate.publish.stages import Stage
@@ -86,7 +86,8 @@ class Publications:
             if failure is None:
                 raise
             since = before.since if before else now
-            self._stuck[name] = Stuck(failure, since, self._monotonic())
+            # Rendered here: the status document is shown by pages and logs that know no place.
+            self._stuck[name] = Stuck(rendered(failure), since, self._monotonic())
         else:
             self._stuck.pop(name, None)
 

@@ -18,7 +18,6 @@ from headgate.cli.inspect.freshness import describe_freshness
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rebuild_progress import in_words, rebuild_progress
-from headgate.commands import rendered
 from headgate.graph.graph import graph_of
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
@@ -199,8 +198,7 @@ def _remark(declared: Pipeline, jobs: tuple[JobState, ...], paused: datetime | N
                 console().print(waiting, markup=False)
     for job in jobs:
         if job.trouble and job.is_alive:
-            said = rendered(f"{job.job}: {job.trouble}")
-            console().print(said, style="red", markup=False)
+            console().print(f"{job.job}: {job.trouble}", style="red", markup=False)
         if (trend := trend_for(job)) is not None:
             console().print(str(trend), markup=False, soft_wrap=True)
     if any(job.state in ("dead", "stale") for job in jobs):

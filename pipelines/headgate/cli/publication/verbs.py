@@ -31,7 +31,10 @@ class SinkError(HeadgateError, code=exit_codes.SOURCE):
 
 @app.command("list")
 def list_(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
-    """Show the publications: how many commits of their tables are not sent, and why."""
+    """Show the publications: how many commits of their tables came later, and why one is stuck.
+
+    Commits may have no rows to send.
+    """
     from datetime import UTC, datetime
 
     from headgate.supervision.job_state import probe
@@ -42,11 +45,11 @@ def list_(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False)
         for job in probe(layout, datetime.now(UTC))
         for name, found in (job.stuck or {}).items()
     }
-    screen, shown = grid("", "publication", "from", "sink", "commits:", "state"), []
+    screen, shown = grid("", "publication", "from", "sink", "later commits:", "stuck because"), []
     for name, each in declared.publish.items():
         waiting = _waiting(declared, layout, each)
-        state = stuck.get(name) or ("up to date" if not waiting else "waits")
-        screen.add_row(*cells(name, f"{each.layer}.{each.table}", each.kind, waiting, state))
+        table = f"{each.layer}.{each.table}"
+        screen.add_row(*cells(name, table, each.kind, waiting, stuck.get(name, "")))
         shown.append({"name": name, "sink": each.kind, "waiting": waiting, "why": stuck.get(name)})
     words = [] if shown else ["nothing is published"]
     respond(json, {"pipeline": declared.name, "publications": shown}, screen, *words)
