@@ -90,7 +90,7 @@ STEPS = st.lists(
 
 
 @settings(
-    max_examples=100 if IN_FULL else 5,
+    max_examples=100 if IN_FULL else 3,
     deadline=None,
     derandomize=not IN_FULL,
     suppress_health_check=list(HealthCheck),
@@ -137,7 +137,7 @@ def test_any_pipeline_equals_the_oracle(
                 savepoint = engine.savepoint()
                 at_savepoint = (absorbed, len(happenings), len(history))
             if "restore" in then:
-                engine.restore(savepoint)
+                engine.restore(savepoint, reread=True)
                 engine.start()
                 absorbed, replayed, loaded_before = at_savepoint
                 del happenings[replayed:], history[loaded_before:]
