@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from tests.support.engine import Engine
 from tests.support.events import reading
 from tests.support.landing import Landing, split
 from tests.support.readings import NOON, declare
+from tests.support.receiver import Receiver, receiving
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
@@ -31,51 +30,24 @@ HOURS = 3
 Event = dict[str, Any]
 
 
-class Receiver(ThreadingHTTPServer):
-    """Keeps what it gets; answers 503 while it is ``ill``."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.events: list[Event] = []
-        self.ill = False
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-    def of(self, job: str, state: str = "COMPLETE") -> list[Event]:
-        return [e for e in self.events if (e["job"]["name"], e["eventType"]) == (job, state)]
+def events(receiver: Receiver) -> list[Event]:
+    return [json.loads(request.body) for request in receiver.took]
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server: Receiver
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        if not self.server.ill:
-            self.server.events.append(json.loads(body))
-        self.send_response(503 if self.server.ill else 200)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+def of(receiver: Receiver, job: str) -> list[Event]:
+    """The events in which a job has completed."""
+    found = events(receiver)
+    return [e for e in found if (e["job"]["name"], e["eventType"]) == (job, "COMPLETE")]
 
 
 @pytest.fixture
 def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
-    receiver = Receiver()
-    thread = threading.Thread(target=receiver.serve_forever)
-    thread.start()
-    monkeypatch.setenv("OPENLINEAGE_URL", receiver.url)
     monkeypatch.setenv("OPENLINEAGE__TRANSPORT__RETRY", '{"total": 0}')
     monkeypatch.setattr(emitting, "LOOK_EVERY", 0.1)
     monkeypatch.setattr(emitting, "TRY_AGAIN", 0.1)
-    yield receiver
-    receiver.shutdown()
-    receiver.server_close()
-    thread.join()
+    with receiving() as receiver:
+        monkeypatch.setenv("OPENLINEAGE_URL", receiver.url)
+        yield receiver
 
 
 RULES = """
@@ -106,17 +78,17 @@ def engine(spark: SparkSession, tmp_path: Path) -> Engine:
 
 def test_an_hour_is_sent_once_it_is_final(receiver: Receiver, engine: Engine) -> None:
     said: list[str] = []
-    receiver.ill = True
+    receiver.answer = lambda _: 503
     with lineage_sent(engine.pipeline, engine.layout, said.append):
         engine.run_all()
         wait_until(lambda: said, "nobody says that the receiver is ill", PATIENCE)
         assert sent_up_to(engine.layout) is None
-        receiver.ill = False
+        receiver.answer = lambda _: 200
         wait_until(lambda: sent_up_to(engine.layout), "it is not tried again", PATIENCE)
     assert len(said) == 1
     assert receiver.url not in said[0]
-    (whole,) = receiver.of("readings")
-    (gold,) = receiver.of("readings.gold.bands")
+    (whole,) = of(receiver, "readings")
+    (gold,) = of(receiver, "readings.gold.bands")
     end = sent_up_to(engine.layout)
     assert end is not None
     begin = end - timedelta(hours=1)
@@ -137,10 +109,10 @@ def test_an_hour_is_sent_once_it_is_final(receiver: Receiver, engine: Engine) ->
     assert table["outputFacets"]["outputStatistics"]["rowCount"] == 6
     lineage = table["facets"]["columnLineage"]["fields"]
     assert [each["field"] for each in lineage["heaviest"]["inputFields"]] == ["weight"]
-    (bronze,) = receiver.of("readings.bronze.raw")
+    (bronze,) = of(receiver, "readings.bronze.raw")
     assert [each["name"] for each in bronze["inputs"]] == [str(engine.root.parent / "landing")]
-    runs = {event["run"]["runId"] for event in receiver.events}
-    states = [(event["run"]["runId"], event["eventType"]) for event in receiver.events]
+    runs = {event["run"]["runId"] for event in events(receiver)}
+    states = [(event["run"]["runId"], event["eventType"]) for event in events(receiver)]
     # What was sent before the receiver answered may come again, with the same ids.
     assert {*states} == {(run, state) for run in runs for state in ("START", "COMPLETE")}
 
@@ -148,11 +120,11 @@ def test_an_hour_is_sent_once_it_is_final(receiver: Receiver, engine: Engine) ->
 def test_rules_are_sent_with_what_they_say(receiver: Receiver, engine: Engine) -> None:
     with lineage_sent(engine.pipeline, engine.layout, lambda _: None):
         engine.run_all()
-    (rules,) = receiver.of("readings.silver.clean.rules")
+    (rules,) = of(receiver, "readings.silver.clean.rules")
     (judged,) = rules["inputs"]
     found = judged["inputFacets"]["dataQualityAssertions"]["assertions"]
     assert {each["assertion"]: each["success"] for each in found} == {"known": False, "low": True}
-    (clean,) = receiver.of("readings.silver.clean")
+    (clean,) = of(receiver, "readings.silver.clean")
     assert rules["run"]["facets"]["parent"]["run"]["runId"] == clean["run"]["runId"]
 
 
@@ -160,7 +132,7 @@ def test_a_backfill_is_sent_with_its_verdict(receiver: Receiver, engine: Engine)
     engine.run_all()
     report = backfill(engine).report
     send_backfill(engine.pipeline, engine.layout, report, pytest.fail)
-    (event,) = receiver.of("readings.backfill.gold.bands")
+    (event,) = of(receiver, "readings.backfill.gold.bands")
     (assertion,) = event["inputs"][-1]["inputFacets"]["dataQualityAssertions"]["assertions"]
     assert (assertion["assertion"], assertion["success"]) == ("equal_to_bronze", True)
     assert event["outputs"] == []
@@ -172,5 +144,5 @@ def test_nothing_is_sent_unless_it_is_asked_for(
     monkeypatch.setenv("OPENLINEAGE_DISABLED", "true")
     with lineage_sent(engine.pipeline, engine.layout, pytest.fail):
         engine.run_all()
-    assert receiver.events == []
+    assert events(receiver) == []
     assert sent_up_to(engine.layout) is None

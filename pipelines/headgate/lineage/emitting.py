@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -17,8 +17,10 @@ from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
     from openlineage.client import OpenLineageClient
+    from openlineage.client.event_v2 import RunEvent
 
     from headgate.backfill.report import Report
+    from headgate.lineage.events import About
 
 LOOK_EVERY = 5.0  # seconds
 TRY_AGAIN = 60.0  # seconds after a receiver did not answer
@@ -75,32 +77,26 @@ class _Sender:
 
     def send_due(self) -> None:
         """Raises HeadgateError if a table is damaged, and what the transport raises."""
-        from headgate.lineage.events import About
-
         final = final_hour(self._layout, self._declared)
         if final is None:
             return
         for hour in due(sent_up_to(self._layout), final):
-            now = datetime.now(UTC)
-            about = About(self._declared, self._layout, namespace(os.environ), now)
-            for event in about.of_hour(hour):
-                self._connected().emit(event)
+            self._emit(self._about().of_hour(hour))
             record_sent(self._layout, hour[1])
 
     def send_report(self, report: Report) -> None:
+        self._guarded(lambda: self._emit(self._about().of_backfill(report)))
+
+    def _about(self) -> About:
         from headgate.lineage.events import About
 
-        def send() -> None:
-            about = About(self._declared, self._layout, namespace(os.environ), datetime.now(UTC))
-            for event in about.of_backfill(report):
-                self._connected().emit(event)
+        return About(self._declared, self._layout, namespace(os.environ), datetime.now(UTC))
 
-        self._guarded(send)
-
-    def _connected(self) -> OpenLineageClient:
+    def _emit(self, events: Iterable[RunEvent]) -> None:
         if self._client is None:
             self._client = client()
-        return self._client
+        for event in events:
+            self._client.emit(event)
 
     def _guarded(self, act: Callable[[], None]) -> bool:
         """Whether it went well. What goes wrong is said once, without the address: it may have a
