@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -136,6 +137,21 @@ def test_a_backfill_is_sent_with_its_verdict(receiver: Receiver, engine: Engine)
     (assertion,) = event["inputs"][-1]["inputFacets"]["dataQualityAssertions"]["assertions"]
     assert (assertion["assertion"], assertion["success"]) == ("equal_to_bronze", True)
     assert event["outputs"] == []
+
+
+def test_a_package_that_is_missing_is_named(
+    receiver: Receiver, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("headgate.lineage.events", "headgate.lineage.datasets"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    for module in [each for each in sys.modules if each.startswith("openlineage")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "openlineage", None)
+    said: list[str] = []
+    engine.run_all()
+    with lineage_sent(engine.pipeline, engine.layout, said.append):
+        wait_until(lambda: said, "nobody says that the package is missing", PATIENCE)
+    assert 'pip install "headgate[lineage]"' in said[0]
 
 
 def test_nothing_is_sent_unless_it_is_asked_for(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.lineage.configured import LineageError, client, is_configured, namespace
-from headgate.lineage.hours import due, final_hour, record_sent, sent_up_to
+from headgate.lineage.hours import Range, due, final_hour, record_sent, sent_up_to
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
@@ -81,21 +81,23 @@ class _Sender:
         if final is None:
             return
         for hour in due(sent_up_to(self._layout), final):
-            self._emit(self._about().of_hour(hour))
-            record_sent(self._layout, hour[1])
+            self._send_hour(hour)
+
+    def _send_hour(self, hour: Range) -> None:
+        self._emit(lambda about: about.of_hour(hour))
+        record_sent(self._layout, hour[1])
 
     def send_report(self, report: Report) -> None:
-        self._guarded(lambda: self._emit(self._about().of_backfill(report)))
+        self._guarded(lambda: self._emit(lambda about: about.of_backfill(report)))
 
-    def _about(self) -> About:
-        from headgate.lineage.events import About
-
-        return About(self._declared, self._layout, namespace(os.environ), datetime.now(UTC))
-
-    def _emit(self, events: Iterable[RunEvent]) -> None:
+    def _emit(self, events: Callable[[About], Iterable[RunEvent]]) -> None:
+        # First: without the package, the error says so.
         if self._client is None:
             self._client = client()
-        for event in events:
+        from headgate.lineage.events import About
+
+        about = About(self._declared, self._layout, namespace(os.environ), datetime.now(UTC))
+        for event in events(about):
             self._client.emit(event)
 
     def _guarded(self, act: Callable[[], None]) -> bool:
@@ -104,7 +106,7 @@ class _Sender:
         try:
             act()
         except LineageError as error:
-            self._tell(error.message)
+            self._tell(f"{error.message}; {error.remedy}")
         except HeadgateError as error:
             self._tell(f"lineage is not sent: {error.message}")
         except Exception as error:
