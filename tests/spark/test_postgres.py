@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from headgate.jobs.publishing import Publications
+from headgate.jobs.publishing import NotPublishedError, Publications
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.operations.late_replay import meant
 from headgate.sinks.contract import SINKS, SinkContext
@@ -84,7 +85,8 @@ class Shop:
 
     def publish(self) -> None:
         (stage,) = self.engine.runtime.publications
-        assert stage.catch_up(self.engine.clock())
+        while not stage.catch_up(self.engine.clock()):
+            pass
 
     def rows(self) -> list[dict[str, Any]]:
         """Those of our table that the publication sends."""
@@ -107,8 +109,9 @@ class Shop:
 
     def why_stuck(self) -> str:
         publications = Publications(self.engine.runtime.publications, lambda: 0.0)
-        publications.catch_up(self.engine.clock())
-        return publications.trouble or ""
+        with pytest.raises(NotPublishedError) as refused:
+            publications.require_done(self.engine.clock())
+        return str(refused.value)
 
 
 def _plain(value: Any) -> Any:
@@ -235,6 +238,23 @@ def test_tables_go_on_while_the_server_is_away(
     finally:
         server.start()
     shop.absorb(FILES)
+    shop.publish()
+    assert shop.mirrored() == shop.rows() != []
+
+
+def test_batches_do_not_wait_for_a_server_that_hangs(
+    spark: SparkSession, tmp_path: Path, server: Server
+) -> None:
+    shop = Shop(spark, tmp_path, server)
+    shop.absorb(1)
+    shop.publish()
+    shop.absorb(FILES)
+    (stage,) = shop.engine.runtime.publications
+    with server.locked("mirror"):
+        began = monotonic()
+        assert not stage.catch_up(shop.engine.clock())
+        assert not stage.catch_up(shop.engine.clock())
+        assert monotonic() - began < 3
     shop.publish()
     assert shop.mirrored() == shop.rows() != []
 

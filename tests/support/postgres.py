@@ -71,6 +71,13 @@ class Server:
             cursor.execute(sql, values or None)
             return cursor.fetchall() if cursor.description else []
 
+    @contextmanager
+    def locked(self, table: str) -> Iterator[None]:
+        """Other sessions wait for the table."""
+        with closing(psycopg2.connect(self.url)) as connection, connection.cursor() as cursor:
+            cursor.execute(f"LOCK TABLE {table}")
+            yield
+
     def ask_alone(self, sql: str) -> None:
         """A statement that must not be in a transaction."""
         with closing(psycopg2.connect(self.url)) as connection:

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -17,6 +18,7 @@ from pyspark.sql import SparkSession
 from headgate.declaration.kinds import name_of
 from headgate.failpoints import failpoint
 from headgate.gates.events import GateEvent, events
+from headgate.publish.background import Background
 from headgate.publish.position import Position
 from headgate.sinks.contract import (
     KEY,
@@ -65,12 +67,13 @@ class GateEventStage:
         self.publication, self.layer = position.publication, position.layer
         self.source, self.table = position.source, position.table
         self._begun: tuple[Outgoing, str] | None = None
+        self._background: Background[str] = Background(f"mirror {position.table.name}")
 
     def create(self) -> None:
         self._position.create()
 
     def close(self) -> None:
-        self._writer.close()
+        self._background.close(self._writer.close)
 
     def failure(self, error: Exception) -> str | None:
         if isinstance(error, SinkRefusalError):
@@ -83,7 +86,7 @@ class GateEventStage:
         version, sent = self.source.handle.version(), self._position.event
         found = events(self._layout, name_of(self.source.name), sent)
         if isinstance(self._writer, Mirror):
-            newest: str | None = self._mirror(self._writer, sent, found)
+            newest = self._mirrored(self._writer, sent, found)
         else:
             newest = self._send(self._writer, sent, found)
         if newest is None:
@@ -109,10 +112,16 @@ class GateEventStage:
         self._begun = None
         return newest
 
-    def _mirror(self, mirror: Mirror, sent: str, found: Sequence[GateEvent]) -> str:
-        """The name of the last event that the mirror has. Events are added, and never go."""
-        if not found:
-            return sent
+    def _mirrored(self, mirror: Mirror, sent: str, found: Sequence[GateEvent]) -> str | None:
+        """The name of the last event that the mirror has; None if it is not known yet."""
+        if not self._background.is_busy:
+            if not found:
+                return sent
+            self._background.begin(partial(self._mirror, mirror, found))
+        return self._background.take() if self._background.has_ended() else None
+
+    def _mirror(self, mirror: Mirror, found: Sequence[GateEvent]) -> str:
+        """Events are added, and never go."""
         held = mirror.held()
         new = [event for event in found if held is None or event.name > held.files]
         if not new:

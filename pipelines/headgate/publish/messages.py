@@ -10,7 +10,7 @@ quarantine   the event's id, or null        the bytes as read     table, reason,
 ===========  =============================  ====================  ==================================
 
 Names of headers begin with ``headgate-``; values are text. Messages with the same id have the same
-content.
+content, but for ``updated_at`` of a row that was computed again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from headgate.declaration.model import GoldTable, Publication
-from headgate.declaration.operators import begin_of, columns_of
+from headgate.declaration.operators import begin_of
 from headgate.publish.identity import JSON, key_of_gold
 from headgate.tables.projection import Projection
 
@@ -31,10 +31,10 @@ BATCH = "_batch"
 
 def of_gold(publication: Publication, columns: Sequence[str], table: GoldTable) -> Projection:
     """Messages of gold rows with ``columns`` and ``BATCH``. A compacted topic keeps the last
-    message of a result and key."""
-    by = [b.name for b in table.by]
+    message of a result and key. A row that is computed again with other values, after a restore or
+    by a backfill, has another id."""
     key = _json(key_of_gold(table))
-    identity = [*columns_of(table), *by, "revision", BATCH]
+    identity = [*(name for name in columns if name != "updated_at"), BATCH]
     headers = {
         "final": F.col("final").cast("string"),
         "revision": F.col("revision").cast("string"),

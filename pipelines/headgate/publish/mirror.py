@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -14,6 +15,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
+from headgate.publish.background import Background
 from headgate.publish.difference import NetFiles, net_files, whole
 from headgate.publish.identity import JSON, identity_of
 from headgate.publish.position import Position
@@ -33,6 +35,10 @@ MOST_UNSENT = 1000
 _DIGEST = "_digest"
 
 
+class ClosedError(Exception):
+    """The driver ends while rows are sent: nothing of them stays."""
+
+
 class MirrorStage:
     """A ``Stage`` (``publish.stages``) for a sink that keeps a table."""
 
@@ -45,15 +51,17 @@ class MirrorStage:
         self.source, self.table = position.source, position.table
         self._rows = Rows(spark, self.source)
         self._identity = identity_of(pipeline, self.publication)
-        # What the mirror held last; None: ask it.
+        self._background: Background[Version | None] = Background(f"mirror {position.table.name}")
+        # What the mirror has, once it was asked. After an error, it is asked again.
         self._held: Version | None = None
+        self._is_asked = False
         self._read_upto = 0
 
     def create(self) -> None:
         self._position.create()
 
     def close(self) -> None:
-        self._mirror.close()
+        self._background.close(self._mirror.close)
 
     def failure(self, error: Exception) -> str | None:
         if isinstance(error, SinkRefusalError):
@@ -61,27 +69,50 @@ class MirrorStage:
         return self._mirror.failure(error)
 
     def catch_up(self, now: datetime) -> bool:
-        """Bring the mirror to the newest version. Raises the errors of the sink, SinkRefusalError,
+        """Bring the mirror to the newest version, in the background: a first load takes long.
+        Returns whether it is there. Raises the errors of the sink, SinkRefusalError,
         CommitRefusedError, FencedError."""
-        held, self._held = self._held, None
-        if held is None:
-            held = self._mirror.held()
-            self._read_upto = 0
+        try:
+            while self._background.is_busy or self._begin(now):
+                if not self._background.has_ended():
+                    return False
+                self._take(now)
+        except BaseException:
+            self._is_asked = False
+            raise
+        return True
+
+    def _begin(self, now: datetime) -> bool:
+        """Begin what is to be done next. Returns whether there is anything."""
+        if not self._is_asked:
+            self._background.begin(self._mirror.held)
+            return True
         self.source.refresh()
-        newest = self.source.handle.version()
+        newest, held = self.source.handle.version(), self._held
         if held is not None:
             self._require_own(held, newest)
-        while (net := self._net(held, newest)) is not None:
-            upto = self._version(net)
-            self._mirror.apply(self._difference(net, held, upto))
-            failpoint("publish.sent")
-            self._position.move(upto.number, now, upto.n)
-            failpoint("publish.committed")
-            held = upto
+        if (net := self._net(held, newest)) is not None:
+            self._background.begin(partial(self._apply, net, held))
+            return True
         if held is not None and self._position.version < held.number:
             self._position.move(held.number, now, held.n)
-        self._held, self._read_upto = held, newest
-        return True
+        self._read_upto = newest
+        return False
+
+    def _take(self, now: datetime) -> None:
+        """Take the result of what has ended: the version that the mirror has."""
+        self._held = held = self._background.take()
+        if not self._is_asked:
+            self._is_asked, self._read_upto = True, 0
+        elif held is not None:
+            failpoint("publish.sent")
+            self._position.move(held.number, now, held.n)
+            failpoint("publish.committed")
+
+    def _apply(self, net: NetFiles, held: Version | None) -> Version:
+        upto = self._version(net)
+        self._mirror.apply(self._difference(net, held, upto))
+        return upto
 
     def _net(self, held: Version | None, newest: int) -> NetFiles | None:
         """What is to be done next; None if the mirror has the newest rows."""
@@ -123,14 +154,19 @@ class MirrorStage:
         type_ = self._type()
         added = [file for file in net.added if self._is_sent(file)]
         if net.removed is None:
-            pieces = (self._keyed(files, type_) for files in _pieces(added))
-            rows: Iterable[pa.Table] = (_arrow(frame.drop(_DIGEST)) for frame in pieces)
+            rows: Iterable[pa.Table] = self._all(added, type_)
             gone = None
         else:
             removed = [file for file in net.removed if self._is_sent(file)]
             rows, gone = self._changed(added, removed, type_)
         schema = arrow_schema(type_)
         return Difference(rows, gone, schema, tuple(self._identity), held, upto)
+
+    def _all(self, files: Sequence[DataFile], type_: StructType) -> Iterator[pa.Table]:
+        for piece in _pieces(files):
+            if self._background.is_closed:
+                raise ClosedError
+            yield _arrow(self._keyed(piece, type_).drop(_DIGEST))
 
     def _changed(
         self, added: Sequence[DataFile], removed: Sequence[DataFile], type_: StructType
