@@ -1,7 +1,9 @@
 """Named places where a test can kill, freeze or fail whatever passes.
 
 ``HEADGATE_FAILPOINT=NAME[:NTH[:kill|stop|raise]]`` acts at the NTH passage of NAME (default: the
-first, kill). Unset, as always outside tests, a failpoint costs one comparison.
+first, kill). ``HEADGATE_FAILPOINT=@FOLDER`` kills whatever
+process passes a place that a file of FOLDER is named after, and removes the file: each of these
+places is passed once. Unset, as always outside tests, a failpoint costs one comparison.
 """
 
 from __future__ import annotations
@@ -9,6 +11,9 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
 
 
 class FailpointError(Exception):
@@ -23,6 +28,8 @@ def failpoint(name: str) -> None:
 
 def armed(setting: str) -> Callable[[str], None] | None:
     """The action of a setting, counting passages from now; None for an empty setting."""
+    if setting.startswith("@"):
+        return partial(_once, Path(setting[1:]))
     place, _, rest = setting.partition(":")
     nth, _, action = rest.partition(":")
     passages = 0
@@ -37,6 +44,12 @@ def armed(setting: str) -> Callable[[str], None] | None:
         os.kill(os.getpid(), signal.SIGSTOP if action == "stop" else signal.SIGKILL)
 
     return act if place else None
+
+
+def _once(folder: Path, name: str) -> None:
+    with suppress(FileNotFoundError):
+        (folder / name).unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 # Tests in one process replace it (tests/support/failing.py).

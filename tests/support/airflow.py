@@ -28,7 +28,10 @@ COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 class Airflow:
     """Reads the DAGs of ``dags``; everybody on this machine is its admin."""
 
-    def __init__(self, home: Path, dags: Path, database: str | None = None) -> None:
+    def __init__(
+        self, home: Path, dags: Path, database: str | None = None, killing: Path | None = None
+    ) -> None:
+        """``killing``: the folder of failpoints at which processes of tasks die, once each."""
         self._home = home
         self._port = free_port()
         address = f"http://127.0.0.1:{self._port}"
@@ -57,6 +60,7 @@ class Airflow:
             **{k: v for k, v in os.environ.items() if not k.lstrip("_").startswith("AIRFLOW")},
             "AIRFLOW_HOME": str(home),
             **{f"AIRFLOW__{name}": str(value) for name, value in settings.items()},
+            **({"HEADGATE_FAILPOINT": f"@{killing}"} if killing else {}),
         }
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._token = ""
@@ -224,9 +228,11 @@ class Airflow:
 
 
 @contextmanager
-def running_airflow(home: Path, dags: Path, database: str | None = None) -> Iterator[Airflow]:
+def running_airflow(
+    home: Path, dags: Path, database: str | None = None, killing: Path | None = None
+) -> Iterator[Airflow]:
     home.mkdir()
-    airflow = Airflow(home, dags, database)
+    airflow = Airflow(home, dags, database, killing)
     try:
         airflow.migrate()
         airflow.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -41,6 +42,8 @@ DAYS = 28
 LONG = 1800.0  # seconds: each day has a Spark of its own
 REBUILD = "{every: 1 day, mode: rebuild, publish: after_approval}"
 DOUBLED = "      level_total: sum(level * 2)\n"
+OF_THE_VERB = ("held", "silver_made", "compared", "reported", "asked")
+OF_THE_DRIVER = ("operation.intended", "operation.staged", "operation.table_done")
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +51,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A month of events, and a stream that has taken them in."""
     folder = tmp_path_factory.mktemp("backfills")
     (folder / "landing").mkdir()
+    (folder / "kills").mkdir()
     declared = declare(folder / "pipelines", folder / "landing", gold=("per_minute",))
     with declared.file.open("a") as file:
         file.write(f"airflow: {{backfill: {REBUILD}}}\n")
@@ -55,7 +59,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with ExitStack() as ends:
         ends.callback(local.kill, Layout.of(str(folder / "lake"), declared.name))
         database = ends.enter_context(running_postgres()).replace("ql:", "ql+psycopg2:")
-        airflow = ends.enter_context(running_airflow(folder / "home", folder / "dags", database))
+        places = folder / "home", folder / "dags", database, folder / "kills"
+        airflow = ends.enter_context(running_airflow(*places))
         place = Site(folder, airflow, load(declared.file))
         for day in range(DAYS + 1):
             start = FIRST + timedelta(days=day)
@@ -167,8 +172,9 @@ def test_another_formula_is_published_once_a_person_has_approved(site: Site) -> 
 
 @in_full
 def test_late_rows_of_a_day_are_folded(site: Site) -> None:
-    airflow, file = site.airflow, site.declared.file
-    file.write_text(file.read_text().replace(REBUILD, "{every: 1 day, mode: late}"))
+    """The driver is killed at every named place of the operation that folds them."""
+    airflow = site.airflow
+    redeclare(site, "{every: 1 day, mode: late}")
     day, before = FIRST + timedelta(days=2), gold(site)
     events = [
         reading(f"late-{hour}", day + timedelta(hours=hour), site="a", level=hour)
@@ -177,14 +183,59 @@ def test_late_rows_of_a_day_are_folded(site: Site) -> None:
     site.deliver(*events, arrived=FIRST + timedelta(days=DAYS + 1))
     airflow.wait(lambda: len(late(site)) == len(events), "they are not late")
     airflow.wait(lambda: "replay" in tasks(site), f"it is not the new DAG: {tasks(site)}")
+    kill_at(site, *OF_THE_DRIVER)
     create(site, day, day, "--reprocess-behavior", "completed")
     (run,) = (id_ for id_ in runs(site) if id_ not in runs(site, "success"))
     airflow.wait(lambda: run in runs(site, "success"), "its late rows are not folded", LONG)
+    assert not left(site)
     assert airflow.states(BACKFILL, run)["compute", -1] == "success"
     changed = {place for place, row in gold(site).items() if row != before[place]}
     assert changed == {(day + timedelta(hours=hour), "a") for hour in range(24)}
     assert emitted(site, run) == {key(day + timedelta(hours=hour)) for hour in range(24)}
     assert by_id(site.layout, site.declared).findings == ()
+
+
+@in_full
+def test_a_backfill_that_is_killed_at_every_named_place_is_published_once(site: Site) -> None:
+    airflow = site.airflow
+    redeclare(site, "{every: 1 day, mode: rebuild, publish: always}")
+    airflow.wait(
+        lambda: not {"replay", "approve"} & tasks(site), f"it is not the new DAG: {tasks(site)}"
+    )
+    other = site.declared.file.with_name("other.txt")
+    other.write_text(site.declared.text.replace("      level_total: sum(level)\n", DOUBLED))
+    day, before = FIRST + timedelta(days=3), gold(site)
+    kill_at(site, *(f"backfill.{place}" for place in OF_THE_VERB), *OF_THE_DRIVER)
+    create(
+        *(site, day, day, "--reprocess-behavior", "completed"),
+        *("--dag-run-conf", json.dumps({"declaration": other.name})),
+    )
+    (run,) = (id_ for id_ in runs(site) if id_ not in runs(site, "success"))
+    airflow.wait(lambda: run in runs(site, "success"), "it is not published", LONG)
+    assert not left(site)
+    for place, row in gold(site).items():
+        was = before[place]
+        is_meant = day <= place[0] < day + timedelta(days=1)
+        assert row["level_total"] == was["level_total"] * (2 if is_meant else 1)
+        assert row["revision"] == was["revision"] + (row["level_total"] != was["level_total"])
+    assert by_id(site.layout, site.declared).findings == ()
+
+
+def redeclare(site: Site, backfill: str) -> None:
+    file = site.declared.file
+    text = re.sub(r"backfill: \{[^}]*\}", f"backfill: {backfill}", file.read_text())
+    file.write_text(text)
+
+
+def kill_at(site: Site, *places: str) -> None:
+    """Each place kills the first process that passes it from now on."""
+    for place in places:
+        (site.folder / "kills" / place).touch()
+
+
+def left(site: Site) -> list[str]:
+    """The places that nobody has passed."""
+    return [path.name for path in (site.folder / "kills").iterdir()]
 
 
 def computing(site: Site) -> list[psutil.Process]:
