@@ -154,7 +154,7 @@ def test_it_changes_what_differs_and_is_taken_back_by_the_savepoint(
 
 def newest(table: Table) -> int:
     table.refresh()
-    return table.handle.version()
+    return table.version
 
 
 @pytest.mark.parametrize("later", [True, pytest.param(False, marks=in_full)])

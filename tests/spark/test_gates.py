@@ -168,7 +168,7 @@ def test_a_person_releases_one_version(project: Project) -> None:
         (2, "released"),
         (3, "held"),
     ]
-    assert (found[2].version, found[2].released) == (table.handle.version(), given)
+    assert (found[2].version, found[2].released) == (table.version, given)
     assert {r.rule: (r.unexpected, r.rows) for r in found[2].broken} == {"sane": (1, 1)}
     # What follows is validated like any other version.
     held = documents.held(engine.layout, "per_minute")

@@ -185,7 +185,7 @@ def test_a_publication_sends_the_rows_that_have_changed_and_no_others(
 
 def newest(table: Table) -> int:
     table.refresh()
-    return table.handle.version()
+    return table.version
 
 
 def test_a_schedule_replays_what_is_young_enough(

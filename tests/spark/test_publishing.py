@@ -247,5 +247,5 @@ def test_a_position_moves_past_what_there_is_nothing_to_send_of(
     publish(engine)
     (stage,) = engine.runtime.publications
     assert isinstance(stage, LogStage)
-    assert stage.table.refresh().payload == PublicationPayload(stage.source.handle.version())
+    assert stage.table.refresh().payload == PublicationPayload(stage.source.version)
     assert shop.messages("lates") == []

@@ -150,7 +150,7 @@ class TableGate:
     def _record(
         self, n: int, now: datetime, results: tuple[RuleResult, ...], given: Release | None
     ) -> None:
-        table, version = name_of(self._table.name), self._table.handle.version() + 1
+        table, version = name_of(self._table.name), self._table.version + 1
         self._validations.record(
             Validation(table, n, version, now, self._suite, results, given, self._log)
         )

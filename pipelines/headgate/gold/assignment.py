@@ -18,9 +18,11 @@ class Assignment:
     others are expressions over a pair. A pair is late if the row's watermark at arrival is at or
     after ``late_from``. It is closed if a drain has made results up to ``closed_by`` final. No pair
     may be folded into a final result: ``late_from`` is at most ``end`` plus the allowed lateness.
+    ``late_from`` is later than the row's event time by more than ``slack`` microseconds.
     """
 
     assign: Callable[[DataFrame], DataFrame]
     end: Column
     late_from: Column
     closed_by: Column
+    slack: int = 0

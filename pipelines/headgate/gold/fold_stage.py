@@ -124,7 +124,8 @@ class FoldStage:
         state = late.absorbing(group[-1].state.n, now)
         closed_through = GoldPayload.of(held).closed_through
         is_small = count <= FEW and closed_through is None
-        candidates = late_candidates(self.silver, files) if is_small else None
+        slack = self._assignment.slack
+        candidates = late_candidates(self.silver, files, slack) if is_small else None
         if candidates is not None:
             rows = self._late_rows(self._spark.createDataFrame(candidates), None).toArrow()
             staged = stage_arrow(self.late, state, rows, time_column=LATE_TIME)

@@ -15,17 +15,20 @@ from headgate.tables.table import Table
 FEW = 10_000
 """Up to this many late pairs of a step are written without a Spark job."""
 MOST = 100_000
-"""So many rows that were behind the watermark are held in memory."""
+"""So many rows that may be late are held in memory."""
 
 
-def late_candidates(silver: Table, files: Iterable[DataFile]) -> pa.Table | None:
-    """The rows of some files that were behind the watermark at arrival; None if there are more than
-    ``MOST``. Unless a drain has closed results, no other row is late. Raises DamagedFileError."""
+def late_candidates(silver: Table, files: Iterable[DataFile], slack: int) -> pa.Table | None:
+    """The rows of some files that were behind the watermark at arrival by more than ``slack``
+    microseconds (``Assignment``); None if there are more than ``MOST``. Unless a drain has closed
+    results, no other row is late. Raises DamagedFileError."""
+    behind_by = pa.scalar(slack, pa.duration("us"))
     schema = arrow_schema(row_type(silver))
     found = [schema.empty_table()]
     for file in files:
         for batch in sound_batches(silver.storage, file, schema.names):
-            behind = batch.filter(pc.is_valid(batch.column("_clock")))
+            from_then = pc.add(batch.column("_event_time"), behind_by)
+            behind = batch.filter(pc.greater(batch.column("_clock"), from_then))
             found.append(_completed(pa.Table.from_batches([behind]), schema))
             if sum(map(len, found)) > MOST:
                 return None

@@ -53,7 +53,7 @@ def gather(table: Table, log: LogFolder, context: RetentionContext, since: datet
     Raises LogGapError where an entry is damaged, DeltaError where a version cannot be read.
     """
     history = LogHistory(table.storage, log.oldest)
-    version = table.handle.version()
+    version = table.version
     readers = max(history.before(version, commit_time(since)), log.readable_from)
     saved = tuple(
         (savepoint.tables[table.name], context.saved_n(savepoint))
@@ -77,7 +77,7 @@ def unpublished(table: Table, log: LogFolder, context: RetentionContext) -> froz
     first = min(context.published.get(table.name, ()), default=None)
     if first is None:
         return frozenset()
-    behind = range(max(first + 1, log.oldest), table.handle.version() + 1)
+    behind = range(max(first + 1, log.oldest), table.version + 1)
     commits = (read_commit(table.storage, version) for version in behind)
     return frozenset(file.path for commit in commits if commit for file in commit.files)
 
@@ -85,7 +85,7 @@ def unpublished(table: Table, log: LogFolder, context: RetentionContext) -> froz
 def _versions(
     table: Table, history: LogHistory, context: RetentionContext, saved: Iterable[Saved]
 ) -> Iterator[tuple[LogReason, int]]:
-    version = table.handle.version()
+    version = table.version
     yield "position", _position(history, version)
     if kind_of(table.name) in _COMPARED:
         yield "batches", history.reaching(version, context.n).version
@@ -117,7 +117,7 @@ def _batches(
     """The batches whose files stages read by name, now or after a restore of a savepoint."""
     if kind_of(table.name) not in _READ_BY_STAGES:
         return
-    places = {(table.handle.version(), context.n)}
+    places = {(table.version, context.n)}
     for each in saved:
         places |= _read_after(table, each)
     for version, n in sorted(places):
@@ -131,7 +131,7 @@ def _read_after(table: Table, each: Saved) -> set[tuple[int, int]]:
     saved, n = each
     places = {(saved.version, n)}
     if kind_of(table.name) == BRONZE:
-        places.add((table.handle.version(), n))
+        places.add((table.version, n))
     return places
 
 
@@ -139,13 +139,13 @@ def _compared(
     table: Table, history: LogHistory, log: LogFolder, context: RetentionContext
 ) -> frozenset[str]:
     """The files that were live at the batch of the tables that are behind this one."""
-    at = history.reaching(table.handle.version(), context.n)
+    at = history.reaching(table.version, context.n)
     if kind_of(table.name) not in _COMPARED or at.state.n >= table.state.n:
         return frozenset()
     return _live_at(table, max(at.version, log.readable_from))
 
 
 def _live_at(table: Table, version: int) -> frozenset[str]:
-    if version == table.handle.version():
+    if version == table.version:
         return live_paths(table.handle)
     return live_paths(DeltaTable(table.storage.uri(), version=version))

@@ -92,7 +92,7 @@ def _compact(
     boundaries = context.boundaries if kind_of(table.name) in (BRONZE, SILVER) else ()
     found = groups(eligible(table.name, live, upto, waiting), boundaries, limits)
     every = (file for group in found for file in group)
-    described = {f.path: f for f in with_footers(view, view.handle.version(), every)}
+    described = {f.path: f for f in with_footers(view, view.version, every)}
     merged, into = Amount(), Amount()
     for group in found:
         file = yield from merge(view, state, [described[f.path] for f in group])

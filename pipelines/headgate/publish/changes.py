@@ -45,6 +45,6 @@ def has_rows(commit: Commit) -> bool:
 
 
 def _what_is_live(table: Table) -> Commit:
-    state, version = table.refresh(), table.handle.version()
+    state, version = table.refresh(), table.version
     files = with_footers(table, version, live_files(table.handle))
     return Commit(version, replace(state, kind="data"), files)

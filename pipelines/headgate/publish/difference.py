@@ -37,7 +37,7 @@ class NetFiles:
 
 def whole(table: Table) -> NetFiles:
     """All files of the refreshed table."""
-    state, version = table.state, table.handle.version()
+    state, version = table.state, table.version
     files = with_footers(table, version, live_files(table.handle))
     return NetFiles(version, state, files, None)
 
@@ -73,7 +73,7 @@ def net_files(table: Table, after: int, most_rows: int) -> NetFiles:
 
 def _commits(table: Table, after: int, most_rows: int) -> tuple[list[Commit], int, State]:
     """The commits that change rows, and the version and state after the last one."""
-    newest = table.handle.version()
+    newest = table.version
     found: list[Commit] = []
     rows = 0
     for version in range(after + 1, newest + 1):

@@ -83,7 +83,7 @@ class GateEventStage:
     def catch_up(self, now: datetime) -> bool:
         """Send the events after the position. Returns whether all were sent. Raises as others."""
         self.source.refresh()
-        version, sent = self.source.handle.version(), self._position.event
+        version, sent = self.source.version, self._position.event
         found = events(self._layout, name_of(self.source.name), sent)
         if isinstance(self._writer, Mirror):
             newest = self._mirrored(self._writer, sent, found)

@@ -88,7 +88,7 @@ class MirrorStage:
             self._background.begin(self._mirror.held)
             return True
         self.source.refresh()
-        newest, held = self.source.handle.version(), self._held
+        newest, held = self.source.version, self._held
         if held is not None:
             self._require_own(held, newest)
         if (net := self._net(held, newest)) is not None:

@@ -59,7 +59,7 @@ class LogStage:
         Raises the errors of the sink (``failure`` describes them), CommitRefusedError, FencedError.
         """
         self.source.refresh()
-        newest = self.source.handle.version()
+        newest = self.source.version
         held = self._position.version
         at = self._writer.position(held)
         if at > held:

@@ -46,8 +46,7 @@ def cut(layout: Layout, pipeline: Pipeline, n: int | None = None) -> Cut:
     at = last if n is None else n
     try:
         versions = {
-            node.path: commit_at(table, at, table.handle.version()).version
-            for node, table in tables
+            node.path: commit_at(table, at, table.version).version for node, table in tables
         }
     except LogGapError as error:
         if at == last:

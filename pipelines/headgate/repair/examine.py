@@ -133,7 +133,7 @@ class _Examination:
             return TableCondition()
         history = VersionHistory(log.table)
         try:
-            at = TableVersion(log.table.handle.version(), log.table.state, is_newest=True)
+            at = TableVersion(log.table.version, log.table.state, is_newest=True)
             if target and target.version is not None:
                 state = next(lineage(log.table, target.version)).state
                 at = TableVersion(target.version, state)

@@ -61,8 +61,8 @@ def examine_log(storage: Storage, path: str, pipeline: str, scratch: Path) -> Lo
     broken = _broken(table.storage, folder)
     aside = _checkpoints(table.storage, folder)
     newest = max((*folder.entries, *folder.checkpoints), default=-1)
-    if _can_be_read(table) and table.handle.version() >= newest:
-        newest = table.handle.version()  # a driver may run meanwhile
+    if _can_be_read(table) and table.version >= newest:
+        newest = table.version  # a driver may run meanwhile
         aside |= _hint(table.storage, folder, aside)
         return Log(path, table, newest, newest, broken, aside)
     for reach, base in sorted(_prefixes(folder, broken, aside), reverse=True):

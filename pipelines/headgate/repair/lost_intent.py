@@ -39,7 +39,7 @@ def _batch_of_the_reset(bronze: Table) -> int | None:
     reset = BronzePayload.of(bronze.refresh()).reset_commit
     try:
         before = read_commit(bronze.log, reset - 1)
-        for version in range(reset + 1, bronze.handle.version() + 1):
+        for version in range(reset + 1, bronze.version + 1):
             commit = read_commit(bronze.log, version)
             if commit is not None and commit.state.kind == "data":
                 n = commit.state.from_n

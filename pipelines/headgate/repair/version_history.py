@@ -43,7 +43,7 @@ class VersionHistory:
     def bad_files(self, version: int | None = None) -> dict[str, str]:
         """The damaged live files of a version (default: the newest), with the damage. Reads every
         page once. Raises DeltaError or OSError if the version cannot be read."""
-        version = self.table.handle.version() if version is None else version
+        version = self.table.version if version is None else version
         files = live_files(self._at(version))
         unknown = [file for file in files if file.path not in self._known]
         for file in with_footers(self.table, version, unknown):
@@ -88,7 +88,7 @@ class VersionHistory:
         """The commits in the lineage of the newest. A commit that cannot be read is skipped, unless
         there was a reset at it: the commits before it may then not be in the lineage."""
         oldest = log_folder(self.table.log).oldest
-        at: int | None = self.table.handle.version()
+        at: int | None = self.table.version
         generation: int | None = None
         passed_over = False
         while at is not None and at >= oldest:

@@ -37,7 +37,7 @@ class BronzeLineage:
 def _spans(bronze: Table) -> Iterator[tuple[int, int]]:
     """The log versions that led to the newest, as [first, last], newest first. Every state after a
     reset of bronze names that reset."""
-    state, last = bronze.refresh(), bronze.handle.version()
+    state, last = bronze.refresh(), bronze.version
     while first := BronzePayload.of(state).reset_commit:
         yield first, last
         reset = _commit(bronze, first)

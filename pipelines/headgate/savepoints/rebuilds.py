@@ -161,7 +161,7 @@ def targets(layout: Layout, pipeline: str, rebuild: Rebuild) -> dict[str, Target
     first, so that none is ahead of its upstream, whatever other jobs do meanwhile.
     """
     tables = [rebuild.table(layout, pipeline, path) for path in rebuild.in_order()]
-    seen = {table.name: (table.handle.version(), table.state) for table in tables}
+    seen = {table.name: (table.version, table.state) for table in tables}
     n = min(state.n for path, (_, state) in seen.items() if kind_of(path).is_dense)
     found = {}
     for table in tables:

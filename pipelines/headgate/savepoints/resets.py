@@ -193,7 +193,7 @@ def intend(
     held = bronze.refresh()
     generation = max(held.generation, above) + 1
     intent = Intent(generation, tables, why, now, savepoint, reread is not None)
-    version = bronze.handle.version()
+    version = bronze.version
     back = _Back(replace(held.held("reset", bronze.epoch), origin=version))
     if reread is not None:
         back = _back(bronze, held, reread)
@@ -239,7 +239,7 @@ class _Back:
 
 def _back(table: Table, held: State, target: Target) -> _Back:
     if target.keep:
-        return _Back(State(held.payload.emptied(), kind="reset", origin=table.handle.version()))
+        return _Back(State(held.payload.emptied(), kind="reset", origin=table.version))
     now = {file.path: file for file in live_files(table.handle)}
     if target.version is None:
         state = State(
@@ -271,9 +271,7 @@ def _back(table: Table, held: State, target: Target) -> _Back:
         then = {f.path: f for f in with_footers(source, target.version, then.values())}
         # Its rows are new only for batches that the table had not absorbed.
         changed_at = held.changed_at if held.n >= state.n else state.changed_at
-        state = replace(
-            state, origin=None, data_commit=table.handle.version() + 1, changed_at=changed_at
-        )
+        state = replace(state, origin=None, data_commit=table.version + 1, changed_at=changed_at)
     added = tuple(file for path, file in then.items() if path not in now)
     removed = tuple(file for path, file in now.items() if path not in then)
     if there.schema() == table.handle.schema():

@@ -181,5 +181,5 @@ def _savepoints(layout: Layout) -> SavepointsReport:
 
 def _history(bronze: Table) -> tuple[BatchReport, ...]:
     state = bronze.refresh()
-    newest = history(TablePosition(bronze, bronze.handle.version(), state), BATCHES)
+    newest = history(TablePosition(bronze, bronze.version, state), BATCHES)
     return tuple(BatchReport(c.n, c.committed, c.took, c.rows) for c in reversed(newest))

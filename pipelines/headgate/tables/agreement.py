@@ -46,7 +46,7 @@ def states_of(layout: Layout, pipeline: Pipeline) -> States:
     found = {}
     for table in tables_of(layout, pipeline.name):
         state = table.refresh()
-        found[table.name] = table.handle.version(), state
+        found[table.name] = table.version, state
     return found
 
 

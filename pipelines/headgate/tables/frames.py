@@ -28,7 +28,7 @@ def struct_type(columns: Mapping[str, DataType]) -> StructType:
 
 def row_type(table: Table) -> StructType:
     """The Spark type of a table's rows, from its log."""
-    return StructType.fromJson(json.loads(table.handle.schema().to_json()))
+    return StructType.fromJson(json.loads(table.schema.to_json()))
 
 
 def arrow_schema(type_: StructType) -> pa.Schema:

@@ -27,7 +27,7 @@ def lineage(table: Table, version: int | None = None) -> Iterator[Commit]:
     """
     if version is None:
         table.refresh()
-    at: int | None = table.handle.version() if version is None else version
+    at: int | None = table.version if version is None else version
     begins = True
     while at is not None and at >= 0:
         try:
@@ -86,7 +86,7 @@ def batches(table: Table, after: int, upto: int) -> tuple[Commit, ...]:
 
 def _walk_back(table: Table, after: int) -> Iterator[Commit]:
     """Commits of the lineage, newest first, back to one at batch id ``after`` or before."""
-    for commit in lineage(table, table.handle.version()):
+    for commit in lineage(table, table.version):
         yield commit
         if commit.state.n <= after:
             return
@@ -126,7 +126,7 @@ def _from_live_files(
     # If that batch's watermark is unknown, windows become final with the next batch.
     payload = at_base.payload if at_base else table.state.payload.as_of(base)
     state = State(payload, kind="data", from_n=after, n=base)
-    version = table.handle.version()
+    version = table.version
     return (Commit(version, state, with_footers(table, version, files)), *later)
 
 

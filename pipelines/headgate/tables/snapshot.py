@@ -98,4 +98,4 @@ def tables_of(layout: Layout, pipeline: str) -> Iterator[Table]:
 def _standing(table: Table) -> TablePosition:
     state = table.refresh()
     table.require_intact()
-    return TablePosition(table, table.handle.version(), state)
+    return TablePosition(table, table.version, state)

@@ -1,14 +1,17 @@
 """A Delta table with one writer.
 
-The fence has two rules (docs/exactly-once.md). A commit uses the handle whose state
-:meth:`Table.refresh` returned, never a fresher one: delta-rs refuses it if another commit with the
-same application id came in between. If the state has a higher epoch than the driver, the driver is
-fenced and must end.
+The fence has two rules (docs/exactly-once.md). A commit is made on the version whose state
+:meth:`Table.refresh` returned, never on a fresher one: it is refused if another commit came in
+between. If the state has a higher epoch than the driver, the driver is fenced and must end.
+
+Which version is the newest, and its state, are read from the log's entries. delta-rs reads the log
+(some milliseconds) only when its handle is needed: a table that is only followed does without.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pyarrow as pa
@@ -63,8 +66,10 @@ class Table:
         self.partition_by = [FINAL] if kind_of(path) == GOLD else []
         self.epoch = 0
         self._handle: DeltaTable | None = None
+        self._version = 0
         self._commits = 0
         self._read: tuple[int, State] | None = None
+        self._columns: tuple[str, Schema] | None = None
         self._foreign = False
         self.gate: Gate | None = None
 
@@ -123,16 +128,38 @@ class Table:
         return Table(storage, path, pipeline=pipeline, log=log)
 
     @property
+    def version(self) -> int:
+        """The version as of the last refresh."""
+        self._require_read()
+        return self._version
+
+    @property
     def handle(self) -> DeltaTable:
-        if self._handle is None:
-            self.refresh()
+        """delta-rs's, at the version of the last refresh. Raises LogGapError."""
+        self._require_read()
         assert self._handle is not None
+        if (behind := self._version - self._handle.version()) > REOPEN_EVERY:
+            with self._as_gaps():
+                self._handle = DeltaTable(self.log.uri(), version=self._version)
+        elif behind:
+            with self._as_gaps():
+                self._handle.update_incremental()
+                if self._handle.version() != self._version:  # another driver or job has gone on
+                    self._handle.load_as_version(self._version)
         return self._handle
+
+    @property
+    def schema(self) -> Schema:
+        """The columns as of the last refresh."""
+        shape = self.state.shape
+        if self._columns is None or self._columns[0] != shape or not shape:
+            self._columns = shape, self.handle.schema()
+        return self._columns[1]
 
     @property
     def state(self) -> State:
         """The state as of the last refresh."""
-        return self._state_at(self.handle.version())
+        return self._state_at(self.version)
 
     def refresh(self) -> State:
         """Read the log's end and return the table's state.
@@ -141,15 +168,8 @@ class Table:
         cannot be read. If there is no new commit, this only checks whether one file exists;
         delta-rs would list the log, which grows.
         """
-        try:
+        with self._as_gaps():
             self._update()
-        except TableNotFoundError as error:
-            if log_folder(self.log).paths:
-                raise self._damaged(f"the table's log cannot be read: {error}") from error
-            raise FileNotFoundError(self.log.uri()) from error
-        except DeltaError as error:
-            why = str(error).partition(":")[2].strip().splitlines()[0][:200]
-            raise self._damaged(f"the table's log cannot be read: {why}") from error
         state = self.state
         if self.epoch and state.epoch > self.epoch:
             raise FencedError(
@@ -159,12 +179,30 @@ class Table:
             )
         return state
 
+    def _require_read(self) -> None:
+        if self._handle is None:
+            self.refresh()
+
     def _update(self) -> None:
         if self._handle is None or self._commits >= REOPEN_EVERY or self._is_trimmed_away():
             self._handle = DeltaTable(self.log.uri())
+            self._version = self._handle.version()
             self._commits = 0
-        elif has_entry(self.log, self._handle.version() + 1):
-            self._handle.update_incremental()
+        while has_entry(self.log, self._version + 1):
+            self._version += 1
+
+    @contextmanager
+    def _as_gaps(self) -> Iterator[None]:
+        """Errors of delta-rs, which cannot read the log, as LogGapError."""
+        try:
+            yield
+        except TableNotFoundError as error:
+            if log_folder(self.log).paths:
+                raise self._damaged(f"the table's log cannot be read: {error}") from error
+            raise FileNotFoundError(self.log.uri()) from error
+        except DeltaError as error:
+            why = str(error).partition(":")[2].strip().splitlines()[0][:200]
+            raise self._damaged(f"the table's log cannot be read: {why}") from error
 
     def _damaged(self, what: str) -> LogGapError:
         return LogGapError(
@@ -173,12 +211,12 @@ class Table:
         )
 
     def _is_trimmed_away(self) -> bool:
-        """Whether the log no longer has the handle's version. Then later versions may be trimmed
-        too, and the check for the next entry would not find them."""
-        return not has_entry(self.log, self.handle.version())
+        """Whether the log no longer has the version. Then later versions may be trimmed too, and
+        the check for the next entry would not find them."""
+        return not has_entry(self.log, self._version)
 
     def _state_at(self, version: int) -> State:
-        """The state of exactly the handle's version. The handle's history may be newer."""
+        """The state of exactly this version. The log may have newer ones."""
         if self._read is None or self._read[0] != version:
             self._read = version, self._read_state(version)
         return self._read[1]
@@ -238,7 +276,7 @@ class Table:
         *,
         wider: Schema | None = None,
     ) -> State:
-        """One commit of files, transaction and accounting, on the handle last refreshed.
+        """One commit of files, transaction and accounting, on the version last refreshed.
 
         ``schema`` is a new schema of the table; then all live files must be removed. ``wider`` is
         one that extends it (``tables.extending``); then no file may change. ``moved`` are
@@ -248,7 +286,7 @@ class Table:
         """
         if self.gate is not None and state.kind in ("data", "operation") and (add or remove):
             state = self.gate(state, [*add, *moved], remove)
-        handle, version = self.handle, self.handle.version()
+        version, handle = self.version, self._handle_of_commit(state)
         held = self._live_digest() if self._foreign else self.state.files
         state = replace(
             state,
@@ -279,8 +317,17 @@ class Table:
         if last_checkpoint(self.log) > version + 1:
             raise self._refused(state, "the log has gone on behind a checkpoint")
         self._commits += 1
+        self._version = handle.version()  # it has gone on if columns were added
         failpoint(f"{kind_of(self.name).name}.committed")
         return state
+
+    def _handle_of_commit(self, state: State) -> DeltaTable:
+        try:
+            return self.handle
+        except LogGapError as error:
+            if last_checkpoint(self.log) > self.version:
+                raise self._refused(state, error) from error
+            raise
 
     def _refused(self, state: State, why: object) -> CommitRefusedError:
         return CommitRefusedError(

@@ -240,7 +240,7 @@ class Lockstep:
     def _compare(self, number: int, changed: str) -> None:
         for kind, table in self._tables.items():
             state, version = table.refresh(), len(self.world.log(kind)) - 1
-            if (at := table.handle.version()) != version:
+            if (at := table.version) != version:
                 raise self._mismatch(number, f"{kind} is at version {at}, not {version}")
             if kind == changed:
                 found, wanted = position(kind, state), told(kind, self.world.head(kind))

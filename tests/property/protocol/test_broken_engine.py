@@ -60,7 +60,13 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Table, "refresh", refresh)
 
 
-@broken("a refused commit is not tried again on a new handle", "REFUSED_ENDS-damage")
+def look_again(table: Table) -> None:
+    """Without asking whether it is fenced."""
+    table._handle = DeltaTable(table.log.uri())
+    table._version = table._handle.version()
+
+
+@broken("a refused commit is not tried again on a new version", "REFUSED_ENDS-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
     real = Table.commit
 
@@ -68,18 +74,18 @@ def _(patch: pytest.MonkeyPatch) -> None:
         try:
             return real(self, *what, **more)
         except CommitRefusedError:
-            self._handle = DeltaTable(self.log.uri())
+            look_again(self)
             return real(self, *what, **more)
 
     patch.setattr(Table, "commit", commit)
 
 
-@broken("a commit is made on the handle of its step", "OLD_HANDLE-damage")
+@broken("a commit is made on the version of its step", "OLD_HANDLE-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
     real = Table.commit
 
     def commit(self: Table, *what: Any, **more: Any) -> State:
-        self._handle = DeltaTable(self.log.uri())
+        look_again(self)
         return real(self, *what, **more)
 
     patch.setattr(Table, "commit", commit)

@@ -81,11 +81,11 @@ def test_no_request_is_worked_off_twice(lake: Lake) -> None:
     steps(maintaining, 10)
     (table,) = (t for t in tables_of(lake.layout, "tiny") if t.name == "silver/good")
     table.refresh()
-    before = table.handle.version()
+    before = table.version
     ask(lake.layout, Request(request.id, "compact", timedelta(), SINCE + timedelta(seconds=9)))
     steps(maintaining, 10)
     table.refresh()
-    assert table.handle.version() == before
+    assert table.version == before
 
 
 def test_what_was_asked_of_the_job_before_is_ignored(lake: Lake) -> None:

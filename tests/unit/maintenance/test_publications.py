@@ -54,7 +54,7 @@ def published(lake: Lake, version: int) -> None:
 def to_send(lake: Lake, path: str, after: int) -> Iterator[tuple[int, list[str]]]:
     table = Table(lake.layout.storage, path, pipeline="tiny")
     table.refresh()
-    for commit in changes(table, after, table.handle.version()):
+    for commit in changes(table, after, table.version):
         assert all(table.storage.exists(f.path) for f in commit.files)
         yield commit.version, [f.path for f in commit.files]
 
@@ -100,7 +100,7 @@ def test_one_that_is_declared_later_finds_what_is_live(fill: Fill) -> None:
     assert only[1] == [next(iter(live(lake, "late/per_minute")))]
     table = Table(lake.layout.storage, "late/per_minute", pipeline="tiny")
     table.refresh()
-    assert only[0] == table.handle.version()
+    assert only[0] == table.version
     add_batch(lake, 7)
     (next_one,) = to_send(lake, "late/per_minute", only[0])
     assert "/0-7-" in next_one[1][0]

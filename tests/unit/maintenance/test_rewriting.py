@@ -82,7 +82,7 @@ def table(tmp_path: Path) -> Table:
 def live(table: Table) -> tuple[DataFile, ...]:
     table.refresh()
     files = sorted(live_files(table.handle), key=lambda f: f.n)
-    return with_footers(table, table.handle.version(), files)
+    return with_footers(table, table.version, files)
 
 
 def merged(table: Table) -> DataFile:
@@ -126,7 +126,7 @@ def test_a_reader_of_changes_sees_none_in_it(table: Table) -> None:
     files = live(table)
     assert replace_files(table, files, merged(table), NOON)
     table.refresh()
-    entry = table.log.read(entry_path(table.handle.version()))
+    entry = table.log.read(entry_path(table.version))
     actions = [action for line in entry.splitlines() for action in json.loads(line).items()]
     moved = [said["dataChange"] for what, said in actions if what in ("add", "remove")]
     assert moved == [False] * (len(files) + 1)

@@ -118,23 +118,23 @@ def test_bronze_repeats_what_was_asked_for(lake: Lake, case: Case) -> None:
 def test_a_table_carries_it_out_once_in_one_commit(lake: Lake, case: Case) -> None:
     asked, gold = ask(lake, case), table(lake, PATH)
     before = gold.refresh()
-    version = gold.handle.version()
+    version = gold.version
     asked.carry_out([place(gold)], 1, NOW)
     assert gold.refresh() == before, "it is not at its place yet"
     for _ in range(2):
         asked.carry_out([place(gold)], 2, NOW)
         after = gold.refresh()
         assert (after.kind, after.operation, after.n) == ("operation", 1, 2)
-        assert gold.handle.version() == version + 1
+        assert gold.version == version + 1
     assert (after.total, after.payload) == (before.total, before.payload)
 
 
 def test_a_table_that_is_not_touched_stays(lake: Lake, case: Case) -> None:
     asked, silver = ask(lake, case), table(lake, "silver/good")
-    version = silver.handle.version()
+    version = silver.version
     asked.carry_out([place(silver)], 2, NOW)
     silver.refresh()
-    assert silver.handle.version() == version
+    assert silver.version == version
 
 
 def test_a_driver_that_was_replaced_carries_out_nothing(lake: Lake, case: Case) -> None:

@@ -93,7 +93,7 @@ def test_versions_are_never_given_twice(lake: Lake, tmp_path: Path) -> None:
     lake.mend(lake.examine(tmp_path / "look"))
     table = lake.tables[GOLD[0]].reader()
     table.refresh()
-    assert table.handle.version() > newest
+    assert table.version > newest
     (problem,) = verify(lake.layout, "tiny", savepoint)
     assert problem.table == GOLD[0]
 

@@ -119,7 +119,7 @@ def test_a_rebuild_takes_the_place_of_a_table_in_one_commit(
     Resets(bronze).carry_out([silver], NOON)
     state = silver.refresh()
     assert (state.n, state.definition, state.total, state.generation) == (4, "new", {"rows": 2}, 1)
-    assert state.data_commit == silver.handle.version()
+    assert state.data_commit == silver.version
     assert paths(silver) == {"data/1-2-2.parquet", "data/1-4-4.parquet"}
     assert [f.name for f in silver.handle.schema().fields] == ["other"]
     silver.require_intact()

@@ -111,8 +111,8 @@ def test_only_what_awaits_a_reset_is_written_to(lake: Lake) -> None:
     intend(bronze, {GOLD: Target()}, NOW, why="asked for by hand")
     assert [t.name for t in undeclared(lake.layout, lake.pipeline)] == [OLD[0]]
     table.refresh()
-    before = table.handle.version()
+    before = table.version
     job = SimpleNamespace(layers=("bronze",), resets=Resets(bronze), pipeline=lake.pipeline)
     _finish_undeclared(cast(PipelineRuntime, job), lake.layout, 8, NOW)
     table.refresh()
-    assert table.handle.version() == before
+    assert table.version == before

@@ -83,7 +83,7 @@ def test_commits_that_do_not_say_it_are_not_taken_for_new(lake: Lake) -> None:
     batch(lake, "bronze/events", NOON, changed=True)
     bronze = table(lake, "bronze/events")
     bronze.refresh()
-    place = entry_path(bronze.handle.version())
+    place = entry_path(bronze.version)
     actions = [json.loads(line) for line in bronze.storage.read(place).splitlines()]
     (info,) = (action["commitInfo"] for action in actions if "commitInfo" in action)
     del info[STATE_KEY]["changed_at"]

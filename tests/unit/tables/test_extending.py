@@ -83,7 +83,7 @@ def test_a_table_has_its_rows_and_its_state_and_the_new_fields(table: Table) -> 
 
 def test_the_commit_names_no_file_and_is_what_the_checksum_says(table: Table) -> None:
     extend(table, wider(table), "new", NOON)
-    entry = table.log.read(entry_path(table.handle.version()))
+    entry = table.log.read(entry_path(table.version))
     actions = {name for line in entry.splitlines() for name in json.loads(line)}
     assert actions == {"commitInfo", "metaData", "txn"}
     configuration = table.handle.metadata().configuration

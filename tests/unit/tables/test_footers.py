@@ -49,14 +49,14 @@ def test_the_log_is_read_back_only_as_far_as_is_asked_and_once(
 ) -> None:
     footers = Footers(table)
     files = sorted(live_files(table.handle), key=lambda file: -file.n)
-    assert footers.of(table.handle.version(), files[:1])[0].footer is not None
+    assert footers.of(table.version, files[:1])[0].footer is not None
     assert read == [BATCHES]
-    assert footers.of(table.handle.version(), files[:3]) == with_footers(table, BATCHES, files[:3])
+    assert footers.of(table.version, files[:3]) == with_footers(table, BATCHES, files[:3])
     read.clear()
-    assert all(file.footer is not None for file in footers.of(table.handle.version(), files))
+    assert all(file.footer is not None for file in footers.of(table.version, files))
     assert read == [2, 1]
     read.clear()
-    footers.of(table.handle.version(), files)
+    footers.of(table.version, files)
     assert read == []
 
 
@@ -64,14 +64,14 @@ def test_what_was_committed_since_is_read_too(
     empty_lake: Lake, table: Table, read: list[int]
 ) -> None:
     footers = Footers(table)
-    footers.of(table.handle.version(), live_files(table.handle))
+    footers.of(table.version, live_files(table.handle))
     read.clear()
     for n in (BATCHES + 1, BATCHES + 2):
         commit(empty_lake, n)
     table.refresh()
     files = live_files(table.handle)
     read.clear()
-    assert footers.of(table.handle.version(), files) == with_footers(table, BATCHES + 2, files)
+    assert footers.of(table.version, files) == with_footers(table, BATCHES + 2, files)
     assert read[:3] == [BATCHES + 2, BATCHES + 1, BATCHES]
 
 
@@ -80,5 +80,5 @@ def test_a_damaged_entry_leaves_files_behind_it_unknown(table: Table, read: list
     footers = Footers(table)
     files = sorted(live_files(table.handle), key=lambda file: file.n)
     for _ in range(2):
-        known = [file.footer is not None for file in footers.of(table.handle.version(), files)]
+        known = [file.footer is not None for file in footers.of(table.version, files)]
         assert known == [False, False, True, True, True]

@@ -1,14 +1,22 @@
-"""Looking at a table again: the state of exactly the handle's version, and cheap where nothing
-was committed, however long the log is."""
+"""Looking at a table again: state and files of one version, and cheap where nothing was committed,
+however long the log is."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
 from headgate.tables.errors import CommitRefusedError, FencedError
+from headgate.tables.live_files import live_paths
 from headgate.tables.log import FOREIGN_COMMITS
+from headgate.tables.table import Table
 from tests.unit.tables.conftest import Open, file, next_batch
+
+
+def files(table: Table) -> str:
+    return "".join(sorted(Path(path).stem for path in live_paths(table.handle)))
 
 
 def test_each_commit_is_seen_by_every_view_of_the_table(open_table: Open) -> None:
@@ -18,7 +26,7 @@ def test_each_commit_is_seen_by_every_view_of_the_table(open_table: Open) -> Non
         assert reader.refresh().n == n - 1
         next_batch(writer, file(str(n)))
         assert (writer.refresh().n, reader.refresh().n) == (n, n)
-        assert reader.refresh().data_commit == reader.handle.version()
+        assert reader.refresh().data_commit == reader.version
 
 
 def test_nothing_is_listed_where_nothing_was_committed(
@@ -36,25 +44,45 @@ def test_nothing_is_listed_where_nothing_was_committed(
     assert [table.refresh() for _ in range(3)] == [state] * 3
 
 
-def test_the_state_is_that_of_the_handle_and_not_of_a_later_commit(
+def test_the_files_are_those_of_the_state_and_not_of_a_later_commit(
     open_table: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A commit that comes in just after the handle was brought up to date: were its state taken,
-    the accounting would be of one version and the files of another."""
+    """Were they of different versions, the accounting would be of one and the files of another."""
     writer, reader = open_table(), open_table()
     writer.fence(1)
     reader.refresh()
     next_batch(writer, file("a"))
+    assert reader.refresh().n == 1
+    next_batch(writer, file("b"))
+    assert files(reader) == "a"
     update = DeltaTable.update_incremental
 
     def update_then_commit(handle: DeltaTable) -> None:
         update(handle)
         monkeypatch.setattr(DeltaTable, "update_incremental", update)
-        next_batch(writer, file("b"))
+        next_batch(writer, file("c"))
 
-    monkeypatch.setattr(DeltaTable, "update_incremental", update_then_commit)
-    assert reader.refresh().n == 1
     assert reader.refresh().n == 2
+    monkeypatch.setattr(DeltaTable, "update_incremental", update_then_commit)
+    assert files(reader) == "ab"
+    assert (reader.state.n, reader.refresh().n) == (2, 3)
+    assert files(reader) == "abc"
+
+
+def test_following_a_table_does_not_read_its_log_with_delta_rs(
+    open_table: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, reader = open_table(), open_table()
+    writer.fence(1)
+    reader.refresh()
+    columns = reader.schema
+    for n in range(1, 30):
+        next_batch(writer, file(str(n)))
+        assert reader.refresh().n == n
+    monkeypatch.setattr(DeltaTable, "update_incremental", None)
+    assert (reader.version, reader.schema) == (writer.refresh() and writer.version, columns)
+    monkeypatch.undo()
+    assert len(live_paths(reader.handle)) == 29
 
 
 def test_an_older_driver_meets_the_fence(open_table: Open) -> None:

@@ -156,7 +156,7 @@ def test_an_operation_is_a_place_to_stop_in_merged_and_trimmed_batches(tmp_path:
 def test_an_entry_that_is_missing_in_the_middle_is_damage(tmp_path: Path) -> None:
     table = make(tmp_path)
     trim(table, 4)
-    newest = table.handle.version()
+    newest = table.version
     table.storage.remove(entry_path(7))
     with pytest.raises(LogGapError, match="it is missing"):
         tuple(lineage(table, newest))
@@ -164,7 +164,7 @@ def test_an_entry_that_is_missing_in_the_middle_is_damage(tmp_path: Path) -> Non
 
 def test_an_entry_that_is_missing_without_a_checkpoint_is_damage(tmp_path: Path) -> None:
     table = make(tmp_path)
-    newest = table.handle.version()
+    newest = table.version
     table.storage.remove(entry_path(0))
     with pytest.raises(LogGapError, match="it is missing"):
         tuple(lineage(table, newest))
@@ -189,7 +189,7 @@ def test_every_row_is_read_once_whatever_was_merged_and_trimmed(
     if data.draw(st.booleans()):
         forget_files(table, data.draw(st.integers(0, 8)))
     if data.draw(st.booleans()):
-        trim(table, data.draw(st.integers(1, table.handle.version())))
+        trim(table, data.draw(st.integers(1, table.version)))
     for after in (0, *cuts):
         found = batches(table, after, 8)
         rows = [n for c in found for f in c.files for n in held[f.path]]
@@ -226,7 +226,7 @@ def test_a_commit_that_comes_behind_a_checkpoint_is_refused_however_it_got_in(
     """As if the process had been frozen between delta-rs's look at the log and its put."""
     table = make(tmp_path, 3)
     state = table.refresh().absorbing(4, NOON)
-    note = {"version": table.handle.version() + 2, "size": 1}
+    note = {"version": table.version + 2, "size": 1}
     table.storage.write("_delta_log/_last_checkpoint", json.dumps(note).encode())
     with pytest.raises(CommitRefusedError, match="behind a checkpoint"):
         table.commit(state)

@@ -96,4 +96,4 @@ def _waiting(declared: Pipeline, layout: Layout, publication: Publication) -> in
         return 0
     source.refresh()
     sent = PublicationPayload.of(position.refresh()).version if position.exists else 0
-    return source.handle.version() - sent
+    return source.version - sent

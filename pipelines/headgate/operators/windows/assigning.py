@@ -27,8 +27,8 @@ def assignment(windows: Windows, lateness: timedelta) -> Assignment:
     def assign(rows: DataFrame) -> DataFrame:
         return window.of(start.of(rows))
 
-    end = F.unix_micros("window_end")
-    return Assignment(assign, end, late_from=end + F.lit(micros(lateness)), closed_by=end)
+    end, slack = F.unix_micros("window_end"), micros(lateness)
+    return Assignment(assign, end, late_from=end + F.lit(slack), closed_by=end, slack=slack)
 
 
 def _starts(windows: Windows) -> Column:
