@@ -139,6 +139,7 @@ class Driver:
                     control.wait(stream.POLL)
         finally:
             loading.close()
+            run.catch_up.close()
         run.progress.finish(run.runtime, finished=not control.is_stopping)
 
     def _process(self, run: Run) -> None:

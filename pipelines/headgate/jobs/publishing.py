@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
@@ -69,33 +70,39 @@ class Publications:
         follows = [s for s in self._stages if s.publication.layer in _PAUSING]
         self._paused = self._why_paused() if follows else None
         for stage in self._stages:
-            if not (self._paused and stage in follows):
+            if self._paused and stage in follows:
+                self._unfinished.discard(stage.publication.name)
+            else:
                 self._catch_up(stage, now, at_once=at_once)
 
     def _catch_up(self, stage: Stage, now: datetime, *, at_once: bool) -> None:
         name = stage.publication.name
-        before = self._stuck.get(name)
-        if before and not at_once and self._monotonic() - before.tried < TRY_AGAIN:
+        before, goes_on = self._stuck.get(name), name in self._unfinished or at_once
+        if before and not goes_on and self._monotonic() - before.tried < TRY_AGAIN:
             return
-        self._unfinished.discard(name)
         try:
-            if not stage.catch_up(now):
-                self._unfinished.add(name)
+            is_done = stage.catch_up(now)
         except Exception as error:
+            self._unfinished.discard(name)
             failure = stage.failure(error)
             if failure is None:
                 raise
             since = before.since if before else now
             # Rendered here: the status document is shown by pages and logs that know no place.
             self._stuck[name] = Stuck(rendered(failure), since, self._monotonic())
-        else:
+            return
+        if is_done:
+            self._unfinished.discard(name)
             self._stuck.pop(name, None)
+        else:
+            # Stuck until all is sent: a try that has only begun says nothing.
+            self._unfinished.add(name)
 
     def require_done(self, now: datetime) -> None:
         """Try a last time, and wait for what sinks go on with by themselves. Raises
         NotPublishedError if something cannot be published."""
         self.catch_up(now, at_once=True)
-        while self._unfinished and not self._stuck:
+        while self._unfinished:
             time.sleep(_ASK_AGAIN)
             self.catch_up(now)
         if self._paused is not None:
@@ -118,5 +125,6 @@ class Publications:
 
     def close(self) -> None:
         """End the connections of sinks, and what they do by themselves."""
-        for stage in self._stages:
-            stage.close()
+        if self._stages:  # side by side: each waits for what it has under way
+            with ThreadPoolExecutor(len(self._stages)) as pool:
+                list(pool.map(lambda stage: stage.close(), self._stages))

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 Result = TypeVar("Result")
 
 BRIEFLY = 0.25
-"""Seconds for which a batch waits for a call: a small one has ended by then."""
+"""Seconds for which a batch waits for a call that it has begun: a small one has ended by then."""
 _AT_THE_END = 5.0  # seconds for which the end of a driver waits for a call
 
 
@@ -43,7 +43,7 @@ class Background(Generic[Result]):
         self._under_way = future
         self._calls.put(lambda: _carry_out(call, future))
 
-    def has_ended(self, within: float = BRIEFLY) -> bool:
+    def has_ended(self, within: float) -> bool:
         """Whether the call under way ends within so many seconds."""
         return self._under_way is not None and bool(wait([self._under_way], within).done)
 

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from headgate.declaration.kinds import name_of
 from headgate.failpoints import failpoint
 from headgate.gates.events import GateEvent, events
-from headgate.publish.background import Background
+from headgate.publish.background import BRIEFLY, Background
 from headgate.publish.position import Position
 from headgate.sinks.contract import (
     KEY,
@@ -95,7 +95,7 @@ class GateEventStage:
             failpoint("publish.sent")
             self._position.move(version, now, event=newest)
             failpoint("publish.committed")
-        return True
+        return not found or newest == found[-1].name  # others may have come meanwhile
 
     def _send(self, writer: Writer, sent: str, found: Sequence[GateEvent]) -> str | None:
         """The name of the last event that was sent; None if the sink goes on with them."""
@@ -114,11 +114,13 @@ class GateEventStage:
 
     def _mirrored(self, mirror: Mirror, sent: str, found: Sequence[GateEvent]) -> str | None:
         """The name of the last event that the mirror has; None if it is not known yet."""
+        within = 0.0
         if not self._background.is_busy:
             if not found:
                 return sent
             self._background.begin(partial(self._mirror, mirror, found))
-        return self._background.take() if self._background.has_ended() else None
+            within = BRIEFLY
+        return self._background.take() if self._background.has_ended(within) else None
 
     def _mirror(self, mirror: Mirror, found: Sequence[GateEvent]) -> str:
         """Events are added, and never go."""

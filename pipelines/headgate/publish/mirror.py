@@ -3,6 +3,7 @@ next."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
@@ -15,7 +16,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
-from headgate.publish.background import Background
+from headgate.publish.background import BRIEFLY, Background
 from headgate.publish.difference import NetFiles, net_files, whole
 from headgate.publish.identity import JSON, identity_of
 from headgate.publish.position import Position
@@ -72,9 +73,10 @@ class MirrorStage:
         """Bring the mirror to the newest version, in the background: a first load takes long.
         Returns whether it is there. Raises the errors of the sink, SinkRefusalError,
         CommitRefusedError, FencedError."""
+        until = time.monotonic() + (0.0 if self._background.is_busy else BRIEFLY)
         try:
             while self._background.is_busy or self._begin(now):
-                if not self._background.has_ended():
+                if not self._background.has_ended(max(until - time.monotonic(), 0.0)):
                     return False
                 self._take(now)
         except BaseException:

@@ -124,7 +124,8 @@ class Mirror(ABC):
     SinkRefusalError, are raised unchanged.
 
     The position is the sink's own. Rows and position are one transaction, in which the sink checks
-    that ``after`` is still its position: two drivers may write.
+    that ``after`` is still its position: two drivers may write. ``held``, ``apply`` and ``close``
+    are called on a thread of their own, one after the other, and may take long.
     """
 
     @abstractmethod

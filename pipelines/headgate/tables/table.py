@@ -43,7 +43,9 @@ PROPERTIES: Mapping[str, str | None] = {
     "delta.enableDeletionVectors": "false",
     "delta.columnMapping.mode": "none",
 }
-REOPEN_EVERY = 20  # commits on one handle: delta-rs gets slower as its log in memory grows
+REOPEN_EVERY = 20
+"""Commits on one handle, and versions that it is behind: delta-rs gets slower as its log in memory
+grows."""
 
 
 class Table:
@@ -138,10 +140,11 @@ class Table:
         """delta-rs's, at the version of the last refresh. Raises LogGapError."""
         self._require_read()
         assert self._handle is not None
-        if (behind := self._version - self._handle.version()) > REOPEN_EVERY:
+        at: int | None = self._handle.version()  # None after a version that could not be loaded
+        if at is None or self._version - at > REOPEN_EVERY:
             with self._as_gaps():
                 self._handle = DeltaTable(self.log.uri(), version=self._version)
-        elif behind:
+        elif at != self._version:
             with self._as_gaps():
                 self._handle.update_incremental()
                 if self._handle.version() != self._version:  # another driver or job has gone on
@@ -237,7 +240,7 @@ class Table:
     def fence(self, epoch: int) -> State:
         """Fence older drivers with an empty commit under ``epoch``, repeated until it succeeds.
 
-        From then on commits of older handles are refused, and every refresh sees the epoch. Raises
+        From then on commits on older versions are refused, and every refresh sees the epoch. Raises
         FencedError if a driver with a higher epoch was faster.
         """
         while True:

@@ -1,4 +1,4 @@
-"""Writes one commit of a table, on the handle that its state was read from."""
+"""Writes one commit of a table, on a handle at the version of its state."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CONNECT = 5  # seconds
 ANSWER = 10.0
-"""Seconds for a small statement. A server that hangs must not delay batches for longer."""
+"""Seconds for a small statement. For so long at most, nobody notices that a server hangs."""
 WRITE = 600.0  # seconds for a statement that writes rows
 _LOCK_WAIT = "5s"
 

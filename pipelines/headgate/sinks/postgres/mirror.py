@@ -73,10 +73,11 @@ class PostgresMirror(Mirror):
             with bounded(connection, WRITE):
                 self._merge(cursor, names, is_whole=difference.gone is None)
             failpoint("postgres.merged")
-            if difference.after is None:
-                self._ledger.begin(cursor, relation, difference.upto)
-            else:
-                self._ledger.move(cursor, difference.upto)
+            with bounded(connection, ANSWER):
+                if difference.after is None:
+                    self._ledger.begin(cursor, relation, difference.upto)
+                else:
+                    self._ledger.move(cursor, difference.upto)
         failpoint("postgres.committed")
 
     @contextmanager
@@ -85,10 +86,12 @@ class PostgresMirror(Mirror):
         if self._connection is None:
             self._connection = connect(self._sink, self._context)
         try:
-            with self._connection, self._connection.cursor() as cursor:
+            with self._connection.cursor() as cursor:
                 yield self._connection, cursor
+                with bounded(self._connection, WRITE):
+                    self._connection.commit()
         except BaseException:
-            self.close()
+            self.close()  # rolls back
             raise
 
     def _ready(self, cursor: Cursor, difference: Difference) -> int:
