@@ -1,4 +1,4 @@
-"""The dashboard over a million rows of gold, while gold commits."""
+"""The dashboard over a million rows of gold, while gold commits; and a stream beside it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,22 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import cycle
+from pathlib import Path
 from random import Random
 
 import httpx
 import pytest
 
+from tests.benchmarks.beside import growth_of_p95
 from tests.support.charted import Charted, sale
 
 pytestmark = pytest.mark.bench
 KEYS, MINUTES, BATCHES = 200, 5_000, 20
 RATE, SECONDS = 20, 30
 TARGET = 0.3  # seconds, of 95 % of the answers
+MOST = 1.3
+"""The growth of the p95 of a batch that fails: more than noise."""
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +64,7 @@ def questions(random: Random) -> Iterator[str]:
 
 
 def test_twenty_requests_a_second(shop: Charted) -> None:
-    with command(shop) as address:
+    with command(shop.file, Path(shop.root)) as address:
         httpx.get(f"{address}/api/gold/shop/sales/series", timeout=60).raise_for_status()
         ended = threading.Event()
         commits = ThreadPoolExecutor(1).submit(commit, shop, ended)
@@ -77,20 +82,37 @@ def test_twenty_requests_a_second(shop: Charted) -> None:
 
 
 @contextmanager
-def command(shop: Charted) -> Iterator[str]:
+def asking(folder: Path) -> Iterator[None]:
+    """People look at the pages of the stream, at the same rate."""
+    pages = ("series?width=800", "top?most=10", "rows?size=25", "series?width=800&by=auction")
+    over = threading.Event()
+    with command(folder / "bench.yml", folder / "lake") as address, httpx.Client() as client:
+
+        def ask() -> None:
+            for page in cycle(pages):
+                if over.wait(1 / RATE):
+                    return
+                client.get(f"{address}/api/gold/bench/bids_per_minute/{page}").raise_for_status()
+
+        with ThreadPoolExecutor(1) as thread:
+            asked = thread.submit(ask)
+            try:
+                yield
+            finally:
+                over.set()
+            asked.result()
+
+
+def test_batches_beside_a_dashboard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert growth_of_p95(tmp_path, "beside a dashboard", asking, capsys) < MOST
+
+
+@contextmanager
+def command(file: Path, root: Path) -> Iterator[str]:
     """The address of ``headgate dashboard`` in a process of its own."""
-    given = (
-        "dashboard",
-        str(shop.file),
-        "--root",
-        shop.root,
-        "--port",
-        "0",
-        "--no-login",
-        "--json",
-    )
+    given = ("dashboard", file, "--root", root, "--port", "0", "--no-login", "--json")
     started = subprocess.Popen(
-        [sys.executable, "-m", "headgate.cli", *given], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "headgate.cli", *map(str, given)], stdout=subprocess.PIPE, text=True
     )
     try:
         assert started.stdout is not None

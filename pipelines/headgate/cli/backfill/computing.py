@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 _NICENESS = 15
-"""The stream has the machine first: a backfill, and its JVM, take what it leaves."""
+"""The stream has the machine first: a backfill, and its JVM, take what it leaves, on half of the
+cores at most."""
 
 
 def compute_here(layout: Layout, asked: Asked, root: str, *, publish: Publish | None) -> Outcome:
@@ -36,7 +37,7 @@ def compute_here(layout: Layout, asked: Asked, root: str, *, publish: Publish | 
     def session() -> AbstractContextManager[Any]:
         from headgate.jobs.session import passing_session
 
-        return passing_session("headgate-backfill", os.cpu_count() or 2)
+        return passing_session("headgate-backfill", max((os.cpu_count() or 2) // 2, 1))
 
     require_machine(asked.deployed)
     os.nice(_NICENESS)
