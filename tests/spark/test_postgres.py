@@ -16,7 +16,9 @@ from headgate.declaration.load import load
 from headgate.jobs.publishing import NotPublishedError, Publications
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.operations.late_replay import meant
+from headgate.savepoints.clone import clone
 from headgate.sinks.contract import SINKS, SinkContext
+from headgate.storage.layout import Layout
 from headgate.tables.payloads.publication import PublicationPayload
 from tests.support.backfilled import backfill, publish
 from tests.support.engine import Engine
@@ -221,6 +223,26 @@ def test_a_position_that_the_log_does_not_have_is_refused(
     assert shop.mirrored() == []
     shop.publish()
     assert shop.mirrored() == shop.rows() != []
+
+
+def test_a_copy_does_not_write_where_the_original_does(
+    spark: SparkSession, tmp_path: Path, server: Server
+) -> None:
+    """Its log has the id and all versions of the original's."""
+    shop = Shop(spark, tmp_path, server)
+    shop.absorb(1)
+    shop.publish()
+    before = shop.mirrored()
+    engine, original = shop.engine, shop.engine.layout
+    clone(original, engine.savepoint(), Layout.of(str(tmp_path / "copy"), engine.pipeline.name))
+    shop.engine = Engine(spark, load(shop.file), tmp_path / "copy")
+    shop.absorb(2)
+    assert "it has rows of another copy of gold/sliding" in shop.why_stuck()
+    assert shop.mirrored() == before
+    shop.start()
+    shop.absorb(FILES)
+    shop.publish()
+    assert shop.mirrored() == shop.rows() != before
 
 
 def test_tables_go_on_while_the_server_is_away(

@@ -15,10 +15,12 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from headgate.commands import pipeline_command
 from headgate.declaration.kinds import name_of
 from headgate.failpoints import failpoint
 from headgate.gates.events import GateEvent, events
 from headgate.publish.background import BRIEFLY, Background
+from headgate.publish.identity import log_id
 from headgate.publish.position import Position
 from headgate.sinks.contract import (
     KEY,
@@ -118,13 +120,18 @@ class GateEventStage:
         if not self._background.is_busy:
             if not found:
                 return sent
-            self._background.begin(partial(self._mirror, mirror, found))
+            self._background.begin(partial(self._mirror, mirror, found, log_id(self.source)))
             within = BRIEFLY
         return self._background.take() if self._background.has_ended(within) else None
 
-    def _mirror(self, mirror: Mirror, found: Sequence[GateEvent]) -> str:
+    def _mirror(self, mirror: Mirror, found: Sequence[GateEvent], log: str) -> str:
         """Events are added, and never go."""
-        held = mirror.held()
+        held, own = mirror.held(), f"gates of {log}"
+        if held is not None and held.table != own:
+            raise SinkRefusalError(
+                f"it has events of another copy of {self.source.name}. To replace them by those of "
+                f"this table: {pipeline_command('publication reset', self.publication.name)}"
+            )
         new = [event for event in found if held is None or event.name > held.files]
         if not new:
             return found[-1].name
@@ -135,7 +142,7 @@ class GateEventStage:
         rows = rows.set_column(_SCHEMA.get_field_index("rules"), "rules", rules)
         rows = rows.add_column(0, KEY, pa.array(hashes, pa.binary()))
         gone = pa.table({KEY: pa.array([], pa.binary())})
-        upto = Version(f"gates of {self.source.name}", _number(last.name), last.name, last.n)
+        upto = Version(own, _number(last.name), last.name, last.n)
         mirror.apply(Difference([_once(rows)], gone, _SCHEMA, ("id",), held, upto))
         return last.name
 

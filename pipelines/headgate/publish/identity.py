@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from headgate.declaration.model import GoldTable, Pipeline, Publication
 from headgate.declaration.operators import begin_of
+from headgate.storage.copies import copy_id
+from headgate.tables.table import Table
 
 JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
 """How Spark writes rows as JSON: equal rows are equal texts."""
@@ -22,3 +24,8 @@ def identity_of(pipeline: Pipeline, publication: Publication) -> tuple[str, ...]
     if publication.layer == "late":
         return ("_partition", "_offset", *begin_of(table))
     return key_of_gold(table)
+
+
+def log_id(table: Table) -> str:
+    """Tells the log of a table from all others, also from those of copies."""
+    return f"{table.handle.metadata().id} {copy_id(table.home)}".strip()

@@ -18,7 +18,7 @@ from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.publish.background import BRIEFLY, Background
 from headgate.publish.difference import NetFiles, net_files, whole
-from headgate.publish.identity import JSON, identity_of
+from headgate.publish.identity import JSON, identity_of, log_id
 from headgate.publish.position import Position
 from headgate.sinks.contract import KEY, Difference, Mirror, SinkRefusalError, Version
 from headgate.tables.data_file import FINAL, DataFile
@@ -132,7 +132,7 @@ class MirrorStage:
 
     @property
     def _table_id(self) -> str:
-        return str(self.source.handle.metadata().id)
+        return log_id(self.source)
 
     def _require_own(self, held: Version, newest: int) -> None:
         """Raises SinkRefusalError unless the mirror has the rows of a version of this log."""

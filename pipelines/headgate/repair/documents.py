@@ -28,6 +28,7 @@ _MEANS = {
     "operations": "a request that waits is forgotten: ask again",
     "loads": "a load is forgotten, what it has read stays: ask again for all of it, "
     + pipeline_command("load"),
+    "copy": "that this is a copy: do not let it publish to a table that the original fills",
     "gates": "why a gold table is held, or its release: the next validation says it again",
     "savepoints": "this savepoint is lost, and its name with it; others and the tables stay",
     "declarations": "the text of a declaration that tables or savepoints were made from; that of "

@@ -21,6 +21,7 @@ from headgate.graph.operations import known
 from headgate.savepoints.errors import FolderTakenError, SavepointError
 from headgate.savepoints.savepoint import SavedTable, Savepoint
 from headgate.savepoints.verify import verify
+from headgate.storage.copies import mark_copy
 from headgate.storage.documents import Document, read_document, write_document
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
@@ -81,6 +82,7 @@ def clone(
         if digest_of(live_files(table.handle)) != saved.files:
             raise SavepointError(f"{path}: the copy is not what the savepoint says", "try again")
         table.require_intact()
+    mark_copy(to.storage)
     to.storage.remove(_UNFINISHED)
 
 
