@@ -129,16 +129,24 @@ function lines(data, tones) {
     return data.series.map((_, place) => ({ fill: tones[place % MOST], stroke: tones[place % MOST], width: 0, paths, points: { show: false } })).reverse();
   }
   const single = data.t.length < 3;
-  const points = { show: single, size: 6 };
+  const filter = (plot, place, show) => (show ? null : alone(plot.data[place]));
+  const points = { size: 6, filter };
   const made = data.series.flatMap((each, place) => {
     const stroke = tones[place % MOST];
     return [
       { label: each.label, stroke, width: 1.75, points: { ...points, show: single || undefined } },
-      { label: each.label, stroke, width: 1.75, dash: [4, 4], points: { show: single } },
+      { label: each.label, stroke, width: 1.75, dash: [4, 4], points: { ...points, show: single } },
     ];
   });
   if (data.series.length === 1 && data.series[0].low) made.push({ stroke: "transparent", points: { show: false } }, { stroke: "transparent", points: { show: false } });
   return made;
+}
+
+/** The places of values without neighbours: no line leads to them. */
+function alone(values) {
+  const isThere = (place) => values[place] !== null && values[place] !== undefined;
+  const found = [...values.keys()].filter((place) => isThere(place) && !isThere(place - 1) && !isThere(place + 1));
+  return found.length ? found : null;
 }
 
 /** From zero where that costs little of the height. */
