@@ -52,12 +52,16 @@ def overlapping_files(
 
 def latest_time(handle: DeltaTable, column: str) -> int | None:
     """No row has a later time of ``column``, in microseconds since 1970 UTC; None if none has a
-    time."""
-    highest = pc.max(_nested(_add_actions(handle), "max", column))
+    time. A file without bounds may have any time."""
+    bounds = _nested(_add_actions(handle), "max", column)
+    if bounds.null_count:
+        return _ANY_TIME
+    highest = pc.max(bounds)
     found = highest.cast(pa.timestamp("us", "UTC")).cast(pa.int64()).as_py()
     return None if found is None else int(found) + _ROUNDED
 
 
+_ANY_TIME = (1 << 63) - 1
 _ROUNDED = 1_000  # microseconds: other tools truncate times in a log to milliseconds
 
 

@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 from headgate.storage.files import Storage
 from headgate.tables import live_files as module
 from headgate.tables.data_file import DataFile
-from headgate.tables.live_files import live_files, overlapping_files, partition_files
+from headgate.tables.live_files import (
+    latest_time,
+    live_files,
+    overlapping_files,
+    partition_files,
+)
 from headgate.tables.table import Table
 from tests.unit.tables.conftest import SCHEMA, TIME, Open, file, next_batch
 
@@ -146,3 +151,17 @@ def test_bounds_are_read_unless_a_struct_comes_first(tmp_path: Path, *, comes_fi
     table.refresh()
     (found,) = live_files(table.handle)
     assert (found == file("all", (at(0), at(1)))) == (not comes_first)
+
+
+def test_a_file_without_bounds_may_have_the_latest_time(open_table: Open) -> None:
+    """Rows without a time may be in a row group of their own, which leaves the file no bounds."""
+    table = open_table()
+    table.fence(1)
+    table.refresh()
+    assert latest_time(table.handle, TIME) is None
+    next_batch(table, file("bounded", (at(0), at(60))))
+    table.refresh()
+    assert span(60, 60)[1] <= (latest_time(table.handle, TIME) or 0) < span(61, 61)[1]
+    next_batch(table, file("unbounded"))
+    table.refresh()
+    assert (latest_time(table.handle, TIME) or 0) > span(0, 1e9)[1]
