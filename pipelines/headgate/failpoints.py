@@ -1,9 +1,9 @@
 """Named places where a test can kill, freeze or fail whatever passes.
 
 ``HEADGATE_FAILPOINT=NAME[:NTH[:kill|stop|raise]]`` acts at the NTH passage of NAME (default: the
-first, kill). ``HEADGATE_FAILPOINT=@FOLDER`` kills whatever
-process passes a place that a file of FOLDER is named after, and removes the file: each of these
-places is passed once. Unset, as always outside tests, a failpoint costs one comparison.
+first, kill). ``HEADGATE_FAILPOINT=@FOLDER`` kills whatever process passes a place that a file of
+FOLDER is named after, and removes the file: each of these places kills once. Unset, as always
+outside tests, a failpoint costs one comparison.
 """
 
 from __future__ import annotations

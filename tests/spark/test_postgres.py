@@ -127,6 +127,15 @@ def _password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PG_PASSWORD", PASSWORD)
 
 
+@pytest.fixture
+def shop(spark: SparkSession, tmp_path: Path, server: Server) -> Shop:
+    """Its first batch is published."""
+    made = Shop(spark, tmp_path, server)
+    made.absorb(1)
+    made.publish()
+    return made
+
+
 @pytest.mark.parametrize(
     ("source", "when"),
     [("gold.sliding", "final"), ("late.sliding", ""), ("quarantine.raw", "")],
@@ -160,13 +169,8 @@ def test_rows_are_there_once_wherever_a_driver_dies(
     assert stage.table.refresh().payload == PublicationPayload(position(server))
 
 
-def test_what_is_changed_later_is_changed_there(
-    spark: SparkSession, tmp_path: Path, server: Server
-) -> None:
+def test_what_is_changed_later_is_changed_there(shop: Shop, tmp_path: Path) -> None:
     """A drain, a replay of late rows, a backfill, a restore, a rebuild, a compaction."""
-    shop = Shop(spark, tmp_path, server)
-    shop.absorb(1)
-    shop.publish()
     savepoint = shop.engine.savepoint()
     shop.absorb(FILES)
     shop.engine.drain()
@@ -203,12 +207,7 @@ def test_what_is_changed_later_is_changed_there(
     assert shop.mirrored() == shop.rows()
 
 
-def test_a_position_that_the_log_does_not_have_is_refused(
-    spark: SparkSession, tmp_path: Path, server: Server
-) -> None:
-    shop = Shop(spark, tmp_path, server)
-    shop.absorb(1)
-    shop.publish()
+def test_a_position_that_the_log_does_not_have_is_refused(shop: Shop, server: Server) -> None:
     before = shop.mirrored()
     server.ask("UPDATE headgate_publications SET files = 'others'")
     shop.start()
@@ -225,17 +224,12 @@ def test_a_position_that_the_log_does_not_have_is_refused(
     assert shop.mirrored() == shop.rows() != []
 
 
-def test_a_copy_does_not_write_where_the_original_does(
-    spark: SparkSession, tmp_path: Path, server: Server
-) -> None:
+def test_a_copy_does_not_write_where_the_original_does(shop: Shop, tmp_path: Path) -> None:
     """Its log has the id and all versions of the original's."""
-    shop = Shop(spark, tmp_path, server)
-    shop.absorb(1)
-    shop.publish()
     before = shop.mirrored()
     engine, original = shop.engine, shop.engine.layout
     clone(original, engine.savepoint(), Layout.of(str(tmp_path / "copy"), engine.pipeline.name))
-    shop.engine = Engine(spark, load(shop.file), tmp_path / "copy")
+    shop.engine = Engine(shop.spark, load(shop.file), tmp_path / "copy")
     shop.absorb(2)
     assert "it has rows of another copy of gold/sliding" in shop.why_stuck()
     assert shop.mirrored() == before
@@ -245,12 +239,7 @@ def test_a_copy_does_not_write_where_the_original_does(
     assert shop.mirrored() == shop.rows() != before
 
 
-def test_tables_go_on_while_the_server_is_away(
-    spark: SparkSession, tmp_path: Path, server: Server
-) -> None:
-    shop = Shop(spark, tmp_path, server)
-    shop.absorb(1)
-    shop.publish()
+def test_tables_go_on_while_the_server_is_away(shop: Shop, server: Server) -> None:
     server.stop()
     try:
         shop.absorb(2)
@@ -264,12 +253,7 @@ def test_tables_go_on_while_the_server_is_away(
     assert shop.mirrored() == shop.rows() != []
 
 
-def test_batches_do_not_wait_for_a_server_that_hangs(
-    spark: SparkSession, tmp_path: Path, server: Server
-) -> None:
-    shop = Shop(spark, tmp_path, server)
-    shop.absorb(1)
-    shop.publish()
+def test_batches_do_not_wait_for_a_server_that_hangs(shop: Shop, server: Server) -> None:
     shop.absorb(FILES)
     (stage,) = shop.engine.runtime.publications
     with server.locked("mirror"):

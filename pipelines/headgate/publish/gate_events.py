@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -120,9 +120,13 @@ class GateEventStage:
         if not self._background.is_busy:
             if not found:
                 return sent
-            self._background.begin(partial(self._mirror, mirror, found, log_id(self.source)))
+            self._background.begin(partial(self._mirror, mirror, found, self._log_id))
             within = BRIEFLY
         return self._background.take() if self._background.has_ended(within) else None
+
+    @cached_property
+    def _log_id(self) -> str:
+        return log_id(self.source)
 
     def _mirror(self, mirror: Mirror, found: Sequence[GateEvent], log: str) -> str:
         """Events are added, and never go."""

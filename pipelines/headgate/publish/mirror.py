@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -130,8 +130,9 @@ class MirrorStage:
     def _version(self, net: NetFiles) -> Version:
         return Version(self._table_id, net.upto, net.state.files, net.state.n)
 
-    @property
+    @cached_property
     def _table_id(self) -> str:
+        """Read once: it stays, and to read it takes a look at the log and a document."""
         return log_id(self.source)
 
     def _require_own(self, held: Version, newest: int) -> None:
