@@ -50,4 +50,9 @@ def test_every_element_that_a_script_selects_is_in_the_page() -> None:
     wanted = set(re.findall(r'(?:find|getElementById)\("([a-z]+)"\)', text))
     assert wanted
     for each in wanted:
-        assert f'id="{each}"' in FILES["page.html"], each
+        assert FILES["page.html"].count(f'id="{each}"') == 1, each
+
+
+def test_no_element_of_the_page_is_there_twice() -> None:
+    ids = re.findall(r'\sid="([^"]*)"', FILES["page.html"])
+    assert len(set(ids)) == len(ids) > 0

@@ -102,14 +102,23 @@ def judge(
 
 def record_counts(stamped: list[Stamped]) -> dict[str, Any]:
     """read = duplicate + quarantined + conformed."""
+    copies = [one for one in stamped if one.duplicate]
+    quarantined = [one for one in stamped if one.reason and not one.duplicate]
     return {
         "read": len(stamped),
-        "duplicate": sum(one.duplicate for one in stamped),
+        "duplicate": len(copies),
         "differing": sum(one.differing for one in stamped),
         "corrected": sum(one.corrected for one in stamped),
-        "quarantined": sum(bool(one.reason) and not one.duplicate for one in stamped),
+        "quarantined": len(quarantined),
         "conformed": sum(not one.reason and not one.duplicate for one in stamped),
+        "read_bytes": bytes_of(stamped),
+        "duplicate_bytes": bytes_of(copies),
+        "quarantined_bytes": bytes_of(quarantined),
     }
+
+
+def bytes_of(stamped: list[Stamped]) -> int:
+    return sum(len(one.source.value or b"") for one in stamped)
 
 
 def suite_counts(offered: list[Offered], replaced: list[Offered]) -> dict[str, int]:

@@ -101,7 +101,8 @@ def floors(root: Path) -> list[Floor]:
 
 def _miscounted(root: Path, counts: Mapping[str, Any]) -> list[str]:
     """The cumulative counts of the tables' last commits, against the oracle's."""
-    of_records = ("read", "duplicate", "differing", "corrected")
+    sizes = ("read_bytes", "duplicate_bytes", "quarantined_bytes")
+    of_records = ("read", "duplicate", "differing", "corrected", *sizes)
     wanted = {f"bronze/{SOURCE}": {k: counts[k] for k in of_records if k in counts}}
     for name, rows in counts["silver"].items():
         outcomes = {"silver": rows, "filtered": counts["filtered"][name]}

@@ -37,8 +37,7 @@ class RowShape:
         clock = _spread(stamps.column("clock"), rows, len(decoded))
         duplicate = pc.fill_null(_spread(stamps.column("duplicate"), rows, len(decoded)), False)
         reason = decoded.column("reason")
-        rule = self.record.duplicates
-        if rule is not None and rule.differing == "quarantine":
+        if self.record.quarantines_differing:
             # This reason has the lowest priority: any other one means the record is invalid.
             differs = pc.fill_null(_spread(stamps.column("differing"), rows, len(decoded)), False)
             refused = pc.and_(differs, pc.is_null(reason))

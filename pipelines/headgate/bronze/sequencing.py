@@ -29,11 +29,13 @@ SEQUENCER_INPUT = pa.schema(
         ("hash_b", pa.int64()),
         ("content", pa.int64()),
         ("conforms", pa.bool_()),
+        ("size", pa.int64()),
     ]
 )
 """The input of ``sequence`` (made by ``sequencer_input``). ``time`` is the event time in
 microseconds, null if there is none or it is in the future; the hashes are null without an id;
-``conforms`` says whether the record is valid by itself."""
+``conforms`` says whether the record is valid by itself; ``size`` is the number of bytes of its
+value."""
 
 STAMPS = pa.schema(
     [

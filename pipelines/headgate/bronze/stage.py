@@ -20,6 +20,7 @@ from headgate.bronze.batches import (
     ScratchLostError,
 )
 from headgate.bronze.copies import MendedCopies
+from headgate.bronze.counts import counts_of
 from headgate.bronze.dedup_index import DedupIndex, Span
 from headgate.bronze.dedup_rows import dedup_rows
 from headgate.bronze.rows import RowShape, write_rows
@@ -118,7 +119,7 @@ class BronzeStage:
             clocks=dict(sequenced.clocks),
             watermark=sequenced.watermark,
         )
-        counts, changed = _counts(batch.ordered, sequenced), batch.ordered.num_rows > 0
+        counts, changed = self._counts(batch, sequenced), len(batch.ordered) > 0
         state = held.absorbing(held.n + 1, now, payload).counting(counts, changed=changed)
         if changed and reached.arrived is not None:
             state = replace(state, payload=replace(payload, arrived=commit_time(reached.arrived)))
@@ -152,7 +153,7 @@ class BronzeStage:
         sequenced = sequence_load(batch.ordered, payload.watermark, index)
         rows = len(batch.ordered)
         load = replace(load, n=held.n + 1, offsets=dict(offsets), rows=load.rows + rows)
-        counts = {**_counts(batch.ordered, sequenced), "loaded": rows}
+        counts = {**self._counts(batch, sequenced), "loaded": rows}
         # ``changed_at`` stays: it says when the source last had a record.
         state = held.absorbing(load.n, now, payload.with_load(load)).counting(counts)
         return self._written(state, batch, sequenced, verify)
@@ -168,6 +169,9 @@ class BronzeStage:
         files = batch.write(storage, folder, self._row_shape(), sequenced.stamps)
         verify()
         return self._commit(state, files, batch.ordered)
+
+    def _counts(self, batch: DecodedBatch, sequenced: Sequenced) -> dict[str, int]:
+        return counts_of(batch.ordered, sequenced, self._source.record)
 
     def _decoded(self, records: Records) -> DecodedBatch:
         if records.size <= IN_DRIVER:
@@ -190,7 +194,7 @@ class BronzeStage:
         sequenced = self._sequenced_copies(batch.ordered, copies, payload)
         replay = Replay(id_, held.n + 1, len(batch.ordered), reason)
         payload = replace(payload, replays=(*payload.replays, replay))
-        counts = {**_counts(batch.ordered, sequenced), "replayed": len(batch.ordered)}
+        counts = {**self._counts(batch, sequenced), "replayed": len(batch.ordered)}
         # ``changed_at`` stays: it says when the source last had a record.
         state = held.absorbing(replay.n, now, payload).counting(counts)
         rows = batch.stamped(self._row_shape(), sequenced.stamps)
@@ -228,8 +232,7 @@ class BronzeStage:
         """Commit the next batch without a record; the source stays where it is. Raises
         CommitRefusedError or FencedError."""
         held = self.table.refresh()
-        nothing = dict.fromkeys(("read", "duplicate", "differing", "corrected"), 0)
-        return self.table.commit(held.absorbing(held.n + 1, now).counting(nothing))
+        return self.table.commit(held.absorbing(held.n + 1, now).counting({}))
 
     def _row_shape(self) -> RowShape:
         """The columns that the table has. A table made by an older version lacks newer ones."""
@@ -258,12 +261,3 @@ class BronzeStage:
         files = overlapping_files(handle, "event_time", spans)
         files = self._footers.of(handle.version(), files)
         return dedup_rows(self.table.storage, files, spans)
-
-
-def _counts(ordered: pa.Table, sequenced: Sequenced) -> dict[str, int]:
-    return {
-        "read": ordered.num_rows,
-        "duplicate": sequenced.duplicates,
-        "differing": sequenced.differing,
-        "corrected": sequenced.corrected,
-    }

@@ -83,6 +83,11 @@ class Record:
         rule = self.duplicates
         return rule.within if rule and self.event_id and rule.differing != "keep" else None
 
+    @property
+    def quarantines_differing(self) -> bool:
+        """Whether a copy with other content than an earlier one is quarantined."""
+        return self.duplicates is not None and self.duplicates.differing == "quarantine"
+
 
 @dataclass(frozen=True)
 class Source:

@@ -105,7 +105,7 @@ def _reasons_of(record: Record) -> list[str]:
     reasons.append("wrong_type")
     if record.unknown_fields == "quarantine":
         reasons.append("unknown_field")
-    if record.duplicates and record.duplicates.differing == "quarantine":
+    if record.quarantines_differing:
         reasons.append("differing_duplicate")
     return reasons
 

@@ -112,6 +112,13 @@ TABLES = Group(
     (
         _counter("read_records_total", "records", "source", "Records that bronze has read."),
         _counter(
+            "read_bytes_total",
+            "bytes",
+            "source outcome",
+            "Size of the values of these records: valid, quarantined or duplicate, as bronze has "
+            "decided. Records that an older version has read are not in it.",
+        ),
+        _counter(
             "records_total",
             "records",
             "source table outcome",

@@ -135,4 +135,5 @@ def _records(count: int, first: int, **other: object) -> pa.Table:
         "content": number,
     }
     columns["conforms"] = np.ones(count, np.bool_)
+    columns["size"] = np.ones(count)
     return pa.table({**columns, **other}).select(SEQUENCER_INPUT.names).cast(SEQUENCER_INPUT)

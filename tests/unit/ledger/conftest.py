@@ -150,7 +150,8 @@ def fill(
     """Commit the batches of ``lake``, or a variant of them with something wrong."""
     first = [bronze(0), bronze(1, reason="wrong_type"), bronze(2, duplicate=True)]
     rows = [*first, bronze(3), bronze(4), bronze(5)]
-    lake.commit("bronze/events", 1, rows, {"read": 6, "duplicate": 1, "differing": 0})
+    size = {"read_bytes": 600, "duplicate_bytes": 100, "quarantined_bytes": 50}
+    lake.commit("bronze/events", 1, rows, {"read": 6, "duplicate": 1, "differing": 0, **size})
     second = {"read": 1, "duplicate": 0, "differing": 0, "corrected": 1}
     lake.commit("bronze/events", 2, [bronze(6)], second)
     bad = [{"partition": 0, "offset": o} for o in quarantine_rows]

@@ -70,6 +70,8 @@ def test_counts_are_those_of_the_commits(lake: Lake, read: Reading) -> None:
     fill(lake)
     found = read()
     assert value(found, "read_records_total", "events") == 7
+    size = {"valid": 450, "quarantined": 50, "duplicate": 100}
+    assert values(found, "read_bytes_total") == {("events", k): v for k, v in size.items()}
     outcomes = {"silver": 3, "quarantined": 1, "rejected": 0, "filtered": 1, "duplicate": 1}
     assert values(found, "records_total") == {
         ("events", "silver/good", outcome): count for outcome, count in outcomes.items()

@@ -17,7 +17,7 @@ from headgate.metrics.samples import Samples
 from headgate.metrics.tail import TableTail
 from headgate.tables.log import Commit
 from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.state import State, time_of
+from headgate.tables.state import Counts, State, time_of
 
 OUTCOMES = ("silver", "quarantined", "rejected", "filtered", "duplicate")
 
@@ -109,6 +109,8 @@ class TablesPart(Part):
         for at in self._standing(BRONZE):
             source = {"source": at.name}
             samples.add("read_records_total", at.state.total.get("read", 0), **source)
+            for outcome, size in _bytes(at.state.total).items():
+                samples.add("read_bytes_total", size, outcome=outcome, **source)
             if (changed := at.state.changed_at) is not None:
                 samples.add("last_record_timestamp_seconds", time_of(changed), **source)
             watermark = BronzePayload.of(at.state).watermark
@@ -156,3 +158,9 @@ class TablesPart(Part):
             return
         samples.add("publication_lag_commits", unsent.count, publication=name)
         samples.add("publication_lag_seconds", unsent.waiting(now), publication=name)
+
+
+def _bytes(total: Counts) -> dict[str, int]:
+    """The bytes that bronze has read, by what became of their records."""
+    others = {outcome: total.get(f"{outcome}_bytes", 0) for outcome in ("quarantined", "duplicate")}
+    return {"valid": total.get("read_bytes", 0) - sum(others.values()), **others}
