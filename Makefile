@@ -35,7 +35,7 @@ checked: sync jars
 
 .PHONY: check
 check: lint ## The quick part: lint, types, imports, tests without Spark
-	@$(PYTEST) -q -m "not spark and not recovery and not e2e and not bench and not long" \
+	@$(PYTEST) -q -m "not spark and not recovery and not e2e and not bench and not long and not slow" \
 		tests/unit tests/property $(ARGS)
 
 .PHONY: lint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,11 +69,13 @@ def test_a_type_prints_and_parses_back(type_: DataType) -> None:
     assert list(differences(type_, type_, "it")) == []
 
 
+@pytest.mark.slow
 @given(TYPES, TYPES)
 def test_types_differ_where_they_are_not_equal(one: DataType, other: DataType) -> None:
     assert bool(list(differences(one, other, "it"))) == (one != other)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(WORDS), max_size=14).map("".join) | st.text(max_size=40))
 def test_any_text_is_a_type_or_invalid(text: str) -> None:
     with suppress(Invalid):
@@ -80,6 +83,7 @@ def test_any_text_is_a_type_or_invalid(text: str) -> None:
         assert parse_type(str(type_)) == type_
 
 
+@pytest.mark.slow
 @given(TYPES, st.data())
 def test_every_part_can_be_read(type_: DataType, data: st.DataObject) -> None:
     """A path through fields, elements and values has the type of the part it leads to."""

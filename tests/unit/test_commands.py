@@ -124,6 +124,7 @@ def test_the_scan_finds_them() -> None:
     assert {"start", "files skip", "savepoint restore", "kafka topics", "repair"} <= verbs
 
 
+@pytest.mark.slow
 def test_a_command_is_never_written_by_hand() -> None:
     """But in docstrings, in help, and in pages of documentation."""
     by_hand = re.compile(rf"(?<!in )headgate ({'|'.join(VERBS)})\b|\bPIPELINE\b")

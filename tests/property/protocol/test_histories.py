@@ -49,6 +49,7 @@ def faults(lake: Lake) -> list[str]:
     return history_faults(lake.layout, lake.pipeline)
 
 
+@pytest.mark.slow
 @DECLARATIONS
 def test_drivers_die_everywhere_and_others_go_on(tmp_path: Path, declaration: str) -> None:
     """The intent of a drain, and that of a restore, among all that is half done."""
@@ -70,6 +71,7 @@ def test_drivers_die_everywhere_and_others_go_on(tmp_path: Path, declaration: st
     assert faults(lake) == []
 
 
+@pytest.mark.slow
 @DECLARATIONS
 @pytest.mark.parametrize("reread", [False, True])
 def test_a_zombie_wakes_after_a_restore(tmp_path: Path, declaration: str, reread: bool) -> None:
@@ -89,6 +91,7 @@ def test_a_zombie_wakes_after_a_restore(tmp_path: Path, declaration: str, reread
     assert faults(lake) == []
 
 
+@pytest.mark.slow
 @DECLARATIONS
 def test_tables_are_rebuilt_and_the_driver_dies_meanwhile(tmp_path: Path, declaration: str) -> None:
     lake = Lake(declared(tmp_path, declaration), tmp_path / "root")

@@ -77,6 +77,7 @@ def require_same(lockstep: Lockstep) -> None:
         assert there.head(table).n == lockstep.world.head(table).n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("play", PLAYS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_engine_keeps_step_with_the_model(tmp_path: Path, play: str, seed: int) -> None:

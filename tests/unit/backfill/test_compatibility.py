@@ -23,6 +23,7 @@ def changed(pipeline: Pipeline, old: str, new: str) -> Pipeline:
     return load_text(pipeline.text.replace(old, new, 1), pipeline.file)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -52,6 +52,7 @@ def request(lake: Lake, name: str) -> dict[str, object]:
     return {"backfill": name, "generation": 0, "tables": {"per_minute": {"path": "", "digest": ""}}}
 
 
+@pytest.mark.slow
 def test_the_newest_reports_are_kept(lake: Lake) -> None:
     ids = [f"{NOON + timedelta(minutes=number):%Y%m%d-%H%M%S}-a" for number in range(KEPT + 2)]
     for id_ in ids:
@@ -76,6 +77,7 @@ def test_what_ended_backfills_have_left_goes_and_patches_in_use_stay(lake: Lake)
     assert files(lake.layout) == {"done/t.patch/rows.parquet"}
 
 
+@pytest.mark.slow
 def test_a_running_backfill_keeps_its_folder_and_what_it_reads_until_it_is_killed(
     lake: Lake,
 ) -> None:

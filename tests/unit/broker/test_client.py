@@ -10,6 +10,7 @@ from headgate.broker.errors import UnknownTopicError, UnreachableError
 from headgate.process_tree.ports import free_port
 
 
+@pytest.mark.slow
 def test_an_address_without_a_broker_is_named_with_how_long_was_tried() -> None:
     servers, began = f"127.0.0.1:{free_port()}", time.monotonic()
     with pytest.raises(UnreachableError, match=f"answered at {servers} within 1 s") as raised:
@@ -28,6 +29,7 @@ def test_the_reason_is_reported_before_all_brokers_down() -> None:
     assert client.reason([]) is None
 
 
+@pytest.mark.slow
 def test_the_library_says_nothing_by_itself(capfd: pytest.CaptureFixture[str]) -> None:
     admin = client.admin(f"127.0.0.1:{free_port()}")
     assert client.cluster_id(admin, timeout=0.3) is None

@@ -163,6 +163,7 @@ RULES = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=2000 if IN_FULL else 150, deadline=None)
 @given(st.sampled_from(RULES), st.lists(documents(), min_size=1, max_size=12))
 def test_generated_records_are_decoded_as_the_judge_would(
@@ -177,6 +178,7 @@ CELLS = st.one_of(STRINGS, st.sampled_from(["true", "T", " 7 ", "+5", "1.5", "",
 LINES = st.dictionaries(st.sampled_from([*TYPES, "other"]), CELLS, max_size=6)
 
 
+@pytest.mark.slow
 @settings(max_examples=2000 if IN_FULL else 150, deadline=None)
 @given(st.sampled_from(FLAT), st.lists(LINES, min_size=1, max_size=12), GOOD_TIME)
 def test_cells_are_decoded_as_the_judge_would(
@@ -293,6 +295,7 @@ def test_nested_values_are_typed_at_every_depth() -> None:
     assert row["record"]["extra"] == [("k", {"v": 1.0, "at": at, "more": more})]
 
 
+@pytest.mark.slow
 def test_rows_do_not_depend_on_their_block() -> None:
     values: list[bytes | None] = [line.value(n) for n, line in enumerate(HOSTILE)]
     values = [v for v in values if len(v or b"") < 1 << 20]

@@ -46,6 +46,7 @@ def test_a_batch_before_1970_hides_no_later_ids() -> None:
     assert spans[-1] == (-60 * SECOND, 60 * SECOND - 1)
 
 
+@pytest.mark.slow
 def test_a_look_waits_for_what_is_being_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     add = IdIndex.add
 
@@ -72,6 +73,7 @@ def test_what_could_not_be_remembered_is_told_at_the_next_look(
         index.find(_records(10, first=10))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seconds", "failed", "corrected"),
     [

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ MATCHING = DuplicateMatcher(WITHIN)
 Row = tuple[int, int, int, int, int, bool]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @example(
     [(0, 25, 1, 0, 1, True)], [(0, 11, 1, 0, 2, True), (0, 19, 1, 0, 3, True)]

@@ -54,6 +54,7 @@ def test_no_rows_have_no_hashes() -> None:
     assert hashes(table([], [])).num_rows == 0
 
 
+@pytest.mark.slow
 def test_a_process_may_be_forked_afterwards() -> None:
     """PySpark forks to start its JVM, in a driver's own thread."""
     code = """

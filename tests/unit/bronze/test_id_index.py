@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ KEYS = st.sampled_from([-(2**63), -9, -1, 0, 1, 7, 8, 2**40, 2**63 - 1])
 BATCHES = st.lists(st.lists(KEYS, max_size=12), max_size=40)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(BATCHES, st.sets(KEYS), st.integers(1, 40))
 def test_finds_all_rows_of_all_batches(

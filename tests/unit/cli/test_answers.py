@@ -131,6 +131,7 @@ def test_ledger_that_balances(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
     assert document["balanced"] is document["by_id"]["holds"] is True
 
 
+@pytest.mark.slow
 def test_ledger_that_does_not_is_1_with_the_missing_ids(
     ask: Ask, empty_lake: Lake, of_lake: OfLake
 ) -> None:
@@ -143,6 +144,7 @@ def test_ledger_that_does_not_is_1_with_the_missing_ids(
     assert document["balanced"] is False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "rows"),
     [

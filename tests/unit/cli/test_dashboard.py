@@ -25,6 +25,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Charted:
     return made
 
 
+@pytest.mark.slow
 def test_dashboards_are_checked(shop: Charted, capsys: pytest.CaptureFixture[str]) -> None:
     shop.board(RIGHT)
     assert answer(["dashboard", "--check"]) == 0
@@ -51,6 +52,7 @@ def test_what_is_refused(
     assert says in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_it_answers_until_it_is_ended(shop: Charted) -> None:
     started = subprocess.Popen(
         [sys.executable, "-m", "headgate.cli", "dashboard", "--port", "0", "--json"],

@@ -110,6 +110,7 @@ expectations:
 """
 
 
+@pytest.mark.slow
 def test_a_suite_of_gold_is_one_of_great_expectations(ask: Ask, project: Path) -> None:
     name_gold_suite("versions")
     (project / "expectations/versions.yml").write_text(VERSIONS)

@@ -75,6 +75,7 @@ def test_of_several_loads_one_is_named(ask: Ask, lake: Lake, of_lake: tuple[str,
     assert found == {"l-1": "cancelled", "l-2": "open"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

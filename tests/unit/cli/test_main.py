@@ -98,6 +98,7 @@ HEAVY = {
 DECLARED = {"numpy", "pyarrow", "sqlglot", "ruamel", "pydantic", "psutil", "rich"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "may_load"),
     [
@@ -136,6 +137,7 @@ def test_the_help_of_a_verb_begins_as_the_list_says() -> None:
         assert told.startswith(says), name
 
 
+@pytest.mark.slow
 def test_the_process_ends_with_the_code_and_flushed_streams() -> None:
     command = [sys.executable, "-m", "headgate.cli", "plan", "auctions", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -152,6 +154,7 @@ def shell(command: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_a_closed_stream_is_no_fault(closed: str) -> None:
     code, said = shell(f"headgate plan auctions {closed}")
@@ -159,6 +162,7 @@ def test_a_closed_stream_is_no_fault(closed: str) -> None:
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_gone_leaves_the_exit_code(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.yml"
     wrong.write_text("".join(f"k{i}: 1\n" for i in range(5_000)))

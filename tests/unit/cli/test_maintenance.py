@@ -34,6 +34,7 @@ def files(lake: Lake, path: str) -> int:
     return len(list(lake.layout.storage.list(f"{path}/data", recursive=True)))
 
 
+@pytest.mark.slow
 def test_compact_then_vacuum(ask: Ask, of_lake: OfLake, filled: Lake) -> None:
     code, out, _ = ask("compact", *of_lake)
     assert code == 0
@@ -55,6 +56,7 @@ def test_compact_then_vacuum(ask: Ask, of_lake: OfLake, filled: Lake) -> None:
     assert files(filled, "silver/good") == 1
 
 
+@pytest.mark.slow
 def test_files_that_a_savepoint_needs_are_reported(ask: Ask, of_lake: OfLake, filled: Lake) -> None:
     take(filled)
     ask("compact", *of_lake)
@@ -117,6 +119,7 @@ def test_the_error_of_a_job_is_reported_with_its_remedy(
     assert (code, err) == (5, "… merging small files\na file is damaged\nrepair it\n")
 
 
+@pytest.mark.slow
 def test_layers_that_no_job_runs_are_done_here(
     ask: Ask, of_lake: OfLake, filled: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

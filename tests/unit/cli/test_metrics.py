@@ -75,6 +75,7 @@ def test_no_such_pipeline(ask: Ask) -> None:
     assert ask("metrics", "--once", "nothing")[0] == 2
 
 
+@pytest.mark.slow
 def test_it_serves_until_it_is_asked_to_end(lake: Lake, of_lake: OfLake, tmp_path: Path) -> None:
     log = tmp_path / "metrics.log"
     command = [sys.executable, "-m", "headgate.cli", "metrics", "--port", "0", *of_lake]

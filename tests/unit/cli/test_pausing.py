@@ -87,6 +87,7 @@ def test_run_once_refuses_and_says_what_ends_the_pause(
     assert f"headgate resume {of_lake[0]}" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["run", "start", "restart"])
 def test_a_start_says_loudly_that_it_is_paused(
     ask: Ask, of_lake: OfLake, stopped: Layout, verb: str, monkeypatch: pytest.MonkeyPatch

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from headgate.declaration.load import load
 from headgate.declaration.sections.source import project_folder
 from headgate.expectations.result import RuleResult
@@ -17,6 +19,7 @@ from tests.unit.supervision.conftest import lease, report
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
+@pytest.mark.slow
 def test_a_page_or_a_site(ask: Ask, lake: Lake, of_lake: tuple[str, str, str]) -> None:
     file = lake.pipeline.file
     text = file.read_text()

@@ -19,6 +19,7 @@ from tests.unit.ledger.conftest import DECLARATION, NOON, Lake
 OfLake = tuple[str, str, str]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql",
     [
@@ -43,6 +44,7 @@ def test_what_does_not_read_is_refused(ask: Ask, lake: Lake, of_lake: OfLake, sq
     assert sorted(Path().rglob("*")) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql",
     [
@@ -63,6 +65,7 @@ def test_files_are_out_of_reach(ask: Ask, lake: Lake, of_lake: OfLake, sql: str)
     assert Path("secret.csv").read_text() == "word\nhunter2\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", ["", " ; ", "-- nothing", "SELECT 1; SELECT 2"])
 def test_a_query_is_one_statement(ask: Ask, lake: Lake, of_lake: OfLake, sql: str) -> None:
     pipeline, *root = of_lake
@@ -71,6 +74,7 @@ def test_a_query_is_one_statement(ask: Ask, lake: Lake, of_lake: OfLake, sql: st
     assert "statement" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql",
     [
@@ -112,6 +116,7 @@ def two(lake: Lake, tmp_path: Path) -> None:
 SUMS = "SELECT t.events, u.events FROM {} t JOIN {} u USING (window_start)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pipelines", "one", "another"),
     [
@@ -145,6 +150,7 @@ def test_quarantine_and_files_need_no_layer(ask: Ask, two: None) -> None:
     assert ask("query", sql, "--json")[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -169,6 +175,7 @@ def test_a_name_in_text_or_a_comment_is_no_pipeline(ask: Ask, two: None) -> None
     assert ask("query", sql)[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["[/red]", "[bold]x[/bold]", "postgres:x:101", ":smile:"])
 def test_values_are_shown_as_they_are(ask: Ask, lake: Lake, of_lake: OfLake, value: str) -> None:
     pipeline, *root = of_lake
@@ -200,6 +207,7 @@ def test_numbers_stand_on_the_right(terminal: bool) -> None:
     assert lines[:3] == ["    n  w       d", "    1  a    null", "10000  bcd  2.50"]
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_every_row_on_one_line_a_terminal_the_first() -> None:
     rows = [(i, "line\nend " * 20) for i in range(MOST + 5)]
     piped = printed(rows, ["n", "w"], terminal=False).splitlines()

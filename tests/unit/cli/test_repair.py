@@ -36,12 +36,14 @@ def of_lake(lake: Lake) -> tuple[str, ...]:
     return str(lake.pipeline.file), "--root", str(lake.root)
 
 
+@pytest.mark.slow
 def test_nothing_is_damaged(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
     for options in ([], ["--dry-run"]):
         code, out, _ = ask("repair", *of_lake, *options)
         assert (code, out) == (0, "tiny: nothing is damaged\n")
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_what_and_changes_nothing(
     ask: Ask, lake: Lake, of_lake: tuple[str, ...]
 ) -> None:
@@ -56,6 +58,7 @@ def test_a_dry_run_says_what_and_changes_nothing(
     assert entry.read_bytes() == damaged
 
 
+@pytest.mark.slow
 def test_mended(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
     harm(lake.entries(GOLD)[-1], "truncated")
     code, _, err = ask("ledger", *of_lake)
@@ -71,6 +74,7 @@ def test_mended(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
     assert ask("repair", *of_lake)[1] == "tiny: nothing is damaged\n"
 
 
+@pytest.mark.slow
 def test_bronze_that_the_source_cannot_give_again(
     ask: Ask, lake: Lake, of_lake: tuple[str, ...]
 ) -> None:
@@ -86,6 +90,7 @@ def test_bronze_that_the_source_cannot_give_again(
     assert "005.json" in last_object(out)["refused"]
 
 
+@pytest.mark.slow
 def test_bronze_that_the_source_gives_again(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
     harm(lake.data_files("bronze/events")[2], "flipped")
     code, out, _ = ask("repair", *of_lake)
@@ -95,6 +100,7 @@ def test_bronze_that_the_source_gives_again(ask: Ask, lake: Lake, of_lake: tuple
     assert lake_in(lake.root.parent).tables["gold/per_minute"].refresh().n == 0
 
 
+@pytest.mark.slow
 def test_a_savepoint_leaves_less_to_build_again(
     ask: Ask, lake: Lake, of_lake: tuple[str, ...]
 ) -> None:
@@ -110,12 +116,14 @@ def test_a_savepoint_leaves_less_to_build_again(
     assert lake_in(lake.root.parent).tables[GOLD].refresh().n == 6
 
 
+@pytest.mark.slow
 def test_a_whole_table_that_is_gone(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
     for path, code in (("gold/per_minute", 0), ("bronze/events", 5)):
         lake.folder(path).rename(lake.root / f"gone-{path.partition('/')[0]}")
         assert ask("repair", *of_lake)[0] == code
 
 
+@pytest.mark.slow
 def test_documents(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
     """A lease, a pause and a savepoint: told what is forgotten with each."""
     create(lake.layout, lake.pipeline, NOW)

@@ -51,6 +51,7 @@ def test_the_first_signal_asks_the_second_ends(
     assert signal.getsignal(signal.SIGTERM) == before
 
 
+@pytest.mark.slow
 def test_a_first_ctrl_c_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
     class Slow:
         """Ends half a second after it was asked to, as a driver within a batch."""
@@ -76,6 +77,7 @@ def test_processes_that_end_well() -> None:
     assert together({"bronze": python("pass"), "silver": python("pass")})
 
 
+@pytest.mark.slow
 def test_the_first_failure_stops_the_others() -> None:
     began = time.monotonic()
     sleep = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); time.sleep(30)"

@@ -34,6 +34,7 @@ def other_past(empty_lake: Lake) -> Savepoint:
     return second
 
 
+@pytest.mark.slow
 def test_one_of_another_past_says_so_everywhere(
     ask: Ask, of_lake: OfLake, other_past: Savepoint
 ) -> None:
@@ -50,6 +51,7 @@ def test_one_of_another_past_says_so_everywhere(
     assert "--reread" not in ask("savepoint", "verify", place, first, *root)[1]
 
 
+@pytest.mark.slow
 def test_remedies_do_not_send_one_in_a_circle(
     ask: Ask,
     of_lake: OfLake,
@@ -75,6 +77,7 @@ def test_remedies_do_not_send_one_in_a_circle(
     assert ask("savepoint", "restore", place, "latest", "--to", tmp_path / "copy", *root)[0] == 0
 
 
+@pytest.mark.slow
 def test_a_table_that_nobody_declares_and_that_is_gone_is_passed_over(
     ask: Ask, of_lake: OfLake, lake: Lake, tmp_path: Path
 ) -> None:
@@ -97,6 +100,7 @@ def test_a_table_that_nobody_declares_and_that_is_gone_is_passed_over(
     assert "gold/per_minute is not there\n" in err
 
 
+@pytest.mark.slow
 def test_verify_reports_what_restore_refuses(
     ask: Ask, of_lake: OfLake, lake: Lake, tmp_path: Path
 ) -> None:

@@ -108,6 +108,7 @@ def test_where_bronze_has_no_batch_none_is_waited_for(
     assert jobs.launched == [["--apply"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("state", "code"), [("running", 7), ("paused", 0)])
 def test_a_batch_that_bronze_had_is_waited_for_unless_it_takes_in_none(
     ask: Ask,
@@ -135,6 +136,7 @@ def test_a_batch_that_bronze_had_is_waited_for_unless_it_takes_in_none(
         assert "no progress in 0 s: bronze/events" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_done", [False, True])
 def test_tables_that_get_fields_are_waited_for_and_go_back_with_bronze(
     ask: Ask,
@@ -169,6 +171,7 @@ def test_tables_that_get_fields_are_waited_for_and_go_back_with_bronze(
     assert is_done or "no progress in 0 s: bronze/events, silver/good, gold/per_minute" in err
 
 
+@pytest.mark.slow
 def test_a_job_that_is_silent_for_a_while_is_waited_for(
     ask: Ask, of_lake: OfLake, lake: Lake, jobs: Jobs, impatient: Any
 ) -> None:
@@ -180,6 +183,7 @@ def test_a_job_that_is_silent_for_a_while_is_waited_for(
     assert "its job is stale" in err
 
 
+@pytest.mark.slow
 def test_it_says_how_the_old_declaration_comes_back(
     ask: Ask, of_lake: OfLake, lake: Lake, jobs: Jobs
 ) -> None:

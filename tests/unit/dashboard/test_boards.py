@@ -48,6 +48,7 @@ def answers(shop: Charted, reader: Reader, text: str = RIGHT) -> dict[str, dict[
     }
 
 
+@pytest.mark.slow
 def test_charts(shop: Charted, reader: Reader) -> None:
     found = answers(shop, reader)
     lines = {each["label"]: each["v"] for each in found["per_minute"]["series"]}
@@ -58,6 +59,7 @@ def test_charts(shop: Charted, reader: Reader) -> None:
     assert len(found["rows"]["cells"]) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -174,6 +176,7 @@ def test_a_chart_reads_gold_tables_alone(sql: str) -> None:
         tables_in(sql)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql",
     [
@@ -218,6 +221,7 @@ def runner() -> Iterator[ChartRunner]:
     made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", HUGE)
 def test_a_chart_has_limits(still: Charted, runner: ChartRunner, sql: str) -> None:
     chart = Chart("a", "number", "A", sql, tables=(TableName(None, "sales"),))
@@ -231,6 +235,7 @@ def test_a_chart_has_limits(still: Charted, runner: ChartRunner, sql: str) -> No
     assert runner.ask(good, {TableName(None, "sales"): gold.key})["text"] == "16"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", ["SELECT length(repeat('x', 4000000000))", "SELECT 1 LIMIT 1 / 0"])
 def test_a_statement_is_bound_elsewhere(runner: ChartRunner, sql: str) -> None:
     """DuckDB computes constants when it binds a statement."""
@@ -242,6 +247,7 @@ def test_a_statement_is_bound_elsewhere(runner: ChartRunner, sql: str) -> None:
         runner.bind("SELECT c FROM gold.sales", {TableName(None, "sales"): "a INTEGER"})
 
 
+@pytest.mark.slow
 def test_the_process_ends_with_its_runner() -> None:
     made = ChartRunner()
     made.bind("SELECT 1", {})

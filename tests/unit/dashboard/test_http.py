@@ -48,6 +48,7 @@ def address_of(route: Route) -> str:
     return re.sub(r"{(\w+)}", lambda found: values[found[1]], route.path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [address_of(route) for route in routes()])
 def test_everything_asks_for_a_login(site: Served, path: str) -> None:
     with site.client(logged_in=False) as client:
@@ -62,6 +63,7 @@ def test_everything_asks_for_a_login(site: Served, path: str) -> None:
         assert client.post(path).status_code in (401, 405)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [address_of(r) for r in routes() if r.path != "/api/events"])
 def test_everything_answers_after_a_login(site: Served, path: str) -> None:
     with site.client() as client:
@@ -129,6 +131,7 @@ def test_another_name_for_this_address_is_refused(site: Served, host: str) -> No
             assert client.get(path, headers={"Host": host}).status_code == 400
 
 
+@pytest.mark.slow
 def test_guesses_are_slowed_down(tmp_path: Path) -> None:
     shop = Charted(tmp_path)
     with served(shop.file, shop.root) as site, site.client(logged_in=False) as client:
@@ -139,6 +142,7 @@ def test_guesses_are_slowed_down(tmp_path: Path) -> None:
         assert int(refused.headers["Retry-After"]) >= 1
 
 
+@pytest.mark.slow
 def test_the_password_is_kept_as_a_hash(tmp_path: Path) -> None:
     shop = Charted(tmp_path)
     with served(shop.file, shop.root) as site:
@@ -148,6 +152,7 @@ def test_the_password_is_kept_as_a_hash(tmp_path: Path) -> None:
         assert kept.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_behind_a_proxy(tmp_path: Path) -> None:
     shop = Charted(tmp_path)
     shop.sell(final=[sale(0, "app", 4, "40.00")])
@@ -173,6 +178,7 @@ def test_an_answer_is_sent_once(site: Served) -> None:
         assert (again.status_code, again.content) == (304, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "status", "says"),
     [

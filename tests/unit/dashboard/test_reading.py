@@ -116,6 +116,7 @@ def test_ten_browsers_cost_one_read_of_each_commit(shop: Charted) -> None:
     )
 
 
+@pytest.mark.slow
 def test_one_watcher_tells_all_of_a_commit(shop: Charted) -> None:
     commits, shown = Commits(look_every=0.02), shop.shown()
 

@@ -79,6 +79,7 @@ def test_the_greatest_keys_are_drawn(still: Charted, reader: Reader) -> None:
     assert list(lines(asked(still, reader, "orders", by="channel", top=1))) == ["app"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "expected"),
     [

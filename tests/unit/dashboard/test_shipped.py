@@ -14,6 +14,7 @@ from headgate.demo import project
 from headgate.scaffold.project import create_project
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["auctions", "auctions_kafka"])
 def test_the_demos_dashboard_is_right(tmp_path: Path, name: str) -> None:
     servers = "127.0.0.1:1" if name == "auctions_kafka" else None

@@ -99,6 +99,7 @@ def test_pages_and_orders(shop: Charted, reader: Reader) -> None:
         page(shop, reader, sort="orders; DROP TABLE gold")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_values_are_harmless_text(shop: Charted, reader: Reader, kind: str) -> None:
     given, expected = HOSTILE[kind]
@@ -107,6 +108,7 @@ def test_hostile_values_are_harmless_text(shop: Charted, reader: Reader, kind: s
     assert found["cells"][0][found["columns"].index("channel")] == expected
 
 
+@pytest.mark.slow
 def test_a_value_of_ten_megabytes_is_cut(shop: Charted, reader: Reader) -> None:
     shop.sell(final=[sale(9, "x" * 10_000_000, 1, "1.00")])
     found = page(shop, reader, size=1)

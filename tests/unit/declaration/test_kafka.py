@@ -66,6 +66,7 @@ def test_every_key_is_read(kafka: str, read: Read) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("written", "start"),
     [

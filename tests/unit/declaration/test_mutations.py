@@ -19,6 +19,8 @@ from tests.support.rounds import IN_FULL
 from tests.unit.declaration.conftest import KAFKA
 from tests.unit.declaration.test_load import ROOT
 
+pytestmark = pytest.mark.slow
+
 TEXT = (ROOT / "pipelines" / "examples" / "auctions.yml").read_text(encoding="utf-8")
 SUITE = (ROOT / "expectations" / "clean_bids.yml").read_text(encoding="utf-8")
 TREES = [YAML(typ="safe", pure=True).load(text) for text in (TEXT, KAFKA)]

@@ -241,6 +241,7 @@ YAML = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong",
     [*KEYS, *SHAPES, *NAMES, *COLUMNS, *TIMES, *EXPRESSIONS, *NEXT, *YAML],

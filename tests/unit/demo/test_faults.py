@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from headgate.demo.generator import bids
 from headgate.demo.malformed import KINDS
 from tests.oracle.account import judge
@@ -50,6 +52,7 @@ def test_every_kind_of_malformed_line_has_its_reason() -> None:
     assert {kind: row["reason"] for kind, (row,) in reasons.items()} == REASONS
 
 
+@pytest.mark.slow
 def test_a_stream_of_bids_is_judged_as_it_was_made() -> None:
     records = [
         SourceRecord(0, n << 36 | i, line, piece.now)

@@ -39,6 +39,7 @@ def wait_for(folder: Path, files: int) -> int:
     return len(list(folder.glob("*.json")))
 
 
+@pytest.mark.slow
 def test_the_producer_stays_one_file_ahead(tmp_path: Path) -> None:
     feeder = Feeder(into_folder(tmp_path), 12_000, 7)
     feeder.start()

@@ -50,6 +50,7 @@ def test_another_seed_gives_other_bytes() -> None:
     assert set(stream(7)).isdisjoint(stream(8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slice_events", [1_000, 16_384, 20_001])
 def test_slicing_does_not_change_a_byte(slice_events: int) -> None:
     pieces = list(bids(EVENTS, 7, START, RATE, slice_events=slice_events))
@@ -77,6 +78,7 @@ def test_a_naive_start_is_refused() -> None:
         next(bids(1, 7, START.replace(tzinfo=None), RATE))
 
 
+@pytest.mark.slow
 def test_shares_of_faults() -> None:
     shares: Counter[str] = Counter()
     seen: set[bytes] = set()

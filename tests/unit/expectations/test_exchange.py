@@ -66,6 +66,7 @@ def back(document: dict[str, Any]) -> Imported:
     return imported(json.dumps(document), "suite.json")
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(rules=_rules())
 def test_a_suite_that_is_exported_and_imported_is_the_same(rules: list[dict[str, Any]]) -> None:

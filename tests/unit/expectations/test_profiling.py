@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ def asked(rules: Sequence[WrittenRule]) -> dict[str, dict[str, Any]]:
     return {r.keys["id"]: {k: v for k, v in r.keys.items() if k not in left_out} for r in rules}
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(rows=ROWS)
 def test_every_row_that_is_there_meets_the_proposal(rows: list[dict[str, Any]]) -> None:
@@ -37,6 +39,7 @@ def test_every_row_that_is_there_meets_the_proposal(rows: list[dict[str, Any]]) 
     assert {rule.keys["action"] for rule in found.rules} <= {"warn"}
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(values=st.lists(st.text(), min_size=1, max_size=6))
 def test_any_text_can_be_a_value_of_a_set(values: list[str]) -> None:
@@ -45,6 +48,7 @@ def test_any_text_can_be_a_value_of_a_set(values: list[str]) -> None:
     assert of_column("string", *texts, *texts)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(values=st.lists(st.floats(width=32), min_size=1, max_size=4))
 def test_any_number_is_within_the_range_that_is_proposed(values: list[float]) -> None:

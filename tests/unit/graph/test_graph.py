@@ -120,6 +120,7 @@ def test_paths_are_made_and_taken_apart_alike() -> None:
     assert [k for k in KINDS if not k.is_built] == [FILES, BRONZE, PUBLICATION]
 
 
+@pytest.mark.slow
 def test_no_other_module_knows_where_tables_lie() -> None:
     """A path prefix elsewhere is a kind that a new one would be missing from."""
     found = []

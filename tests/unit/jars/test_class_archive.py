@@ -152,6 +152,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, str]:
     return (folder / "draft").read_bytes(), said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("damage", "is_taken"),
     [

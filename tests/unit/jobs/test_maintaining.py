@@ -54,6 +54,7 @@ def files(lake: Lake, path: str) -> int:
     return len(list(lake.layout.storage.list(f"{path}/data", recursive=True)))
 
 
+@pytest.mark.slow
 def test_a_request_is_worked_off_step_by_step(lake: Lake) -> None:
     maintaining = job(lake, BatchLock())
     maintaining.step()
@@ -75,6 +76,7 @@ def test_a_request_is_worked_off_step_by_step(lake: Lake) -> None:
     assert files(lake, "silver/good") == 10
 
 
+@pytest.mark.slow
 def test_no_request_is_worked_off_twice(lake: Lake) -> None:
     maintaining = job(lake, BatchLock())
     request = asks(lake, "compact")
@@ -95,6 +97,7 @@ def test_what_was_asked_of_the_job_before_is_ignored(lake: Lake) -> None:
     assert answer(lake, request) is None
 
 
+@pytest.mark.slow
 def test_commits_wait_for_the_batch_that_runs(lake: Lake) -> None:
     lock = BatchLock()
     maintaining = job(lake, lock)
@@ -117,6 +120,7 @@ def test_commits_wait_for_the_batch_that_runs(lake: Lake) -> None:
     assert stepped.is_set()
 
 
+@pytest.mark.slow
 def test_readers_of_a_running_pipeline_are_left_with_something(lake: Lake) -> None:
     moment = SINCE
     maintaining = job(lake, BatchLock(), lambda: moment)

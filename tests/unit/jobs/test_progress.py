@@ -149,6 +149,7 @@ def test_a_backlog_in_records_is_sampled_between_batches_and_after_them(
     assert [(s["backlog"], s["read"]) for s in samples] == [(10, 0), (20, 0), (30, 0), (21, 9)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("apart", [{"trouble": "no answer"}, {"paused": NOON}])
 def test_a_pause_and_an_outage_begin_the_samples_anew(
     tables: Tables, progress: Progress, clock: Clock, apart: dict[str, Any]

@@ -37,6 +37,7 @@ def test_gold_waits_for_a_reset_of_silver_and_says_that_it_is_behind(lake: Lake)
     assert [n(lake, path) for path in gold] == [2, 2]
 
 
+@pytest.mark.slow
 def test_silver_that_has_taken_one_step_says_that_it_is_behind(lake: Lake) -> None:
     """A table that is built anew, beside one that is at the front: its steps end at operations."""
     lake.drain()

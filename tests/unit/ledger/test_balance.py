@@ -130,6 +130,7 @@ def test_as_dict_has_every_table_by_name(lake: Lake) -> None:
     assert "table" not in document["gold"]["per_minute"]
 
 
+@pytest.mark.slow
 def test_no_spark_is_loaded() -> None:
     code = "import sys, headgate.ledger.by_id; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

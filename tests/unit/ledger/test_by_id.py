@@ -38,6 +38,7 @@ def test_without_a_where_nothing_may_be_missing(empty_lake: Lake) -> None:
     assert [(f.count, f.examples[0]["event_id"]) for f in proof.findings] == [(1, "e0")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "table", "problem", "offsets"),
     [

@@ -3,6 +3,8 @@ maintenance."""
 
 from __future__ import annotations
 
+import pytest
+
 from headgate.gates.silver_sums import files_at
 from headgate.tables.history import lineage
 from headgate.tables.live_files import live_files
@@ -23,6 +25,7 @@ def silver(lake: Lake) -> Table:
     return Table(lake.layout.storage, "silver/good", pipeline=lake.pipeline.name)
 
 
+@pytest.mark.slow
 def test_what_silver_had_at_each_batch(fill: Fill) -> None:
     lake = fill(BATCHES)
     table = silver(lake)

@@ -18,6 +18,8 @@ from tests.unit.ledger.conftest import Lake
 from tests.unit.maintenance.conftest import Fill, all_rows, compacted, files_of, owned, vacuumed
 from tests.unit.savepoints.conftest import add_batch, take
 
+pytestmark = pytest.mark.slow
+
 
 def dies(place: str, nth: int, act: Callable[[], object]) -> bool:
     """Run something that dies at the NTH failpoint whose name begins with ``place``; whether it

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -69,6 +70,7 @@ def walk(log: list[State | None], version: int, n: int) -> int:
     raise AssertionError("a lineage begins at 0")
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(STEPS, st.data())
 def test_it_is_found_where_a_walk_would_find_it(
@@ -97,6 +99,7 @@ def test_a_log_that_begins_later_gives_its_oldest_entry(tmp_path: Path) -> None:
     assert past.before(9, 8) == 8
 
 
+@pytest.mark.slow
 def test_little_is_read_of_a_long_log(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
     play(storage, [("data", 1)] * 2000)

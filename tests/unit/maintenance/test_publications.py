@@ -59,6 +59,7 @@ def to_send(lake: Lake, path: str, after: int) -> Iterator[tuple[int, list[str]]
         yield commit.version, [f.path for f in commit.files]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "path"),
     [
@@ -83,6 +84,7 @@ def test_what_is_to_be_sent_is_kept_as_it_was_committed(fill: Fill, source: str,
     assert list(to_send(lake, path, 5)) == wanted
 
 
+@pytest.mark.slow
 def test_one_that_never_ran_begins_with_the_first_commit(fill: Fill) -> None:
     lake = fill(6)
     publishing(lake, "late.per_minute")
@@ -92,6 +94,7 @@ def test_one_that_never_ran_begins_with_the_first_commit(fill: Fill) -> None:
     assert list(to_send(lake, "late/per_minute", 0)) == wanted
 
 
+@pytest.mark.slow
 def test_one_that_is_declared_later_finds_what_is_live(fill: Fill) -> None:
     lake = fill(6)
     compacted(lake)
@@ -112,6 +115,7 @@ def live(lake: Lake, path: str) -> Iterator[str]:
     yield from (f.path for f in live_files(table.handle))
 
 
+@pytest.mark.slow
 def test_and_so_it_does_where_the_log_begins_later(fill: Fill) -> None:
     lake = fill(9)
     vacuumed(lake)

@@ -77,6 +77,7 @@ def intact(lake: Lake) -> Iterator[str]:
         yield each.name
 
 
+@pytest.mark.slow
 def test_compaction_and_vacuum_leave_every_table_as_it_is(fill: Fill) -> None:
     lake = fill(6)
     before = all_rows(lake.layout)
@@ -99,6 +100,7 @@ def test_compaction_and_vacuum_leave_every_table_as_it_is(fill: Fill) -> None:
     assert by_id(lake.layout, lake.pipeline).holds
 
 
+@pytest.mark.slow
 def test_repeated_runs_do_nothing(fill: Fill) -> None:
     lake = fill(6)
     compacted(lake)
@@ -148,6 +150,7 @@ def make_old(lake: Lake, path: str) -> None:
     os.utime(lake.layout.storage.uri(path), (then, then))
 
 
+@pytest.mark.slow
 def test_orphans_go_when_no_attempt_can_still_want_them(fill: Fill) -> None:
     lake = fill(3)
     storage = lake.layout.storage
@@ -201,6 +204,7 @@ def test_a_copy_of_a_savepoint_can_be_made_after_all_of_it(fill: Fill, tmp_path:
     assert balance(there, lake.pipeline).balanced
 
 
+@pytest.mark.slow
 def test_what_only_a_savepoint_needed_goes_with_it(fill: Fill) -> None:
     lake = fill(3)
     savepoint = take(lake)
@@ -278,6 +282,7 @@ def test_a_table_that_is_built_anew_reads_what_is_left(fill: Fill) -> None:
     assert all(upstream.storage.exists(f.path) for f in files)
 
 
+@pytest.mark.slow
 def test_a_rebuild_keeps_its_files_and_the_batches_that_it_has_to_read(fill: Fill) -> None:
     """It stands at batch 2: nothing is merged across that, and its files stay, in no table yet."""
     lake = fill(6)
@@ -351,6 +356,7 @@ def test_logs_are_cut_off_and_prove_themselves(fill: Fill) -> None:
     assert balance(lake.layout, lake.pipeline).balanced
 
 
+@pytest.mark.slow
 def test_a_log_is_not_cut_off_at_a_checkpoint_that_is_damaged(fill: Fill) -> None:
     lake = fill(12)
     vacuumed(lake, "silver/good")
@@ -367,6 +373,7 @@ def test_a_log_is_not_cut_off_at_a_checkpoint_that_is_damaged(fill: Fill) -> Non
     assert log_folder(lake.layout.storage.at("silver/good")).entries[: len(before)] == before
 
 
+@pytest.mark.slow
 def test_a_dry_run_reads_only_and_tells_the_same(fill: Fill) -> None:
     lake = fill(6)
     compacted(lake)

@@ -160,6 +160,7 @@ def test_each_alert_has_a_case_in_which_it_fires() -> None:
     assert fired == {alert.name for alert in (*alerts(), metrics_down())}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("twice", [False, True], ids=["once", "two targets"])
 def test_alerts_fire_when_they_should(folder: Path, twice: bool) -> None:
     """``twice``: driver and ``headgate metrics`` are both scraped."""

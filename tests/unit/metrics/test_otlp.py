@@ -109,6 +109,7 @@ def test_a_missing_extra_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert why_not({}) is None
 
 
+@pytest.mark.slow
 def test_the_same_metrics_are_sent(collector: Collector, receiver: Receiver) -> None:
     said = list[str]()
     with collected(collector, None, said.append):
@@ -128,6 +129,7 @@ def labels(point: Any) -> dict[str, str]:
     return {each.key: each.value.string_value for each in point.attributes}
 
 
+@pytest.mark.slow
 def test_without_the_variables_nothing_is_sent(
     collector: Collector, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +141,7 @@ def test_without_the_variables_nothing_is_sent(
     assert receiver.received == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["refuses", "never answers"])
 def test_a_dead_endpoint_delays_neither_reading_nor_end(
     collector: Collector, how: str, monkeypatch: pytest.MonkeyPatch
@@ -164,6 +167,7 @@ def test_a_dead_endpoint_delays_neither_reading_nor_end(
         assert time.monotonic() - ended < 5
 
 
+@pytest.mark.slow
 def test_an_sdk_that_hangs_at_its_end_is_left_behind(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,7 @@ def sent(server: MetricsServer, request: bytes) -> bytes:
     return answer
 
 
+@pytest.mark.slow
 def test_metrics_are_served(serve: Serve) -> None:
     answer, body = ask(serve())
     assert (answer.status, body) == (200, TEXT)
@@ -67,6 +68,7 @@ def test_metrics_are_served(serve: Serve) -> None:
     assert ask(serve(), "/metrics?name[]=a")[1] == TEXT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/", "/metric", "/metrics/", "/../etc/passwd"])
 def test_there_is_nothing_else(serve: Serve, path: str) -> None:
     answer, body = ask(serve(), path)
@@ -96,6 +98,7 @@ RUBBISH = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("request_", RUBBISH, ids=range(len(RUBBISH)))
 def test_rubbish_is_refused_and_the_next_client_is_served(
     serve: Serve, request_: bytes, capfd: pytest.CaptureFixture[str]
@@ -106,6 +109,7 @@ def test_rubbish_is_refused_and_the_next_client_is_served(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["", "secret", "Bearer", "Bearer secre", "Bearer secrets", "ü"])
 def test_without_the_token_nothing_is_served(serve: Serve, given: str) -> None:
     answer, body = ask(serve(token="secret"), Authorization=given.encode().decode("latin-1"))
@@ -113,6 +117,7 @@ def test_without_the_token_nothing_is_served(serve: Serve, given: str) -> None:
     assert TEXT not in body
 
 
+@pytest.mark.slow
 def test_clients_that_say_nothing_are_cut_off(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +129,7 @@ def test_clients_that_say_nothing_are_cut_off(
         assert ask(server)[1] == TEXT
 
 
+@pytest.mark.slow
 def test_a_client_that_drips_is_cut_off(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CLIENT_GETS", 0.5)
     began = time.monotonic()
@@ -141,6 +147,7 @@ def test_a_client_that_drips_is_cut_off(serve: Serve, monkeypatch: pytest.Monkey
     assert time.monotonic() - began < 10
 
 
+@pytest.mark.slow
 def test_clients_that_never_read_hold_nobody_up(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +164,7 @@ def test_clients_that_never_read_hold_nobody_up(
         )
 
 
+@pytest.mark.slow
 def test_too_many_clients_are_turned_away_at_once(serve: Serve) -> None:
     released = threading.Event()
     server = serve(lambda: TEXT if released.wait(20) else b"")

@@ -52,6 +52,7 @@ def is_served(port: int, wanted: str) -> Callable[[], bool]:
     return is_there
 
 
+@pytest.mark.slow
 def test_a_run_serves_what_its_declaration_says(place: Place, lake: Lake) -> None:
     fill(lake)
     port, said = free_port(), list[str]()
@@ -72,6 +73,7 @@ def test_without_a_port_nothing_listens(place: Place) -> None:
     assert said == []
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_told_once_and_taken_when_it_is_free(place: Place) -> None:
     said = list[str]()
     with socket.socket() as other:
@@ -88,6 +90,7 @@ def test_a_port_that_is_taken_is_told_once_and_taken_when_it_is_free(place: Plac
             wait_until(is_served(port, "headgate_condition"), "the port was not taken over", 20)
 
 
+@pytest.mark.slow
 def test_of_two_drivers_the_second_takes_over(place: Place) -> None:
     port = free_port()
     at = served_by(place, port)

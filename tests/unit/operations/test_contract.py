@@ -98,6 +98,7 @@ def test_every_member_has_a_case() -> None:
     assert set(OPERATIONS.names()) == set(CASES)
 
 
+@pytest.mark.slow
 def test_it_touches_tables_that_are_built_and_says_what_it_does(lake: Lake, case: Case) -> None:
     graph = graph_of(lake.pipeline)
     touched = known(case.name).touches(graph, case.document)
@@ -106,6 +107,7 @@ def test_it_touches_tables_that_are_built_and_says_what_it_does(lake: Lake, case
     assert known(case.name).describe(case.document)
 
 
+@pytest.mark.slow
 def test_bronze_repeats_what_was_asked_for(lake: Lake, case: Case) -> None:
     ask(lake, case)
     add_batch(lake, 3)
@@ -115,6 +117,7 @@ def test_bronze_repeats_what_was_asked_for(lake: Lake, case: Case) -> None:
     assert table(lake, BRONZE).refresh().operation == 2
 
 
+@pytest.mark.slow
 def test_a_table_carries_it_out_once_in_one_commit(lake: Lake, case: Case) -> None:
     asked, gold = ask(lake, case), table(lake, PATH)
     before = gold.refresh()
@@ -129,6 +132,7 @@ def test_a_table_carries_it_out_once_in_one_commit(lake: Lake, case: Case) -> No
     assert (after.total, after.payload) == (before.total, before.payload)
 
 
+@pytest.mark.slow
 def test_a_table_that_is_not_touched_stays(lake: Lake, case: Case) -> None:
     asked, silver = ask(lake, case), table(lake, "silver/good")
     version = silver.version
@@ -137,6 +141,7 @@ def test_a_table_that_is_not_touched_stays(lake: Lake, case: Case) -> None:
     assert silver.version == version
 
 
+@pytest.mark.slow
 def test_a_driver_that_was_replaced_carries_out_nothing(lake: Lake, case: Case) -> None:
     asked, gold = ask(lake, case), table(lake, PATH, epoch=7)
     gold.refresh()
@@ -146,6 +151,7 @@ def test_a_driver_that_was_replaced_carries_out_nothing(lake: Lake, case: Case) 
     assert newer.refresh().operation == 0
 
 
+@pytest.mark.slow
 def test_a_table_that_begins_again_has_all_of_them_to_do(lake: Lake, case: Case) -> None:
     ask(lake, case)
     add_batch(lake, 3)
@@ -160,6 +166,7 @@ def test_a_table_that_begins_again_has_all_of_them_to_do(lake: Lake, case: Case)
     assert asked.of([gold]).stops(5) == (2, 3, 5)
 
 
+@pytest.mark.slow
 def test_status_says_who_has_still_to_do_it(lake: Lake, case: Case) -> None:
     asked = ask(lake, case)
     (waiting,) = checkpoints(lake.layout, lake.pipeline).operations

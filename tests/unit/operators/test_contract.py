@@ -130,6 +130,7 @@ def test_a_silver_column_and_a_late_column_cannot_have_one_name() -> None:
         declared(keys, silver="columns: {slot: id}")
 
 
+@pytest.mark.slow
 def test_declarations_are_read_without_spark() -> None:
     """As `headgate plan` reads them: it starts no JVM."""
     keys = [case.keys for case in CASES]

@@ -114,6 +114,7 @@ def test_the_document_names_the_guard_and_its_details(
     assert psutil.Process(here.children["child"]).cmdline()[-1] == WAITING
 
 
+@pytest.mark.slow
 def test_it_ends_what_it_runs_when_its_owner_is_gone(
     tmp_path: Path, order: Order, launch: Launch
 ) -> None:
@@ -127,6 +128,7 @@ def test_it_ends_what_it_runs_when_its_owner_is_gone(
     assert presence.read(tmp_path) is None
 
 
+@pytest.mark.slow
 def test_a_detached_one_outlives_its_owner(tmp_path: Path, order: Order, launch: Launch) -> None:
     process = launch(replace(order, owned=False))
     assert process.stdin is not None
@@ -138,6 +140,7 @@ def test_a_detached_one_outlives_its_owner(tmp_path: Path, order: Order, launch:
     assert gone(here)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_both(
     tmp_path: Path, order: Order, launch: Launch, number: signal.Signals
@@ -149,6 +152,7 @@ def test_a_signal_ends_both(
     assert gone(here)
 
 
+@pytest.mark.slow
 def test_what_does_not_end_is_killed(tmp_path: Path, order: Order, launch: Launch) -> None:
     process = launch(replace(order, children={"child": Child(python(STUBBORN))}))
     here = served(tmp_path)
@@ -157,6 +161,7 @@ def test_what_does_not_end_is_killed(tmp_path: Path, order: Order, launch: Launc
     assert gone(here)
 
 
+@pytest.mark.slow
 def test_a_folder_is_one_guards(tmp_path: Path, order: Order, launch: Launch) -> None:
     launch(replace(order, files={"properties": "first"}))
     here = served(tmp_path)
@@ -166,6 +171,7 @@ def test_a_folder_is_one_guards(tmp_path: Path, order: Order, launch: Launch) ->
     assert (tmp_path / "properties").read_text() == "first"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["the next guard", "whoever ends it"])
 def test_what_a_killed_guard_left_is_ended(
     tmp_path: Path, order: Order, launch: Launch, by: str
@@ -185,6 +191,7 @@ def test_what_a_killed_guard_left_is_ended(
     assert gone(here)
 
 
+@pytest.mark.slow
 def test_the_exit_code_is_that_of_what_ended_by_itself(
     tmp_path: Path, order: Order, launch: Launch
 ) -> None:
@@ -194,6 +201,7 @@ def test_the_exit_code_is_that_of_what_ended_by_itself(
     assert (tmp_path / "logs" / "child.log").read_text() == "no\n"
 
 
+@pytest.mark.slow
 def test_the_exit_code_of_a_killed_child_gives_the_signal(
     tmp_path: Path, order: Order, launch: Launch
 ) -> None:
@@ -202,6 +210,7 @@ def test_the_exit_code_of_a_killed_child_gives_the_signal(
     assert process.wait(PATIENCE) == 128 + signal.SIGKILL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "ends", "serves"), [(0, 0, True), (4, guard.NOT_PREPARED, False)])
 def test_a_folder_is_prepared_first(
     tmp_path: Path, order: Order, launch: Launch, code: int, ends: int, serves: bool
@@ -213,6 +222,7 @@ def test_a_folder_is_prepared_first(
     assert (tmp_path / "served").exists() is serves
 
 
+@pytest.mark.slow
 def test_what_is_beside_does_not_wait_and_what_died_is_started_again(
     tmp_path: Path, order: Order, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,6 +270,7 @@ def test_where_nothing_runs_there_is_nothing_to_end(tmp_path: Path) -> None:
     assert presence.end(tmp_path) is None
 
 
+@pytest.mark.slow
 def test_a_process_that_only_has_the_pid_is_left_alone(
     tmp_path: Path, order: Order, launch: Launch, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,7 @@ def test_members_are_known_by_session_or_environment(
     assert members.members(tmp_path, [component.pid], since + 864_000) == []
 
 
+@pytest.mark.slow
 def test_who_does_not_end_is_killed(began: list[subprocess.Popen[bytes]], tmp_path: Path) -> None:
     since = started(psutil.Process())
     start(began, STUBBORN, mark=str(tmp_path))

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.support.reaper import REPOSITORY
 from tests.support.waiting import wait_until
@@ -27,6 +28,7 @@ with reaping(Path(sys.argv[1])):
 """
 
 
+@pytest.mark.slow
 def test_what_a_killed_worker_has_started_ends(tmp_path: Path) -> None:
     place = tmp_path / "airflow"
     place.mkdir()

@@ -33,6 +33,8 @@ from tests.unit.repair.conftest import (
     Lake,
 )
 
+pytestmark = pytest.mark.slow
+
 TABLES = (BRONZE, ASIDE, SILVER[0], LATE[0], GOLD[0], FILES)
 CASES = list(product(TABLES, HARMS))
 UNSEEN = (GOLD[0], "missing")

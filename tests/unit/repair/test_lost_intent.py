@@ -17,6 +17,8 @@ from tests.support.damage import harm
 from tests.unit.repair.conftest import BRONZE, BUILT, GOLD, LATE, NOW, Lake
 from tests.unit.repair.test_damage import add_undeclared, mended
 
+pytestmark = pytest.mark.slow
+
 
 def reset_and_forget(lake: Lake, *, files: int, gold: bool = True) -> None:
     """One gold table is built anew, ``files`` batches follow, and the entry that asked for it goes

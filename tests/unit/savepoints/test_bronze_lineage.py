@@ -19,6 +19,7 @@ def bronze_of(lake: Lake) -> Table:
     return Table(lake.layout.storage, "bronze/events", pipeline="tiny")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_it_is_what_every_commit_of_the_lineage_says(lake: Lake, seed: int) -> None:
     """Batches, savepoints and restores in any order."""

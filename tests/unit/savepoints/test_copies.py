@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from headgate.declaration.load import load
 from headgate.savepoints.clone import clone
@@ -23,6 +24,7 @@ def absorb(table: Table, batches: range) -> None:
         table.commit(replace(table.refresh().absorbing(n, NOW), batch={}))
 
 
+@pytest.mark.slow
 def test_a_copy_has_the_batches_of_a_silver_table_that_no_gold_table_reads(
     lake: Lake, tmp_path: Path
 ) -> None:

@@ -43,6 +43,7 @@ def offsets(lake: Lake, path: str, column: str) -> set[int]:
     return set(DeltaTable(lake.layout.storage.uri(path)).to_pyarrow_table()[column].to_pylist())
 
 
+@pytest.mark.slow
 def test_what_was_built_from_another_past_of_bronze_is_not_brought_back(lake: Lake) -> None:
     first = take(lake)
     add_batch(lake, 3)
@@ -68,6 +69,7 @@ def in_order(savepoint: Savepoint) -> bool:
     return gold <= silver_ <= top
 
 
+@pytest.mark.slow
 def test_no_savepoint_is_taken_of_tables_that_await_a_reset(lake: Lake) -> None:
     """Bronze's job has taken over from a restore that died, and is up before the others."""
     savepoint = take(lake)
@@ -188,6 +190,7 @@ def test_quarantine_never_goes_back_behind_silver(lake: Lake) -> None:
     assert resets.awaits(own[QUARANTINE]) == resets.awaits(own[SILVER])
 
 
+@pytest.mark.slow
 def test_a_restore_brings_all_tables_back_though_an_older_one_is_half_done(lake: Lake) -> None:
     """Silver's job has finished its part of a restore that died, and gone on; gold awaits its."""
     savepoint = take(lake)

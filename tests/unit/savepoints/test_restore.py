@@ -32,6 +32,7 @@ def all_rows(layout: Layout) -> dict[str, list[str]]:
     return {path: rows(layout, path) for path in SCHEMAS}
 
 
+@pytest.mark.slow
 def test_what_is_built_from_bronze_goes_back_and_bronze_stays(lake: Lake) -> None:
     then = all_rows(lake.layout)
     savepoint = take(lake)
@@ -65,6 +66,7 @@ def test_bronze_goes_back_too_where_it_is_read_again(lake: Lake) -> None:
     assert all_rows(lake.layout) == then
 
 
+@pytest.mark.slow
 def test_a_restore_after_a_restore(lake: Lake) -> None:
     first = take(lake)
     add_batch(lake, 3)
@@ -85,6 +87,7 @@ def test_a_table_that_is_younger_begins_anew(lake: Lake) -> None:
     assert rows(lake.layout, "gold/per_minute") == rows(lake.layout, "late/per_minute") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("harm", "told"),
     [
@@ -142,6 +145,7 @@ def test_a_log_that_tells_another_story_is_found(lake: Lake) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_copy_is_the_pipeline_as_it_was(lake: Lake, tmp_path: Path) -> None:
     then = all_rows(lake.layout)
     savepoint = take(lake)
@@ -173,6 +177,7 @@ def snapshot(folder: Path) -> dict[str, tuple[int, int]]:
     return {str(p): (p.stat().st_size, p.stat().st_mtime_ns) for p in files}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "nth"),
     [

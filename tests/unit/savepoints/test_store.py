@@ -51,6 +51,7 @@ def test_the_lowest_table_says_how_far_a_savepoint_is(lake: Lake) -> None:
     assert (savepoint.n, savepoint.bronze.n) == (2, 3)
 
 
+@pytest.mark.slow
 def test_no_flipped_byte_of_a_savepoint_is_believed(lake: Lake) -> None:
     savepoint = take(lake)
     path = path_of(lake, savepoint)
@@ -63,6 +64,7 @@ def test_no_flipped_byte_of_a_savepoint_is_believed(lake: Lake) -> None:
         assert found == savepoint or isinstance(found, Unreadable), flipped[place - 9 : place + 9]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"schema": 1}', b"\xff\xfe"])
 def test_a_damaged_savepoint_is_named_and_passed_over(lake: Lake, content: bytes) -> None:
     older, newer = take(lake), take(lake, 1)
@@ -101,6 +103,7 @@ def test_what_is_counted_is_what_was_seen(lake: Lake) -> None:
     assert not verify(lake.layout, "tiny", savepoint)
 
 
+@pytest.mark.slow
 def test_somebodys_optimize_is_overlooked_as_a_driver_does(lake: Lake, tmp_path: Path) -> None:
     rows = DeltaTable(lake.layout.storage.uri("bronze/events")).to_pyarrow_table().num_rows
     for path in ("bronze/events", "silver/good"):
@@ -127,6 +130,7 @@ def test_a_name_that_is_not_one_is_told_with_those_there_are(lake: Lake) -> None
         find(lake.layout, "2026")
 
 
+@pytest.mark.slow
 def test_age_and_number_say_what_is_forgotten(lake: Lake) -> None:
     taken = [take(lake, minutes) for minutes in range(6)]
     now = NOW + timedelta(minutes=6)
@@ -135,6 +139,7 @@ def test_age_and_number_say_what_is_forgotten(lake: Lake) -> None:
     assert savepoints(lake.layout) == tuple(reversed(taken[2:]))
 
 
+@pytest.mark.slow
 def test_one_s_own_savepoints_are_forgotten_and_nobody_else_s(lake: Lake) -> None:
     ours = [
         create(lake.layout, lake.pipeline, NOW + timedelta(minutes=n), "ours") for n in range(3)
@@ -149,6 +154,7 @@ def test_one_s_own_savepoints_are_forgotten_and_nobody_else_s(lake: Lake) -> Non
     }
 
 
+@pytest.mark.slow
 def test_the_last_that_can_be_restored_is_never_forgotten(lake: Lake) -> None:
     good = take(lake)
     add_batch(lake, 3)

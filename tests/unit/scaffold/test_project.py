@@ -126,6 +126,7 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
         create_project(tmp_path / "shop")
 
 
+@pytest.mark.slow
 def test_the_tests_of_a_project_pass(tmp_path: Path) -> None:
     create_project(tmp_path)
     subprocess.run(

@@ -67,6 +67,7 @@ def test_its_secrets_are_known_and_shown_nowhere(case: Case) -> None:
     assert SECRET not in describe(pipeline) + json.dumps(plan(pipeline)) + repr(pipeline)
 
 
+@pytest.mark.slow
 def test_it_is_no_part_of_what_tables_mean(case: Case) -> None:
     other = next(each for each in CASES if each.name != case.name)
     assert declared(case.key).digest == declared(other.key).digest
@@ -99,6 +100,7 @@ def test_an_error_of_others_is_not_its_own(case: Case) -> None:
     assert writer_of(publication, CONTEXT).failure(ValueError("of something else")) is None
 
 
+@pytest.mark.slow
 def test_declarations_are_read_without_spark() -> None:
     """As `headgate plan` reads them: it starts no JVM."""
     keys = [case.key for case in CASES]

@@ -92,6 +92,7 @@ def mirror(server: Server) -> Iterator[PostgresMirror]:
         yield found
 
 
+@pytest.mark.slow
 def test_changed_new_and_gone_rows(server: Server, mirror: PostgresMirror) -> None:
     assert mirror.held() is None
     mirror.apply(step(rows(("a", 1), ("b", 2), ("c", 3)), 4))
@@ -131,6 +132,7 @@ HOSTILE: tuple[tuple[str, Any, list[Any], str], ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "type_", "values", "wanted"), HOSTILE, ids=[each[0] for each in HOSTILE]
 )
@@ -154,6 +156,7 @@ def test_values_and_types(
     assert there == [*seen, None]
 
 
+@pytest.mark.slow
 def test_times_that_python_does_not_have(server: Server, mirror: PostgresMirror) -> None:
     years = [-4711, -43, 0, 10_000, 200_000]
     micros = [_micros(year) for year in years] + [_micros(-100_000)]
@@ -183,6 +186,7 @@ def _micros(year: int) -> int:
     )
 
 
+@pytest.mark.slow
 def test_nested_values_are_documents(server: Server, mirror: PostgresMirror) -> None:
     schema = pa.schema([("tags", pa.list_(pa.string()))])
     texts = [r'["a", "nul \u0000", "not one: \\u0000", "\"", "NaN"]', "[]", None]
@@ -193,6 +197,7 @@ def test_nested_values_are_documents(server: Server, mirror: PostgresMirror) -> 
     assert server.ask("SELECT DISTINCT pg_typeof(tags)::text FROM sales") == [("jsonb",)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql",
     [
@@ -377,6 +382,7 @@ def test_both_begin(server: Server) -> None:
     assert sales(server) == [("a", 1)]
 
 
+@pytest.mark.slow
 def test_it_goes_on_after_the_server_has_crashed(server: Server, mirror: PostgresMirror) -> None:
     mirror.apply(step(rows(("a", 1)), 1))
 
@@ -397,6 +403,7 @@ def test_it_goes_on_after_the_server_has_crashed(server: Server, mirror: Postgre
     assert sales(server) == [("a", 2)]
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_is_left(
     server: Server, mirror: PostgresMirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -433,6 +440,7 @@ def test_it_goes_on_once_it_may_write(server: Server) -> None:
     server.ask("DROP OWNED BY writer; DROP ROLE writer")
 
 
+@pytest.mark.slow
 def test_it_goes_on_once_the_disk_has_room(server: Server, tmp_path: Path) -> None:
     """A tablespace on a small disk of its own."""
     small = Path("/dev/shm") / f"headgate-{os.getpid()}"
@@ -503,6 +511,7 @@ def test_the_package_is_asked_for_by_its_command(monkeypatch: pytest.MonkeyPatch
     assert missing.value.remedy == 'install it: pip install "headgate[postgres]"'
 
 
+@pytest.mark.slow
 def test_a_declaration_needs_no_package() -> None:
     code = (
         "import sys; from tests.support.sinks import declared\n"

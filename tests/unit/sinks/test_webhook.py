@@ -142,6 +142,7 @@ def test_the_example_of_the_docs_checks_requests(tmp_path: Path) -> None:
     assert not is_genuine(SECRET, {**old, "webhook-signature": f"v1,{digest}"}, request.body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [400, 422, 500, "close"])
 def test_a_poisoned_row_becomes_a_dead_letter(tmp_path: Path, answer: int | str) -> None:
     """The rows of other keys do not wait for it, those of its own come after it."""
@@ -187,6 +188,7 @@ def test_a_receiver_that_answers_and_dies_gets_the_same_row_twice(tmp_path: Path
         assert (first.id, first.body) == (second.id, second.body)
 
 
+@pytest.mark.slow
 def test_a_row_on_which_the_receiver_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests, "READ", 0.2)
     with receiving() as receiver, closing(writer(receiver, tmp_path, attempts=2)) as to:
@@ -197,6 +199,7 @@ def test_a_row_on_which_the_receiver_hangs(tmp_path: Path, monkeypatch: pytest.M
         assert letter.why.startswith("has not answered")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [301, 307, 401, 404, 429, 503])
 def test_answers_that_say_nothing_about_the_row(tmp_path: Path, status: int) -> None:
     """No row is given up for them, and no redirect is followed."""
@@ -230,6 +233,7 @@ def test_a_receiver_that_is_not_there(tmp_path: Path) -> None:
     assert kept(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_batch_does_not_wait_for_a_slow_receiver(tmp_path: Path) -> None:
     free = threading.Event()
     with receiving() as receiver, closing(writer(receiver, tmp_path)) as to:

@@ -124,6 +124,7 @@ def test_its_tables_are_in_the_graph(case: Case, pipeline: Pipeline, log: Log) -
     assert set(paths) <= {node.path for node in graph_of(pipeline).written_by(["bronze"])}
 
 
+@pytest.mark.slow
 def test_declarations_are_read_without_spark(case: Case, tmp_path: Path) -> None:
     """As `headgate plan` reads them: it starts no JVM."""
     code = (

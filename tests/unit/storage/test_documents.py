@@ -19,6 +19,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert read_document(storage, "b.json") is None
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_of_a_document_goes_unseen(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
     write_document(storage, "a.json", {"epoch": 3, "released": True, "since": "2026-05-04"})

@@ -111,6 +111,7 @@ def test_a_table_that_is_emptied_to_be_built_anew_brings_nothing_new(lake: Lake)
     assert fresh(lake) == Freshness({"per_minute": NOON}, arrived=NOON)
 
 
+@pytest.mark.slow
 def test_the_last_commit_is_found_behind_checkpoints_and_those_of_others(lake: Lake) -> None:
     for minute in range(102):
         batch(lake, "bronze/events", NOON + timedelta(minutes=minute), changed=True)

@@ -179,6 +179,7 @@ def test_where_no_record_ever_came_the_driver_has_waited(lake: Lake, tmp_path: P
     assert asked(lake, "input", replace(job, since=NOON - timedelta(minutes=9))) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "job",
     [

@@ -65,6 +65,7 @@ def launches(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
         psutil.Process(pid).kill()
 
 
+@pytest.mark.slow
 def test_a_start_is_done_when_the_source_has_been_reached(
     layout: Layout, launches: Callable[[str], Started]
 ) -> None:
@@ -78,6 +79,7 @@ tell()
     assert job.has_reached_source
 
 
+@pytest.mark.slow
 def test_stages_of_a_log_of_json_lines_are_passed_on(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +101,7 @@ tell()
     assert tail(run_log(layout), 9)[0].startswith("--- 20")
 
 
+@pytest.mark.slow
 def test_why_a_driver_ended_is_read_from_its_json_lines(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +122,7 @@ def test_a_source_that_refuses_is_the_starts_error(
     assert refused.value.exit_code == 3
 
 
+@pytest.mark.slow
 def test_a_source_that_does_not_answer_is_waited_for_a_while_only(
     layout: Layout, launches: Callable[[str], Started], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +130,7 @@ def test_a_source_that_does_not_answer_is_waited_for_a_while_only(
     assert launches(driver(layout, "no answer")).waits_for == "no answer"
 
 
+@pytest.mark.slow
 def test_tables_that_take_long_to_come_level_end_nothing(
     layout: Layout, launches: Callable[[str], Started], monkeypatch: pytest.MonkeyPatch
 ) -> None:

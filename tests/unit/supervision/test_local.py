@@ -129,6 +129,7 @@ def test_a_failed_start_is_reported_with_the_output_of_the_job(
     assert last_failure(layout) is None
 
 
+@pytest.mark.slow
 def test_a_failed_start_that_needs_a_person_is_recorded(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +158,7 @@ def test_a_start_that_fails_says_what_the_job_has_recorded(
     )
 
 
+@pytest.mark.slow
 def test_a_start_shows_the_stages_of_its_job_and_they_are_no_error(
     layout: Layout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -193,6 +195,7 @@ def test_a_driver_does_not_inherit_the_environment_of_airflow(
         launch(layout, Path("tiny.yml"), "lake")
 
 
+@pytest.mark.slow
 def test_a_start_that_takes_too_long_is_ended(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,6 +207,7 @@ def test_a_start_that_takes_too_long_is_ended(
     assert not psutil.pid_exists(int(late.value.message.split()[1]))
 
 
+@pytest.mark.slow
 def test_a_job_that_lets_go_again_has_not_started(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,6 +91,7 @@ def test_a_restore_is_reported_until_its_driver_runs(lake: Lake) -> None:
     assert (status.condition, status.operation, status.restarts) == ("running", None, 0)
 
 
+@pytest.mark.slow
 def test_a_restore_whose_driver_never_comes_leaves_things_as_they_were(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +105,7 @@ def test_a_restore_whose_driver_never_comes_leaves_things_as_they_were(
     assert seen(lake).condition == "resting"
 
 
+@pytest.mark.slow
 def test_what_is_done_to_a_stopped_stream_does_not_end_its_rest(lake: Lake) -> None:
     taken = create(lake.layout, lake.pipeline, datetime.now(UTC))
     stopped(lake)

@@ -18,6 +18,7 @@ from tests.unit.tables.conftest import Open, file, next_batch
 NOON = datetime(2026, 5, 4, 12, 0, 0, 123456, tzinfo=UTC)
 
 
+@pytest.mark.slow
 def test_no_flipped_byte_of_an_entry_changes_what_it_says(open_table: Open, tmp_path: Path) -> None:
     table = open_table()
     first = file("a", (NOON, NOON))

@@ -15,6 +15,7 @@ from tests.unit.tables.conftest import SCHEMA, TIME
 ROUNDS = 25  # one in two fails where the loser of a race is not forgiven
 
 
+@pytest.mark.slow
 def test_three_make_a_table_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     is_there, all_looked = DeltaTable.is_deltatable, threading.Barrier(3)
     first_look, errors = threading.local(), list[BaseException]()

@@ -19,6 +19,7 @@ def files(table: Table) -> str:
     return "".join(sorted(Path(path).stem for path in live_paths(table.handle)))
 
 
+@pytest.mark.slow
 def test_each_commit_is_seen_by_every_view_of_the_table(open_table: Open) -> None:
     writer, reader = open_table(), open_table()
     writer.fence(1)

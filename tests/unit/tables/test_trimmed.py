@@ -170,6 +170,7 @@ def test_an_entry_that_is_missing_without_a_checkpoint_is_damage(tmp_path: Path)
         tuple(lineage(table, newest))
 
 
+@pytest.mark.slow
 @settings(max_examples=400 if IN_FULL else 15, deadline=None)
 @given(st.data())
 def test_every_row_is_read_once_whatever_was_merged_and_trimmed(

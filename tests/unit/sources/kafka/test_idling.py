@@ -111,6 +111,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(STEPS)
 def test_idle_means_read_and_silent_while_others_delivered(
     steps: list[tuple[float, dict[int, int], dict[int, int]]],

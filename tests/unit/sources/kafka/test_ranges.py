@@ -43,6 +43,7 @@ def test_a_batch_is_within_its_limit_and_the_ends(
         assert taken[p] == 1 or share - 1 / records - 1e-9 <= taken[p] / records <= share + 1e-9
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(0, 3000), min_size=1, max_size=20),
     st.integers(1, 500),

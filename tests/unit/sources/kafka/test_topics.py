@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ def topics(listed: dict[str, tuple[int, int]]) -> list[Topic]:
     return [Topic(name, f"id{which}", size) for name, (which, size) in listed.items()]
 
 
+@pytest.mark.slow
 @given(LISTINGS)
 def test_a_number_means_one_partition_for_ever(
     listings: list[dict[str, tuple[int, int]]],
