@@ -62,20 +62,23 @@ def _shipped() -> tuple[Path, ...]:
     return (_PACKAGE / "examples", _PACKAGE.parent / "examples")
 
 
-def opened(pipeline: str, root: str) -> tuple[Pipeline, Layout]:
+def opened(pipeline: str, root: str, *, needs_secrets: bool = True) -> tuple[Pipeline, Layout]:
     """The declaration and the layout of its tables. Raises as :func:`load` does."""
-    declared = load(pipeline)
+    declared = load(pipeline, needs_secrets=needs_secrets)
     return declared, Layout.of(root, declared.name)
 
 
-def load(pipeline: str, *, kept: tuple[str, str] | None = None) -> Pipeline:
+def load(
+    pipeline: str, *, kept: tuple[str, str] | None = None, needs_secrets: bool = True
+) -> Pipeline:
     """The declaration. With ``kept`` (a root and a digest), the text that was deployed there is
-    loaded instead of the file. Raises NoSuchPipelineError, DeclarationError or SavepointError."""
+    loaded instead of the file. A verb that only reads tables, or asks a driver for something,
+    ``needs_secrets`` not. Raises NoSuchPipelineError, DeclarationError or SavepointError."""
     from headgate.declaration.load import load as load_file
 
     file = find(pipeline)
     if kept is None:
-        return load_file(file)
+        return load_file(file, needs_secrets=needs_secrets)
     from headgate.savepoints.declarations import kept as load_kept
 
     root, digest = kept

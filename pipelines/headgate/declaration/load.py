@@ -51,11 +51,15 @@ _ONE_SOURCE = (
 )
 
 
-def load(path: Path | str) -> Pipeline:
-    """Read and check a declaration. Raises DeclarationError with all the problems it has."""
+def load(path: Path | str, *, needs_secrets: bool = True) -> Pipeline:
+    """Read and check a declaration. Raises DeclarationError with all the problems it has.
+
+    Who only reads tables says that it ``needs_secrets`` not: what the placeholders of sinks and
+    client properties stand for may then be missing here.
+    """
     file = Path(path)
     report = Report(file)
-    return _load(_text(file, report), report)
+    return _load(_text(file, report), report, needs_secrets=needs_secrets)
 
 
 def load_text(text: str, file: Path, suites: Mapping[str, str] | None = None) -> Pipeline:
@@ -64,14 +68,22 @@ def load_text(text: str, file: Path, suites: Mapping[str, str] | None = None) ->
     return _load(text, Report(file), suites)
 
 
-def _load(text: str | None, report: Report, suites: Mapping[str, str] | None = None) -> Pipeline:
+def _load(
+    text: str | None,
+    report: Report,
+    suites: Mapping[str, str] | None = None,
+    *,
+    needs_secrets: bool = True,
+) -> Pipeline:
     file = report.file
     node, faults = read(text) if text is not None else (None, ())
     for fault in faults:
         report.add(fault.line, fault.path, fault.message)
     if node is not None:
-        root = Checker(report, project_folder(file)).check(node, pipeline_key(), "", 1)
-        reading = SuiteReading(report, project_folder(file), suites)
+        folder = project_folder(file)
+        checker = Checker(report, folder, needs_secrets=needs_secrets)
+        root = checker.check(node, pipeline_key(), "", 1)
+        reading = SuiteReading(report, folder, suites)
         pipeline = _build(Section.of(root), report, reading, text or "") if root else None
         if pipeline is not None and not report.problems:
             return pipeline

@@ -2,6 +2,8 @@
 
 They are resolved only where a key describes where a source or a topic lies and how it is read. A
 resolved value never enters an error text, nor does the text around a placeholder.
+
+Who only reads tables needs no secret: for them, one that is missing stays a placeholder.
 """
 
 from __future__ import annotations
@@ -15,12 +17,17 @@ from headgate.declaration.errors import Invalid
 _PLACEHOLDER = re.compile(r"\$\{(env|file):([^{}]*)\}")
 
 
+class MissingError(Invalid):
+    """There is no such environment variable or file."""
+
+
 def has_placeholder(text: str) -> bool:
     return "${" in text
 
 
 def resolve(text: str, folder: Path) -> str:
-    """``text`` with its placeholders replaced; relative files start at ``folder``."""
+    """``text`` with its placeholders replaced; relative files start at ``folder``. Raises
+    MissingError, or Invalid for what is no placeholder."""
     resolved = _PLACEHOLDER.sub(lambda found: _value(found[1], found[2], folder), text)
     if "${" in _PLACEHOLDER.sub("", text):
         raise Invalid(
@@ -32,9 +39,11 @@ def resolve(text: str, folder: Path) -> str:
 def _value(kind: str, name: str, folder: Path) -> str:
     if kind == "env":
         if name not in os.environ:
-            raise Invalid(f"the environment variable {name} is not set; type: export {name}=...")
+            raise MissingError(
+                f"the environment variable {name} is not set; type: export {name}=..."
+            )
         return os.environ[name]
     try:
         return (folder / name).read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, ValueError):
-        raise Invalid(f"the file {name} of ${{file:{name}}} cannot be read") from None
+        raise MissingError(f"the file {name} of ${{file:{name}}} cannot be read") from None

@@ -79,7 +79,7 @@ class Watched:
 
     def _load(self, file: Path, watched: _Watched) -> None:
         try:
-            watched.declared, watched.reading = load(file), None
+            watched.declared, watched.reading = load(file, needs_secrets=False), None
         except HeadgateError as error:
             self._say(f"{file}: not read: {error}")
             if watched.reading is not None:

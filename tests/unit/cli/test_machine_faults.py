@@ -48,7 +48,7 @@ def test_the_first_cause_counts_and_a_fault_of_ours_is_none() -> None:
 def test_a_full_disk_is_8_and_its_details_are_elsewhere(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_: str) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise of(errno.ENOSPC)
 
     monkeypatch.setattr(declaration, "load", fail)
@@ -63,7 +63,7 @@ def test_a_full_disk_is_8_and_its_details_are_elsewhere(
 def test_where_nothing_can_be_written_the_traceback_is_shown(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_: str) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("ours")
 
     monkeypatch.setattr(declaration, "load", fail)

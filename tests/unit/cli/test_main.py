@@ -53,7 +53,7 @@ def test_a_subclass_decides_its_exit_code(ask: Ask, monkeypatch: pytest.MonkeyPa
     class Odd(HeadgateError):
         exit_code = 5
 
-    def refuse(_: str) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise Odd("odd", "mend it")
 
     monkeypatch.setattr(declaration, "load", refuse)
@@ -61,7 +61,7 @@ def test_a_subclass_decides_its_exit_code(ask: Ask, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_fault_of_ours_is_one_line_and_a_log(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: str) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("first line\nsecond line")
 
     monkeypatch.setattr(declaration, "load", fail)
@@ -77,7 +77,7 @@ def test_a_fault_of_ours_is_one_line_and_a_log(ask: Ask, monkeypatch: pytest.Mon
 def test_no_secret_is_in_an_answer_or_a_log(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: type[Exception]
 ) -> None:
-    def fail(_: str) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise kind("given open sesame", "not open sesame") from OSError("open sesame")
 
     monkeypatch.setattr(log_file, "_hidden", frozenset())

@@ -101,7 +101,7 @@ class ControlOperator(StreamTask):
                 "log": hold.log,
                 "why": hold.why,
             }
-            for hold in holds(stream.layout, load(stream.file))
+            for hold in holds(stream.layout, load(stream.file, needs_secrets=False))
         ]
         if not held:
             raise AirflowFailException(f"{self.name}: no gold table is held by its rules")
@@ -116,7 +116,7 @@ class ControlOperator(StreamTask):
         from headgate.operations.requests import ask
 
         stream, now = self._stream, datetime.now(UTC)
-        declared = load(stream.file).gold
+        declared = load(stream.file, needs_secrets=False).gold
         wanted = self.table.removeprefix("gold.")
         if wanted and wanted not in declared:
             names = ", ".join(f"gold.{name}" for name in declared)
@@ -157,4 +157,4 @@ def _take(stream: Stream, action: str) -> str:
     from headgate.savepoints.store import create
 
     note = "Airflow" if action == "savepoint" else "at stop"
-    return create(stream.layout, load(stream.file), datetime.now(UTC), note).id
+    return create(stream.layout, load(stream.file, needs_secrets=False), datetime.now(UTC), note).id

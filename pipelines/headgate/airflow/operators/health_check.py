@@ -49,5 +49,5 @@ class HealthCheck(StreamTask):
 
         stream = self._stream
         jobs = self._launcher.probe(stream, now)
-        context = HealthContext(load(stream.file), stream.layout, jobs, now)
+        context = HealthContext(load(stream.file, needs_secrets=False), stream.layout, jobs, now)
         return results(self.checks, context, self.limits)

@@ -73,7 +73,6 @@ def page_app(reports: Reports | None = None) -> FastAPI:
         _spark_log
     )
     mount_dashboard(app)
-    mount_dashboard(app)
     return app
 
 
@@ -144,7 +143,7 @@ def _quality(
     """The report about the rules of a stream, without values of rows."""
     subject = _subject((dag_id, task_id, map_index), session)
     try:
-        declared = load(subject.stream.file)
+        declared = load(subject.stream.file, needs_secrets=False)
         found = findings(subject.stream.layout, declared, datetime.now(UTC))
     except (HeadgateError, OSError) as error:
         raise HTTPException(503, f"its tables cannot be read: {error}") from error

@@ -88,7 +88,7 @@ def _status(stream: Stream, launcher: str, now: datetime) -> StreamStatus:
 
 
 def _tables(stream: Stream) -> TablesReport:
-    return tables_of_stream(stream.layout, load(stream.file), stream.place)
+    return tables_of_stream(stream.layout, load(stream.file, needs_secrets=False), stream.place)
 
 
 def _guarded(subject: Subject, part: Callable[[], _T]) -> tuple[_T | None, str | None]:

@@ -44,7 +44,7 @@ class FinalHoursTrigger(PlainTrigger):
         from headgate.declaration.load import load
         from headgate.supervision.finality import final_up_to
 
-        declared = load(self._file)
+        declared = load(self._file, needs_secrets=False)
         layout = Layout.of(self._root, declared.name)
         found = {}
         for table, last in self._emitted.items():

@@ -39,7 +39,7 @@ class GoldFinalTrigger(PlainTrigger):
         from headgate.declaration.load import load
         from headgate.supervision.finality import final_up_to
 
-        declared = load(self._file)
+        declared = load(self._file, needs_secrets=False)
         reached = final_up_to(Layout.of(self._root, declared.name), declared, self._table)
         return reached is not None and reached >= self._up_to
 

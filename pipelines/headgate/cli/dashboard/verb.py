@@ -133,7 +133,7 @@ def _respond_checked(files: list[Path], json: bool) -> None:
     from headgate.declaration.load import load
     from headgate.declaration.sections.source import project_folder
 
-    declared = {each.name: each for each in map(load, files)}
+    declared = {each.name: each for each in (load(file, needs_secrets=False) for file in files)}
     projects = dict.fromkeys(project_folder(file) for file in files)
     runner = ChartRunner()
     try:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def list_suites(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     """List the rules of a pipeline's tables, and how many rows of silver broke each since the table
     began."""
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     suites = [
         _suite(f"silver.{name}", table.suite, _totals(declared, layout, name))
         for name, table in declared.silver.items()

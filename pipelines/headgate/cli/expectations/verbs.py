@@ -50,7 +50,7 @@ def profile(
     from headgate.expectations.written import suite_text
     from headgate.querying.sql import select
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     named = table_of(declared, table)
     columns = {column.name: column.type for column in named.schema}
     layer = table.partition(".")[0]
@@ -89,7 +89,7 @@ def export(
     """Print a table's suite as the JSON of a suite of Great Expectations."""
     from headgate.expectations.exporting import exported, left_out
 
-    declared, _ = declaration.opened(pipeline, root)
+    declared, _ = declaration.opened(pipeline, root, needs_secrets=False)
     named = table_of(declared, table)
     if named.suite is None:
         raise NoSuchTableError(

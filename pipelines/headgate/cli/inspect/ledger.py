@@ -34,7 +34,7 @@ def ledger(
     leave_pandas_out()
     from headgate.ledger import balance
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     account, proof = balance(layout, declared), None
     if by_id:
         from headgate.cli.screen import waiting

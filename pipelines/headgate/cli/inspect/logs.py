@@ -28,7 +28,7 @@ def logs(
     """Show the log of a pipeline that `start` has started."""
     from headgate.supervision import logs as files
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     path = files.newest_spark_log(layout) if spark else files.run_log(layout)
     if path is None or (not path.exists() and not follow):
         raise NoLogError(

@@ -66,7 +66,7 @@ def _versions(queried: Queried, n: int) -> Mapping[str, int]:
 
 
 def _called(word: str, root: str) -> Queried:
-    return Queried(*declaration.opened(word, root), place_at(word, root))
+    return Queried(*declaration.opened(word, root, needs_secrets=False), place_at(word, root))
 
 
 def _plain(value: object) -> object:

@@ -59,7 +59,7 @@ def status(
     from headgate.supervision.job_state import overall, probe
     from headgate.supervision.keeping import NEEDS_A_PERSON
 
-    declared = declaration.load(pipeline)
+    declared = declaration.load(pipeline, needs_secrets=False)
     now = datetime.now(UTC)
     layout = Layout.of(root, declared.name)
     jobs, paused, held = probe(layout, now), paused_since(layout), holds(layout, declared)

@@ -26,7 +26,7 @@ def versions(
     """
     from headgate.querying.versions import cut
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     found = cut(layout, declared, n)
     tables = {
         path: {"version": version, "uri": layout.storage.uri(path)}

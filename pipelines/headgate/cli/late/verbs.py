@@ -32,7 +32,7 @@ app = typer.Typer(
 def list_late(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     """Count the late rows of each gold table: those that wait, and those that were replayed. A row
     counts once for each window that it is late for."""
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     found = counts(declared, layout)
     shown = grid("", "gold", "waiting:", "replayed:", "oldest event", "newest event")
     for each in found:
@@ -63,7 +63,7 @@ def show_late(
     """Show late rows that wait, in the order of their event times."""
     from headgate.cli.rows import table_of
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     gold = gold_table(declared, table)
     wanted = selection(gold, begin, end, key)
     rows = rows_of(declared, layout, gold, wanted, limit)

@@ -83,7 +83,7 @@ def stop(
     json: Json = False,
 ) -> None:
     """Stop a pipeline after its current batch. Waits until it has ended."""
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     with waiting(STOPPING) as say:
         ended = _stop(layout, now)
         if savepoint:

@@ -36,7 +36,7 @@ def pause(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False)
     from headgate.supervision import local
     from headgate.supervision.job_state import overall, probe
 
-    declared = declaration.load(pipeline)
+    declared = declaration.load(pipeline, needs_secrets=False)
     layout = _known(declared, root)
     with waiting("waiting for the current batch to end"):
         since = local.pause(layout)
@@ -60,7 +60,7 @@ def resume(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
     """Continue after `pause`."""
     from headgate.supervision.job_state import probe
 
-    declared = declaration.load(pipeline)
+    declared = declaration.load(pipeline, needs_secrets=False)
     layout = _known(declared, root)
     since = end_pause(layout)
     lines = [f"{declared.name}: not paused"]

@@ -56,7 +56,7 @@ def status(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
     from headgate.tables.payloads.gold import GoldPayload
     from headgate.tables.table import Table
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     held = {hold.gate: hold for hold in holds(layout, declared)}
     shown = []
     screen = grid("", "table", "suite", "batch:", "state")
@@ -109,7 +109,7 @@ def release(
     """
     from headgate.gates import documents
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     held = _held(declared, layout, table, rebuild)
     given = documents.Release(held.upto, person(), reason, datetime.now(UTC), held.log)
     documents.release(layout, held.gate, given)
@@ -131,7 +131,7 @@ def retry(
     """Validate the held version again at once; a held table is tried again ever more rarely."""
     from headgate.gates import documents
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     held = _held(declared, layout, table, rebuild)
     documents.ask_retry(layout, held.gate, datetime.now(UTC))
     said = f"{held.title}: a running driver validates it again at once"

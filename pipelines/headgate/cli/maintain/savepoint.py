@@ -55,7 +55,7 @@ def create_savepoint(
     """Take a savepoint, whether the pipeline runs or not; nothing waits for it."""
     from headgate.savepoints.store import create
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     began = time.monotonic()
     savepoint = create(layout, declared, datetime.now(UTC), note)
     seconds = round(time.monotonic() - began, 3)
@@ -73,7 +73,7 @@ def list_savepoints(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Jso
     from headgate.savepoints.savepoint import Savepoint
     from headgate.savepoints.store import savepoints
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     found = savepoints(layout)
     apart = _reread_only(declared, layout, *(e for e in found if isinstance(e, Savepoint)))
     listed = [described(each, reread_only=each.id in apart) for each in found]
@@ -89,7 +89,7 @@ def show_savepoint(
     """Show where each table was, and where the source was read up to."""
     from headgate.savepoints.store import find
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     savepoint = find(layout, id_)
     apart = bool(_reread_only(declared, layout, savepoint))
     tables = {path: vars(saved) for path, saved in savepoint.tables.items()}

@@ -39,7 +39,7 @@ def list_(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False)
 
     from headgate.supervision.job_state import probe
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     stuck = {
         name: found["why"]
         for job in probe(layout, datetime.now(UTC))

@@ -45,7 +45,7 @@ def report(
     from headgate.quality.findings import findings
     from headgate.quality.page import page
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     found = findings(layout, declared, datetime.now(UTC))
     file = output or Path(f"{declared.name}_quality.html")
     if data_docs is not None:

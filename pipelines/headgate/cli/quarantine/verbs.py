@@ -60,7 +60,7 @@ def list_refused(
     lines. The replaced ones have a good copy in the tables."""
     from dataclasses import replace
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     wanted = replace(
         selection(declared, table, rule, reason, None, since, until), with_replaced=True
     )
@@ -91,7 +91,7 @@ def show_refused(
     json: Json = False,
 ) -> None:
     """Show open refused records with their bytes, in the order of the log."""
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     wanted = selection(declared, table, rule, reason, event_id, since, until)
     rows = records_of(layout, declared).rows(wanted, limit)
     shown = grid("", "record", "table", "id", "reason or rules", "detail", "value")
@@ -135,7 +135,7 @@ def export_refused(
     them with --edited."""
     from headgate.replay.mending import exported
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     wanted = selection(declared, table, rule, reason, event_id, since, until)
     if output.exists():
         raise FileThereError(f"{output} is there already", remedy="give --output another name")
@@ -189,7 +189,7 @@ def cancel(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
     """Take a replay back that waits for a driver. What a driver has carried out stays."""
     from headgate.replay import requests
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     request = requests.waiting(layout)
     if request is None:
         raise NothingWaitsError(

@@ -74,7 +74,7 @@ class Declarations:
             if kept is not None and kept[0] == changed:
                 return kept[1]
             try:
-                made = Shown.of(load(file), root)
+                made = Shown.of(load(file, needs_secrets=False), root)
             except DeclarationError:
                 if kept is None:
                     raise

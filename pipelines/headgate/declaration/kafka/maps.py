@@ -9,7 +9,7 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.kafka.values import PROPERTY_PATTERN, writes_a_secret_out
 from headgate.declaration.keys.key import Key
 from headgate.declaration.nearest import nearest
-from headgate.declaration.placeholders import has_placeholder, resolve
+from headgate.declaration.placeholders import MissingError, has_placeholder, resolve
 from headgate.declaration.reading.checked import Field, Report
 from headgate.declaration.reading.document import Broken, Entry, Mapping, Scalar
 
@@ -64,11 +64,13 @@ def _whole(text: str, digits: int) -> int | None:
 
 
 class OptionsReader:
-    """Reads client properties. No message holds a value of one, or what could be a piece of it."""
+    """Reads client properties. No message holds a value of one, or what could be a piece of it.
+    Without ``needs_secrets``, what a placeholder stands for may be missing."""
 
-    def __init__(self, report: Report, folder: Path) -> None:
+    def __init__(self, report: Report, folder: Path, *, needs_secrets: bool) -> None:
         self._report = report
         self._folder = folder
+        self._needs_secrets = needs_secrets
 
     def read(self, node: Mapping, key: Key, path: str, line: int) -> Field:
         """A value of dict[str, Field] with resolved texts; what is wrong is reported, left out."""
@@ -102,7 +104,14 @@ class OptionsReader:
             raise Invalid('has no value; write "" for an empty text, and quote one with a comma')
         if writes_a_secret_out(entry.key, node.text):
             raise Invalid("is a secret, and belongs elsewhere: write ${env:NAME} or ${file:PATH}")
-        return resolve(node.text, self._folder) if has_placeholder(node.text) else node.text
+        if not has_placeholder(node.text):
+            return node.text
+        try:
+            return resolve(node.text, self._folder)
+        except MissingError:
+            if self._needs_secrets:
+                raise
+            return node.text
 
 
 def _check_property(name: str, key: Key) -> None:

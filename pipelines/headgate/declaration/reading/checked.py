@@ -32,12 +32,14 @@ class Report:
 class Field:
     """A checked value: text, int, bool, timedelta, datetime, a tuple of Fields, a dict of Fields or
     of offsets, depending on its key's kind; None where it was wrong or missing, and is reported.
-    ``written`` is the text with placeholders, where the value came of some."""
+    ``written`` is the text with placeholders, where the value came of some. A value that
+    ``is_missing`` is that text: nobody asked for what it stands for."""
 
     path: str
     line: int
     value: Any
     written: str | None = None
+    is_missing: bool = False
 
     @property
     def text(self) -> str:

@@ -14,7 +14,7 @@ from headgate.declaration.kafka.values import check_pattern, check_topic, parse_
 from headgate.declaration.keys.key import Key
 from headgate.declaration.names import check_column, check_header, check_name
 from headgate.declaration.nearest import nearest
-from headgate.declaration.placeholders import has_placeholder, resolve
+from headgate.declaration.placeholders import MissingError, has_placeholder, resolve
 from headgate.declaration.quantities import (
     format_duration,
     format_size,
@@ -29,6 +29,7 @@ from headgate.declaration.types import DataType
 
 Quantity = TypeVar("Quantity", int, timedelta)
 
+_TEXTS = ("text", "servers", "topic")
 _WANTED = {
     "section": "a map of keys",
     "table": "a map from names to values",
@@ -41,11 +42,13 @@ _WANTED = {
 
 
 class Checker:
-    """``folder`` is where relative ``${file:}`` placeholders start."""
+    """``folder`` is where relative ``${file:}`` placeholders start. Without ``needs_secrets``, what
+    those of sinks and client properties stand for may be missing."""
 
-    def __init__(self, report: Report, folder: Path) -> None:
+    def __init__(self, report: Report, folder: Path, *, needs_secrets: bool = True) -> None:
         self._report = report
         self._folder = folder
+        self._needs_secrets = needs_secrets
 
     def check(self, node: Node, key: Key, path: str, line: int) -> Field | None:
         """The value of ``node``, or None after reporting why it is not one."""
@@ -64,7 +67,8 @@ class Checker:
         if key.kind in ("names", "groups") and isinstance(node, Sequence):
             return self._names(node, path, line)
         if key.kind == "options" and isinstance(node, Mapping):
-            return OptionsReader(self._report, self._folder).read(node, key, path, line)
+            reader = OptionsReader(self._report, self._folder, needs_secrets=self._needs_secrets)
+            return reader.read(node, key, path, line)
         if key.kind == "headers" and isinstance(node, Mapping):
             entry = Key("NAME", deployment=True)
             return Field(path, line, self._entries(node, entry, path, check_header))
@@ -172,6 +176,11 @@ class Checker:
                     "in the sink of publish"
                 )
             resolved = resolve(node.text, self._folder) if secret else node.text
+        except MissingError as error:
+            if not self._needs_secrets and path.startswith("publish.") and key.kind in _TEXTS:
+                return Field(path, line, node.text, node.text, is_missing=True)
+            self._report.add(line, path, error.message)
+            return None
         except Invalid as error:
             self._report.add(line, path, error.message, error.nearest)
             return None

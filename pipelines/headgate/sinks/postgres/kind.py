@@ -36,11 +36,12 @@ class Postgres(RunnableSink[PostgresSink]):
             return None
         keys = section.get("keys")
         try:
-            check_url(url.text, url.written)
+            if not url.is_missing:
+                check_url(url.text, url.written)
         except Invalid as error:
             report.invalid(url, error)
             return None
-        names = _names(table)
+        names = ("", table.text) if table.is_missing else _names(table)
         if names is None:
             wrong = f"{table.shown!r} is not TABLE or SCHEMA.TABLE, in letters, digits and _"
             report.add(table.line, table.path, wrong)

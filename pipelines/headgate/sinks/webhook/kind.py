@@ -33,7 +33,8 @@ class Webhook(RunnableSink[WebhookSink]):
             return None
         before, allowed = len(report.problems), section.get("allow_http")
         try:
-            _check_url(url, allow_http=bool(allowed and allowed.value))
+            if not url.is_missing:
+                _check_url(url, allow_http=bool(allowed and allowed.value))
         except Invalid as error:
             report.invalid(url, error)
         for name, field in headers.items():
