@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 NAMESPACE = "OPENLINEAGE_NAMESPACE"
 """Of jobs; ``headgate`` if left out."""
+_REMEDY = "correct the variables, or set OPENLINEAGE_DISABLED=true"
 _SAY_WHERE = ("OPENLINEAGE_URL", "OPENLINEAGE_CONFIG", "OPENLINEAGE__TRANSPORT")
 
 
@@ -31,7 +34,7 @@ def namespace(environment: Mapping[str, str]) -> str:
 
 
 def client() -> OpenLineageClient:
-    """As the variables say. Raises LineageError."""
+    """As the variables say. Raises LineageError, which quotes no value: one may have a password."""
     try:
         from openlineage.client import OpenLineageClient
     except ImportError as error:
@@ -39,10 +42,24 @@ def client() -> OpenLineageClient:
             "lineage is configured (OPENLINEAGE_…), and its client is not installed",
             remedy='install it: pip install "headgate[lineage]"',
         ) from error
+    require_json(os.environ)
     try:
         return OpenLineageClient()
     except Exception as error:  # whatever a transport says of its settings
+        kind = type(error).__name__
         raise LineageError(
-            f"lineage cannot be sent as OPENLINEAGE_… says: {error}",
-            remedy="correct the variables, or set OPENLINEAGE_DISABLED=true",
+            f"lineage cannot be sent: the client does not take what OPENLINEAGE_… says ({kind})",
+            remedy=_REMEDY,
         ) from error
+
+
+def require_json(environment: Mapping[str, str]) -> None:
+    """Raises LineageError for a setting that was meant to be JSON and is none: the client would
+    write it into a log."""
+    for name, value in environment.items():
+        if name.startswith("OPENLINEAGE__") and any(c in value for c in "{}[]"):
+            try:
+                json.loads(value)
+            except json.JSONDecodeError as error:
+                wrong = f"{error.msg} at character {error.pos + 1}"
+                raise LineageError(f"{name} is not JSON: {wrong}", remedy=_REMEDY) from None

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from headgate.declaration.kinds import GOLD, SILVER
 from headgate.declaration.model import Pipeline
 from headgate.declaration.suites.model import Suite, count_key
-from headgate.gates.validations import validations
+from headgate.gates.validations import Validation, validations
 from headgate.graph.graph import Node
+from headgate.quality.masking import without_values
 from headgate.storage.layout import Layout
 from headgate.tables.table import Table
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """``holds``: rows or versions that break the rule are kept back. ``says`` is for a person."""
+    """``holds``: rows or versions that break the rule are kept back. ``says`` is for a person, and
+    has no value of a row: a receiver may show it to anyone."""
 
     rule: str
     met: bool
@@ -25,17 +27,29 @@ class Verdict:
 
 
 def verdicts(declared: Pipeline, layout: Layout, node: Node) -> Sequence[Verdict]:
-    """Of gold: the newest validation. Of silver: all rows that the table has ever judged. Raises
-    HeadgateError if the table is damaged."""
+    """Of gold: the validation of the newest version that readers can see. Of silver: all rows that
+    the table has ever judged. Raises HeadgateError if the table is damaged."""
     if node.kind == GOLD:
-        found = validations(layout, node.name)
-        results = found[-1].results if found else ()
-        return [Verdict(each.rule, each.met, each.action == "hold", each.seen) for each in results]
+        newest = (each for each in reversed(validations(layout, node.name)) if _is_visible(each))
+        return _of_version(next(newest, None))
     suite = declared.silver[node.name].suite if node.kind == SILVER else None
     if suite is None:
         return ()
     table = Table(layout.storage, node.path, pipeline=declared.name)
     return _of_rows(suite, table.refresh().total) if table.exists else ()
+
+
+def _is_visible(validation: Validation) -> bool:
+    """Whether it is not of a version that is held, nor of a table that is rebuilt."""
+    return not validation.log and validation.outcome != "held"
+
+
+def _of_version(validation: Validation | None) -> Sequence[Verdict]:
+    if validation is None:
+        return ()
+    rules = {rule.id: rule for rule in validation.suite.rules}
+    results = [without_values(each, rules.get(each.rule)) for each in validation.results]
+    return [Verdict(each.rule, each.met, each.action == "hold", each.seen) for each in results]
 
 
 def _of_rows(suite: Suite, total: Mapping[str, int]) -> Sequence[Verdict]:

@@ -6,6 +6,7 @@ of its own: an endpoint that does not answer delays nobody.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
@@ -50,6 +51,7 @@ class OtlpExport:
         from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
         from opentelemetry.sdk.resources import Resource
 
+        logging.getLogger("opentelemetry.util.re").addFilter(_without_values)
         self._collector = collector
         reader = reader or PeriodicExportingMetricReader(OTLPMetricExporter())
         resource = Resource.create({"service.name": "headgate"})
@@ -98,3 +100,10 @@ class OtlpExport:
         )
         ending.start()
         ending.join(ENDS_WITHIN)
+
+
+def _without_values(record: logging.LogRecord) -> bool:
+    """The SDK quotes a header that it cannot read. Its value may be a token."""
+    if isinstance(record.args, tuple):
+        record.args = ("***",) * len(record.args)
+    return True

@@ -195,6 +195,16 @@ def test_a_wrong_variable_is_told_and_ends_nothing(
     assert "not sent by OTLP" in said[0]
 
 
+def test_a_wrong_header_is_told_without_its_value(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(ENDPOINT, "http://127.0.0.1:1")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization: Bearer not-for-logs")
+    OtlpExport(collector).close()
+    assert "Header format invalid" in caplog.text
+    assert "not-for-logs" not in caplog.text
+
+
 def test_observations_are_forgotten_after_the_end(collector: Collector) -> None:
     from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
