@@ -124,6 +124,13 @@ def test_a_login_leads_to_no_other_site(site: Served, next_: str) -> None:
         assert answer.headers["Location"] == "/"
 
 
+def test_a_login_leads_to_a_page_with_a_long_filter(site: Served) -> None:
+    next_ = f"/gold/shop/sales?key.channel={'%C3%A9' * 500}"
+    with site.client(logged_in=False) as client:
+        answer = client.post("/login", data={"password": site.password, "next": next_})
+        assert answer.headers["Location"] == next_
+
+
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", ""])
 def test_another_name_for_this_address_is_refused(site: Served, host: str) -> None:
     with site.client() as client:

@@ -186,16 +186,30 @@ def test_waits_grow() -> None:
     now = [1000.0]
     throttle = Throttle(lambda: now[0])
     waits = []
-    for _ in range(FREE + 3):
-        waits.append(throttle.wait("a"))
-        throttle.failed("a")
-    assert waits[: FREE - 1] == [0.0] * (FREE - 1)
-    assert [throttle.wait("a"), throttle.wait("b")] == [8.0, 0.0]
+    for _ in range(6):
+        assert throttle.attempt("a") == 0
+        waits.append(throttle.attempt("a"))
+        now[0] += waits[-1]
+    assert waits == [0.0] * 2 + [1.0, 2.0, 4.0, 8.0]
     for guest in range(50):
-        throttle.failed(f"guest {guest}")
-    assert throttle.wait("c") > 0, "many addresses wait together"
+        throttle.attempt(f"guest {guest}")
+    assert throttle.attempt("c") > 0, "many addresses wait together"
     now[0] += 100
-    assert throttle.wait("a") == 0
+    assert throttle.attempt("a") == 0
+
+
+def test_guesses_that_come_together_are_counted() -> None:
+    throttle = Throttle(lambda: 1000.0)
+    with ThreadPoolExecutor(20) as clients:
+        waits = list(clients.map(throttle.attempt, ["a"] * 100))
+    assert waits.count(0) == FREE
+
+
+def test_right_passwords_are_no_guesses() -> None:
+    throttle = Throttle(lambda: 1000.0)
+    for guest in range(200):
+        assert throttle.attempt(f"guest {guest}") == 0
+        throttle.succeeded(f"guest {guest}")
 
 
 def test_passwords(tmp_path: Path) -> None:

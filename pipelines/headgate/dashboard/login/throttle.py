@@ -33,27 +33,32 @@ class Throttle:
         self._of: OrderedDict[str, _Attempts] = OrderedDict()
         self._lock = Lock()
 
-    def wait(self, address: str) -> float:
-        """The seconds until a password of this address is looked at; 0 for now."""
+    def attempt(self, address: str) -> float:
+        """The seconds until a password of this address is looked at; 0 for now. It then counts as
+        wrong at once: otherwise all that come together would be looked at."""
         now = self._clock()
         with self._lock:
             found = [self._of[each] for each in (address, EVERYBODY) if each in self._of]
-            return max([0.0, *(each.until - now for each in found)])
+            wait = max([0.0, *(each.until - now for each in found)])
+            if wait == 0:
+                self._count(address, now)
+            return wait
 
-    def failed(self, address: str) -> None:
-        now = self._clock()
-        with self._lock:
-            for each, free in ((address, FREE), (EVERYBODY, _FREE_OF_ALL)):
-                attempts = self._of.setdefault(each, _Attempts())
-                if now - attempts.last > _FORGOTTEN:
-                    attempts.wrong = 0
-                attempts.wrong, attempts.last = attempts.wrong + 1, now
-                if (over := attempts.wrong - free) >= 0:
-                    attempts.until = now + min(2.0 ** min(over, 10), _LONGEST)
-                self._of.move_to_end(each)
-            while len(self._of) > _MOST:
-                self._of.popitem(last=False)
+    def _count(self, address: str, now: float) -> None:
+        for each, free in ((address, FREE), (EVERYBODY, _FREE_OF_ALL)):
+            attempts = self._of.setdefault(each, _Attempts())
+            if now - attempts.last > _FORGOTTEN:
+                attempts.wrong = 0
+            attempts.wrong, attempts.last = attempts.wrong + 1, now
+            if (over := attempts.wrong - free) >= 0:
+                attempts.until = now + min(2.0 ** min(over, 10), _LONGEST)
+            self._of.move_to_end(each)
+        while len(self._of) > _MOST:
+            self._of.popitem(last=False)
 
     def succeeded(self, address: str) -> None:
+        """The attempt was right: it counts no more."""
         with self._lock:
             self._of.pop(address, None)
+            if (all_ := self._of.get(EVERYBODY)) is not None:
+                all_.wrong, all_.until = max(all_.wrong - 1, 0), 0.0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from urllib.parse import parse_qs, quote
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -22,7 +23,7 @@ from headgate.dashboard.server.pages import document, static
 LOGIN, STYLE = "/login", "/static/login.css"
 OPEN = (LOGIN, STYLE)
 """All that is answered without a login."""
-_MOST_BYTES = 4_096  # of a form
+_MOST_BYTES = 65_536  # of a form: the address of a page with filters may be long
 
 
 @dataclass
@@ -35,6 +36,7 @@ class Login:
     cookie: str
     sessions: Sessions = field(default_factory=Sessions)
     throttle: Throttle = field(default_factory=Throttle)
+    _hashing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def routes(self) -> Sequence[BaseRoute]:
         if self.password is None:
@@ -57,14 +59,16 @@ class Login:
 
     async def begin(self, request: Request) -> Response:
         assert self.password is not None
+        form = parse_qs(await _body(request), max_num_fields=8)
         address = request.client.host if request.client else ""
-        if (wait := self.throttle.wait(address)) > 0:
+        if (wait := self.throttle.attempt(address)) > 0:
             said = f"Too many wrong passwords. Try again in {ceil(wait)} s."
             return self._page(request, said, 429, {"Retry-After": str(ceil(wait))})
-        form = parse_qs(await _body(request), max_num_fields=8)
         given = form.get("password", [""])[0]
-        if not await run_in_threadpool(self.password.is_right, given):
-            self.throttle.failed(address)
+        # One at a time: each takes a core and 16 MB.
+        async with self._hashing:
+            is_right = await run_in_threadpool(self.password.is_right, given)
+        if not is_right:
             return self._page(request, "The password is wrong.", 403)
         self.throttle.succeeded(address)
         base = request.scope.get("root_path", "")
@@ -127,10 +131,13 @@ class Guard:
 
 async def _body(request: Request) -> str:
     content = b""
-    async for part in request.stream():
-        content += part
-        if len(content) > _MOST_BYTES:
-            return ""
+    try:
+        async for part in request.stream():
+            content += part
+            if len(content) > _MOST_BYTES:
+                return ""
+    except ClientDisconnect:
+        return ""
     return content.decode("utf-8", "replace")
 
 
