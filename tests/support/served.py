@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ import uvicorn
 
 from headgate.dashboard.login.passwords import made
 from headgate.dashboard.server.questions import Desk
-from headgate.dashboard.server.serving import Settings, application
+from headgate.dashboard.server.serving import Settings, configured
 from headgate.process_tree.ports import free_port
 
 _STARTS_WITHIN = 20.0  # seconds
@@ -47,6 +47,7 @@ def served(
     base: str = "",
     login: bool = True,
     show_values: bool = False,
+    hosts: Sequence[str] = (),
 ) -> Iterator[Served]:
     keep = Path(root) / "_dashboard"
     password = made(keep, anew=True) if login else None
@@ -56,19 +57,12 @@ def served(
         host="127.0.0.1",
         port=free_port(),
         base=base,
+        hosts=hosts,
         keep=keep if login else None,
         show_values=show_values,
     )
     desk = Desk()
-    config = uvicorn.Config(
-        application(settings, desk),
-        host=settings.host,
-        port=settings.port,
-        log_level="warning",
-        lifespan="off",
-        timeout_graceful_shutdown=1,
-    )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(configured(settings, desk))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     until = time.monotonic() + _STARTS_WITHIN

@@ -12,7 +12,6 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.routing import Mount
 from starlette.types import ASGIApp
 
@@ -22,7 +21,9 @@ from headgate.dashboard.login.passwords import Password
 from headgate.dashboard.reading.shown import Declarations, Shown
 from headgate.dashboard.server.app import dashboard_app
 from headgate.dashboard.server.commits import Commits
+from headgate.dashboard.server.connections import PromptProtocol
 from headgate.dashboard.server.context import Context
+from headgate.dashboard.server.hosts import HostCheck
 from headgate.dashboard.server.login import Guard, Login
 from headgate.dashboard.server.questions import Desk
 from headgate.declaration.sections.source import project_folder
@@ -89,15 +90,14 @@ def application(settings: Settings, desk: Desk) -> ASGIApp:
         desk, Commits(), more=login.routes(), middleware=[Middleware(Guard, login=login)]
     )
     mounted = Starlette(routes=[Mount(settings.base, app=inner)]) if settings.base else inner
-    # A page of another site may give its own name this address: it then has another Host.
-    return TrustedHostMiddleware(mounted, allowed_hosts=_hosts(settings), www_redirect=False)
+    return HostCheck(mounted, _hosts(settings))
 
 
 def _hosts(settings: Settings) -> list[str]:
+    hosts = [*LOOPBACK, settings.host, *settings.hosts]
     if is_loopback(settings.host):
-        return [*LOOPBACK, *settings.hosts]
-    own = (settings.host, socket.gethostname(), socket.getfqdn())
-    return [*LOOPBACK, *own, *settings.hosts]
+        return hosts
+    return [*hosts, socket.gethostname(), socket.getfqdn()]
 
 
 def _contexts(settings: Settings, declarations: Declarations) -> Callable[[], Context]:
@@ -135,23 +135,30 @@ def serve(settings: Settings, started: Callable[[], None] = lambda: None) -> Non
     """Serve until SIGINT or SIGTERM. ``started`` is called when requests are answered. Raises
     DashboardError if the port cannot be had."""
     desk = Desk()
-    config = uvicorn.Config(
+    try:
+        with _listening(settings) as listener:
+            _Server(configured(settings, desk), started).run(sockets=[listener])
+    finally:
+        desk.charts.close()
+
+
+def configured(settings: Settings, desk: Desk) -> uvicorn.Config:
+    return uvicorn.Config(
         application(settings, desk),
         host=settings.host,
         port=settings.port,
         log_level=logging.WARNING,
         access_log=False,
         server_header=False,
+        # Without a proxy, a client would choose the address by which its guesses are counted.
+        proxy_headers=bool(settings.base or settings.hosts),
         timeout_graceful_shutdown=_ENDS_WITHIN,
+        http=PromptProtocol,
+        ws="none",
         h11_max_incomplete_event_size=16_384,
         limit_concurrency=200,
         lifespan="off",
     )
-    try:
-        with _listening(settings) as listener:
-            _Server(config, started).run(sockets=[listener])
-    finally:
-        desk.charts.close()
 
 
 class _Server(uvicorn.Server):
