@@ -118,6 +118,30 @@ def test_hostile_values_are_text(page: DashboardPage, tmp_path: Path) -> None:
     page.is_clean(tmp_path)
 
 
+def test_a_top_key_is_chosen_whole(page: DashboardPage, tmp_path: Path) -> None:
+    """Although what has no glyph is written out."""
+    page.page.resize(390)
+    page.open("/gold/shop/sales")
+    button = "[...document.querySelectorAll('.bars button')].find((b) => b.title.includes('<img'))"
+    page.run(f"{button}.click()")
+    page.wait("document.querySelector('.pages').innerText.includes('of 30')")
+    assert "u202e" not in page.run("location.search")
+    assert "\u202e" not in page.run("document.body.innerText")
+    page.is_clean(tmp_path)
+    page.open("/gold/shop/sales?figure=orders")
+    page.run("document.querySelector('input[data-key=channel]').dispatchEvent(new Event('focus'))")
+    page.wait("[...document.querySelectorAll('datalist option')].some((o) => o.value[0] === '<')")
+    page.run(
+        """(() => {
+          const input = document.querySelector('input[data-key=channel]');
+          const shown = [...document.querySelectorAll('datalist option')];
+          input.value = shown.find((each) => each.value[0] === '<').value;
+          input.dispatchEvent(new Event('change'));
+        })()"""
+    )
+    page.wait("document.querySelector('.pages').innerText.includes('of 30')")
+
+
 @pytest.mark.parametrize(
     ("scheme", "width"),
     [

@@ -115,6 +115,11 @@ def test_null_is_a_key(shop: Charted, reader: Reader) -> None:
     assert lines(asked(shop, reader, "orders", null__channel="1")) == {"": [9]}
 
 
+def test_labels_are_harmless_text(shop: Charted, reader: Reader) -> None:
+    shop.sell(final=[sale(4, "\u202egnp.exe", 9, "1.00")])
+    assert "\\u202egnp.exe" in lines(asked(shop, reader, "orders", by="channel"))
+
+
 def test_an_empty_table_has_no_points(tmp_path: Any, reader: Reader) -> None:
     found = asked(Charted(tmp_path), reader, "orders")
     assert (found["t"], found["series"]) == ([], [])

@@ -68,9 +68,34 @@ def test_top_keys_of_an_average(shop: Charted, reader: Reader) -> None:
 
 def test_values_of_a_key(shop: Charted, reader: Reader) -> None:
     _, _, known, gold = parts(shop)
-    assert values(reader, known, "channel", "", gold) == ["app", "web"]
-    assert values(reader, known, "channel", "WE", gold) == ["web"]
+    app, web = ({"shown": each, "exact": each} for each in ("app", "web"))
+    assert values(reader, known, "channel", "", gold) == [app, web]
+    assert values(reader, known, "channel", "WE", gold) == [web]
     assert values(reader, known, "channel", "%", gold) == []
+
+
+@pytest.mark.parametrize("channel", ["k" * 100, "é" * 500, "a\u200db", "", None])
+def test_the_rows_of_a_top_key_are_found(
+    shop: Charted, reader: Reader, channel: str | None
+) -> None:
+    """Also where it is shown otherwise."""
+    shop.sell(final=[sale(9, channel, 99, "1.00")])
+    _, table, known, gold = parts(shop)
+    found = top(reader, table, known, known.figure("orders"), ("channel",), Selection(), gold)
+    (exact,) = found["rows"][0]["exact"]
+    assert exact == channel
+    assert page(shop, reader, selection=Selection(keys=(("channel", exact),)))["total"] == 1
+    if channel is not None:
+        said = values(reader, known, "channel", channel, gold)
+        assert said[0]["exact"] == channel or channel == ""
+
+
+def test_a_long_value_is_no_filter(shop: Charted, reader: Reader) -> None:
+    shop.sell(final=[sale(9, "é" * 501, 99, "1.00")])
+    _, table, known, gold = parts(shop)
+    found = top(reader, table, known, known.figure("orders"), ("channel",), Selection(), gold)
+    assert (found["rows"][0]["exact"], found["rows"][0]["keys"][0][:80]) == ((None,), "é" * 80)
+    assert values(reader, known, "channel", "é", gold)[0]["exact"] is None
 
 
 def test_rows_begin_with_the_newest(shop: Charted, reader: Reader) -> None:

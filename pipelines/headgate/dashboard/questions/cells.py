@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from headgate.dashboard.questions.sql import quoted
 
 MOST = 300  # characters of a value that are shown
+_MOST_EXACT = 1_000  # bytes of a value that a filter has: it is part of an address
 _TEXTS = ("VARCHAR", "BLOB")
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 """Categories of characters that have no glyph or move others: controls, marks of direction, line
@@ -37,6 +38,13 @@ def text_of(column: str, type_: str, most: int = MOST) -> str:
         f"CASE WHEN {length} > {most} THEN left({text}, {most}) || '… (' || "
         f"format('{{:,}}', {length}) || ' {unit})' ELSE {text} END"
     )
+
+
+def exact_of(column: str) -> str:
+    """An expression with the whole text of a column, by which a filter finds the value again; null
+    if it is too long for that."""
+    text = f"CAST({quoted(column)} AS VARCHAR)"
+    return f"CASE WHEN strlen({text}) <= {_MOST_EXACT} THEN {text} END"
 
 
 def visible(text: str | None) -> str | None:

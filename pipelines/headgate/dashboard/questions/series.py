@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from headgate.dashboard.questions.cells import visible
 from headgate.dashboard.questions.facts import Facts, Figure
 from headgate.dashboard.questions.reader import Reader
 from headgate.dashboard.questions.selection import Selection
@@ -166,7 +167,7 @@ def _lines(rows: Sequence[Any], grid: _Grid) -> list[dict[str, Any]]:
     for label_, point, mean, least, greatest, _, _, _, line in rows:
         if line not in lines:
             empty = {each: [None] * grid.number for each in ("v", "low", "high")}
-            lines[line] = {"label": label_, **empty}
+            lines[line] = {"label": visible(label_), **empty}
         for name, value in (("v", mean), ("low", least), ("high", greatest)):
             lines[line][name][point] = value
     if grid.per_point == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headgate.dashboard.questions.cells import cells, text_of
+from headgate.dashboard.questions.cells import cells, exact_of, text_of
 from headgate.dashboard.questions.facts import Facts, Figure
 from headgate.dashboard.questions.reader import Reader
 from headgate.dashboard.questions.selection import Selection
@@ -28,8 +28,9 @@ def top(
     most: int = 10,
 ) -> dict[str, Any]:
     """``over`` says what is compared: the figure over all windows, or the mean of the windows where
-    it cannot be combined. ``rows`` have the values of the keys, the figure and, of a sum, its
-    ``share`` of all. Of windows that overlap, those count that do not."""
+    it cannot be combined. ``rows`` have the values of the keys as they are shown, their ``exact``
+    texts for a filter (null if there is none), the figure and, of a sum, its ``share`` of all. Of
+    windows that overlap, those count that do not."""
     found = span(reader, facts, gold)
     chosen = all_of(
         selection.within(facts.begin, found.newest if found else None),
@@ -51,6 +52,7 @@ def top(
         "rows": [
             {
                 "keys": cells(row[: len(by)]),
+                "exact": row[len(by) : -4],
                 "value": row[-4],
                 "text": row[-3],
                 "share": row[-2] if over == "sum" else None,
@@ -61,7 +63,7 @@ def top(
 
 
 def _sql(types: Mapping[str, str], by: tuple[str, ...], value: str, chosen: Condition) -> str:
-    shown = ", ".join(f"{text_of(k, types[k], 80)} AS {quoted(k)}" for k in by)
+    shown = ", ".join([*(text_of(k, types[k], 80) for k in by), *map(exact_of, by)])
     return f"""
         SELECT {shown}, CAST(v AS DOUBLE), CAST(v AS VARCHAR), CAST(v / nullif(whole, 0) AS DOUBLE),
             groups FROM (
@@ -75,18 +77,19 @@ def _sql(types: Mapping[str, str], by: tuple[str, ...], value: str, chosen: Cond
 
 def values(
     reader: Reader, facts: Facts, key: str, begins: str, gold: Version, most: int = 20
-) -> list[str | None]:
-    """Values of a key that contain a text, for a person who types it."""
+) -> list[dict[str, str | None]]:
+    """Values of a key that contain a text, for a person who types it: as they are ``shown``, and
+    the ``exact`` text for a filter, null if there is none."""
     types = reader.types(gold)
     name = f"CAST({quoted(key)} AS VARCHAR)"
     rows = reader.ask(
-        f"SELECT {text_of(key, types[key])} AS value FROM gold "
+        f"SELECT {text_of(key, types[key])}, {exact_of(key)} FROM gold "
         f"WHERE contains(lower({name}), lower(?)) "
-        "GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT ?",
+        f"GROUP BY {quoted(key)} ORDER BY count(*) DESC, 1 LIMIT ?",
         (begins, most),
         gold=(gold, (key,)),
     ).rows
-    return [cells(row)[0] for row in rows]
+    return [{"shown": cells(row)[0], "exact": row[1]} for row in rows]
 
 
 def _apart(facts: Facts) -> Condition:

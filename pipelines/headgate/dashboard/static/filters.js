@@ -2,7 +2,7 @@
 
 import { ask } from "./api.js";
 import { field, h, select } from "./dom.js";
-import { time } from "./format.js";
+import { time, visible } from "./format.js";
 
 const RANGES = [["", "All"], [3600, "Last hour"], [21_600, "Last 6 hours"], [86_400, "Last 24 hours"], [604_800, "Last 7 days"], [2_592_000, "Last 30 days"]];
 const CHART = ["figure", "by"];
@@ -63,13 +63,16 @@ export class Filters {
 
   keyField(key) {
     const list = h("datalist", { id: `values-${++lists}` });
+    const exact = new Map(); // of what is shown: a chosen value filters by the whole of it
     let asked;
     const suggest = async (part) => {
       asked?.abort();
       asked = new AbortController();
       try {
         const found = await ask(`${this.address}/values`, new URLSearchParams({ key, part }).toString(), asked.signal);
-        list.replaceChildren(...found.values.filter((value) => value !== null).map((value) => h("option", { value })));
+        const values = found.values.filter((each) => each.exact !== null);
+        for (const each of values) exact.set(each.shown, each.exact);
+        list.replaceChildren(...values.map((each) => h("option", { value: each.shown })));
       } catch (error) {
         if (error.name !== "AbortError") list.replaceChildren();
       }
@@ -82,7 +85,7 @@ export class Filters {
       "data-key": key,
       onfocus: () => suggest(input.value),
       oninput: () => suggest(input.value),
-      onchange: () => input.value !== "" && this.set({ [`key.${key}`]: input.value }),
+      onchange: () => input.value !== "" && this.set({ [`key.${key}`]: exact.get(input.value) ?? input.value }),
     });
     return h("label", {}, key, input, list);
   }
@@ -91,17 +94,17 @@ export class Filters {
     const [kind, ...rest] = name.split(".");
     const key = rest.join(".");
     const range = RANGES.find(([seconds]) => String(seconds) === value)?.[1] ?? `last ${value} s`;
-    const text = { key: `${key} = ${value}`, null: `${key} is null`, last: range, from: `from ${value.replace("T", " ")}`, to: `to ${value.replace("T", " ")}` }[kind];
-    return h("span", { class: "chip" }, text, h("button", { type: "button", "aria-label": `Remove the filter ${text}`, onclick: () => this.set({ [name]: "" }) }, "×"));
+    const text = { key: `${key} = ${visible(value)}`, null: `${key} is null`, last: range, from: `from ${value.replace("T", " ")}`, to: `to ${value.replace("T", " ")}` }[kind];
+    return h("span", { class: "chip" }, text, h("button", { type: "button", "aria-label": `Remove the filter ${text}`, onclick: () => this.set({ [name]: null }) }, "×"));
   }
 
-  /** Only the rows of these keys; null is a value. */
-  only(keys, values) {
+  /** Only the rows of the keys of an entry; null is a value. */
+  only(keys, entry) {
     const wanted = {};
     keys.forEach((key, place) => {
-      const isNull = values[place] === null;
-      wanted[`key.${key}`] = isNull ? "" : values[place];
-      wanted[`null.${key}`] = isNull ? "1" : "";
+      const isNull = entry.keys[place] === null;
+      wanted[`key.${key}`] = isNull ? null : entry.exact[place];
+      wanted[`null.${key}`] = isNull ? "1" : null;
     });
     this.set(wanted);
   }
@@ -112,9 +115,10 @@ export class Filters {
     this.set({ from: iso(from), to: iso(to), last: "" });
   }
 
+  /** Null removes a filter; so does an empty text, but that is a value of a key. */
   set(wanted) {
     for (const [name, value] of Object.entries(wanted)) {
-      if (value === "") this.chosen.delete(name);
+      if (value === null || (value === "" && !name.startsWith("key."))) this.chosen.delete(name);
       else this.chosen.set(name, value);
     }
     history.pushState(null, "", `${location.pathname}${this.chosen.size ? `?${this.chosen}` : ""}`);

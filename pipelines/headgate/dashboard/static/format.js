@@ -21,6 +21,18 @@ export function exact(text) {
   return found ? found[1] + found[2].replace(/\B(?=(\d{3})+$)/g, ",") + (found[3] ?? "") : text;
 }
 
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
+
+/** A text from an address as the server shows values: short, and what has no glyph is written out. */
+export function visible(text) {
+  const letters = [...text];
+  const kept = letters.length > 80 ? `${letters.slice(0, 80).join("")}…` : text;
+  return kept.replace(HIDDEN, (hidden) => {
+    const code = hidden.codePointAt(0);
+    return code < 0x10000 ? `\\u${code.toString(16).padStart(4, "0")}` : `\\U${code.toString(16).padStart(8, "0")}`;
+  });
+}
+
 /** Seconds since 1970 as a time, as exact as `step` seconds ask for. */
 export function time(seconds, step = 1) {
   const text = new Date(seconds * 1000).toISOString();

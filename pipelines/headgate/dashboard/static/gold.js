@@ -125,9 +125,11 @@ class GoldPage {
     const entries = found.rows.map((row) => ({
       name: row.keys.map((key) => key ?? "null").join(" · "),
       value: row.value,
+      // A value may be too long for a filter.
+      fixed: row.keys.some((key, place) => key !== null && row.exact[place] === null),
       text: (found.over === "avg" ? number(row.value) : exact(row.text)) + (row.share === null ? "" : `  (${percent(row.share)})`),
     }));
-    this.top.replaceChildren(entries.length ? bars(entries, (place) => this.filters.only(found.by, found.rows[place].keys)) : h("p", { class: "soft" }, "No rows."));
+    this.top.replaceChildren(entries.length ? bars(entries, (place) => this.filters.only(found.by, found.rows[place])) : h("p", { class: "soft" }, "No rows."));
     this.topSaid.textContent = `${over} ${found.figure} over the chosen windows; ${count(found.groups)} ${found.groups === 1 ? "key" : "keys"}.`;
   }
 

@@ -2,17 +2,18 @@
 
 import { h, svg } from "./dom.js";
 
-/** Bars with their names and values; `onchoose` gets the place of the one that was clicked. */
+/** Bars with their names and values; `onchoose` gets the place of the one that was clicked. One that
+ *  is `fixed` cannot be. */
 export function bars(entries, onchoose = null) {
   const most = Math.max(...entries.map(({ value }) => Math.abs(value ?? 0)), 0);
   return h(
     "ul",
     { class: "bars" },
-    entries.map(({ name, value, text, tone = 1 }, place) => {
+    entries.map(({ name, value, text, tone = 1, fixed = false }, place) => {
       const fill = h("i", {});
       fill.style.width = `${most ? (100 * Math.abs(value ?? 0)) / most : 0}%`;
       if (tone !== 1) fill.style.background = `var(--chart-${tone})`;
-      const label = onchoose
+      const label = onchoose && !fixed
         ? h("button", { class: "name", type: "button", title: `Show ${name} alone`, onclick: () => onchoose(place) }, name)
         : h("span", { class: "name", title: name }, name);
       return h("li", {}, label, h("span", {}, text), h("span", { class: "track", "aria-hidden": "true" }, fill));
