@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,7 +12,6 @@ import pytest
 from headgate.dashboard.login.passwords import FILE, Password, made
 from headgate.dashboard.login.sessions import Sessions
 from headgate.dashboard.login.throttle import FREE, Throttle
-from headgate.dashboard.reading.answers import Answers
 from headgate.dashboard.reading.columns import ColumnCache
 from headgate.dashboard.reading.shown import Declarations
 from headgate.dashboard.server.app import dashboard_app
@@ -58,33 +55,6 @@ def test_a_version_that_is_held_is_never_shown(shop: Charted) -> None:
     assert before is not None
     assert after is not None
     assert after.key == before.key
-
-
-def test_a_question_is_answered_once_at_a_time() -> None:
-    answers, asked, begun = Answers(), [], threading.Event()
-
-    def slowly() -> bytes:
-        asked.append(1)
-        begun.wait(10)
-        return b"x"
-
-    with ThreadPoolExecutor(10) as threads:
-        found = [threads.submit(answers.of, "key", slowly) for _ in range(10)]
-        while not asked:
-            time.sleep(0.001)
-        begun.set()
-        assert [each.result() for each in found] == [b"x"] * 10
-    assert answers.of("key", slowly) == b"x"
-    assert len(asked) == 1
-
-
-def test_a_failed_answer_is_not_kept() -> None:
-    answers = Answers(most_bytes=3)
-    with pytest.raises(KeyError):
-        answers.of("key", lambda: {}[0])  # type: ignore[index]
-    assert answers.of("key", lambda: b"ab") == b"ab"
-    assert answers.of("other", lambda: b"cd") == b"cd"
-    assert answers.of("key", lambda: b"new") == b"new", "what does not fit any more is asked again"
 
 
 def test_ten_browsers_cost_one_read_of_each_commit(shop: Charted) -> None:

@@ -2,46 +2,63 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
-from threading import Lock
+from concurrent.futures import Executor
+
+from headgate.dashboard.errors import TooMuchError
 
 MOST_BYTES = 64 << 20
+TOO_MUCH_FOR = 60.0
+"""Seconds in which nobody asks again what was too much. Later the machine may have less to do."""
+_TOO_MUCH = 256  # questions
 
 
 class Answers:
-    """Keys have the versions of the tables in them, so an answer is never out of date. While one
-    thread answers a question, others that ask it wait."""
+    """Keys have the versions of the tables in them, so an answer is never out of date. While a
+    thread answers a question, others that ask it wait without one. To be used within one event
+    loop."""
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(
+        self, most_bytes: int = MOST_BYTES, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._most_bytes, self._bytes = most_bytes, 0
+        self._clock = clock
         self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
-        self._asked: dict[Hashable, Future[bytes]] = {}
-        self._lock = Lock()
+        self._too_much: OrderedDict[Hashable, tuple[float, TooMuchError]] = OrderedDict()
+        self._asked: dict[Hashable, asyncio.Task[bytes]] = {}
 
-    def of(self, key: Hashable, answer: Callable[[], bytes]) -> bytes:
-        """Raises what ``answer`` raises, for all who wait; the next one asks again."""
-        with self._lock:
-            if (found := self._kept.get(key)) is not None:
-                self._kept.move_to_end(key)
-                return found
-            waiting = self._asked.get(key)
-            if waiting is None:
-                mine = self._asked[key] = Future()
-        if waiting is not None:
-            return waiting.result()
+    async def of(self, key: Hashable, answer: Callable[[], bytes], threads: Executor) -> bytes:
+        """Raises what ``answer`` raises, for all who wait; the next one asks again, but not if it
+        was too much."""
+        if (found := self._kept.get(key)) is not None:
+            self._kept.move_to_end(key)
+            return found
+        until, error = self._too_much.get(key, (0.0, None))
+        if error is not None and self._clock() < until:
+            raise error.with_traceback(None)
+        if (asked := self._asked.get(key)) is None:
+            made = self._answered(key, answer, threads)
+            asked = self._asked[key] = asyncio.create_task(made)
+        # A browser that goes away does not take the answer from the others.
+        return await asyncio.shield(asked)
+
+    async def _answered(
+        self, key: Hashable, answer: Callable[[], bytes], threads: Executor
+    ) -> bytes:
         try:
-            made = answer()
-        except BaseException as error:
-            with self._lock:
-                del self._asked[key]
-            mine.set_exception(error)
+            made = await asyncio.get_running_loop().run_in_executor(threads, answer)
+        except TooMuchError as error:
+            self._too_much.pop(key, None)
+            self._too_much[key] = (self._clock() + TOO_MUCH_FOR, error)
+            if len(self._too_much) > _TOO_MUCH:
+                self._too_much.popitem(last=False)
             raise
-        with self._lock:
+        finally:
             del self._asked[key]
-            self._keep(key, made)
-        mine.set_result(made)
+        self._keep(key, made)
         return made
 
     def _keep(self, key: Hashable, made: bytes) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
@@ -24,6 +25,8 @@ from headgate.dashboard.server.questions import Desk, Document, key_of
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
 
+Read = TypeVar("Read")
+
 
 class ProjectEndpoints:
     def __init__(self, desk: Desk, commits: Commits) -> None:
@@ -33,7 +36,7 @@ class ProjectEndpoints:
     async def overview(self, request: Request) -> Response:
         """All pipelines: from commits and documents alone, no data file is read."""
         context = context_of(request)
-        document = await run_in_threadpool(self._overview, context, datetime.now(UTC))
+        document = await self._read(partial(self._overview, context, datetime.now(UTC)))
         return JSONResponse(document)
 
     def _overview(self, context: Context, now: datetime) -> Document:
@@ -67,7 +70,7 @@ class ProjectEndpoints:
         )
 
     async def board(self, request: Request) -> Response:
-        board = await run_in_threadpool(self._board, request)
+        board = await self._read(partial(self._board, request))
         charts = [
             {"name": c.name, "title": c.title, "kind": c.kind, "width": c.width}
             for c in board.charts.values()
@@ -76,7 +79,7 @@ class ProjectEndpoints:
 
     async def chart(self, request: Request) -> Response:
         context = context_of(request)
-        board = await run_in_threadpool(self._board, request)
+        board = await self._read(partial(self._board, request))
         chart = board.charts.get(request.path_params["chart"])
         if chart is None:
             known = ", ".join(board.charts)
@@ -89,7 +92,13 @@ class ProjectEndpoints:
         def answered() -> Document:
             return self._desk.charts.ask(chart, _places(places))
 
-        return await self._desk.respond(request, (keys, chart.name, str(chart)), answered)
+        key, threads = (keys, chart.name, str(chart)), self._desk.chart_threads
+        return await self._desk.respond(request, key, answered, threads)
+
+    async def _read(self, read: Callable[[], Read]) -> Read:
+        """What needs the files of boards."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._desk.board_threads, read)
 
     def _board(self, request: Request) -> Board:
         """Raises NotFoundError, or BoardError if its file is wrong now."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from math import isfinite
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -24,17 +25,28 @@ Document = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Desk:
-    """What all questions share."""
+    """What all questions share. Questions may wait for each other, so they have threads of their
+    own: pages, logins and the tasks that watch commits have others."""
 
     reader: Reader = field(default_factory=Reader)
     answers: Answers = field(default_factory=Answers)
     charts: ChartRunner = field(default_factory=ChartRunner)
+    threads: Executor = field(default_factory=partial(ThreadPoolExecutor, 8, "questions"))
+    # One process runs the SQL of charts, so a second thread would only wait for it.
+    chart_threads: Executor = field(default_factory=partial(ThreadPoolExecutor, 1, "charts"))
+    # The SQL of a board that is new waits for that process, too.
+    board_threads: Executor = field(default_factory=partial(ThreadPoolExecutor, 4, "boards"))
 
     async def respond(
-        self, request: Request, key: Hashable, answer: Callable[[], Document]
+        self,
+        request: Request,
+        key: Hashable,
+        answer: Callable[[], Document],
+        threads: Executor | None = None,
     ) -> Response:
         """The kept answer of a key, or a new one; 304 if the browser has it."""
-        content = await run_in_threadpool(self.answers.of, key, lambda: encoded(answer()))
+        asked = threads or self.threads
+        content = await self.answers.of(key, lambda: encoded(answer()), asked)
         tag = f'"{sha256(content).hexdigest()[:32]}"'
         headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
         if request.headers.get("If-None-Match") == tag:
