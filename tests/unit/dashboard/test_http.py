@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -14,6 +17,7 @@ from starlette.routing import Route
 
 from headgate.dashboard.login.passwords import PasswordFileError
 from headgate.dashboard.server.app import dashboard_app
+from headgate.dashboard.server.context import SCOPE, Context
 from headgate.dashboard.server.login import OPEN
 from headgate.dashboard.server.questions import Desk
 from headgate.dashboard.server.serving import Settings, application
@@ -82,8 +86,6 @@ def test_an_endpoint_refuses_what_nobody_has_allowed() -> None:
     async def ask() -> list[int]:
         async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
             return [(await client.get(address_of(route))).status_code for route in routes()]
-
-    import asyncio
 
     assert set(asyncio.run(ask())) == {401}
 
@@ -218,6 +220,34 @@ def test_files_are_downloaded(site: Served) -> None:
         found = client.get(f"{GOLD}/rows.csv?key.channel=app")
     assert found.headers["Content-Disposition"] == 'attachment; filename="shop.sales.csv"'
     assert found.text.count("\n") == 2
+
+
+def test_a_download_leaves_no_file(shop: Charted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However it ends: there is none when the first byte is sent."""
+    folder = shop.folder / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    scope: dict[str, Any] = {
+        "type": "http",
+        "method": "GET",
+        "path": f"{GOLD}/rows.csv",
+        "query_string": b"",
+    }
+    scope |= {"headers": [], SCOPE: Context({"shop": shop.shown()}, (), "")}
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+        assert list(folder.iterdir()) == []
+
+    asyncio.run(dashboard_app()(scope, receive, send))
+    assert sent[0]["status"] == 200
+    content = b"".join(part.get("body", b"") for part in sent[1:])
+    assert dict(sent[0]["headers"])[b"content-length"] == str(len(content)).encode()
+    assert content.count(b"\n") == 6
 
 
 def test_the_root_path_is_checked(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,16 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from headgate.dashboard.errors import BadQuestionError, ChangedTableError
+from headgate.dashboard.errors import BadQuestionError, ChangedTableError, TooMuchError
 from headgate.dashboard.questions import about
+from headgate.dashboard.questions import rows as rows_of_gold
 from headgate.dashboard.questions.facts import Facts, facts
 from headgate.dashboard.questions.reader import Reader
 from headgate.dashboard.questions.refused import RefusedQuestion, late_rows, quarantined
 from headgate.dashboard.questions.rows import RowsQuestion, rows, write_file
 from headgate.dashboard.questions.selection import Selection
 from headgate.dashboard.questions.top import top, values
+from headgate.dashboard.reading.engine import Engine, Limits
 from headgate.dashboard.reading.shown import Shown
 from headgate.dashboard.reading.versions import Version
 from headgate.declaration.load import load
@@ -149,15 +152,55 @@ def test_files_are_exact(shop: Charted, reader: Reader, tmp_path: Path, form: st
     _, table, known, gold = parts(shop)
     file = tmp_path / "rows"
     chosen = Selection(keys=(("channel", "web"),))
-    write_file(reader, table, known, chosen, gold, form, file)
+    with file.open("wb") as opened:
+        write_file(reader, table, known, chosen, gold, form, opened)
     if form == "csv":
         with file.open(newline="") as text:
             found = list(csv.DictReader(text))
         assert [(r["channel"], r["revenue"]) for r in found] == [("web", "30.00"), ("web", "10.00")]
+        assert found[0]["window_end"] == "2026-05-04 12:03:00.000000Z"
     else:
         read = pq.read_table(file)
         assert read.column("revenue").to_pylist() == [Decimal("30.00"), Decimal("10.00")]
         assert read.column_names == gold.schema.names
+
+
+def test_large_files(shop: Charted, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, table, known, gold = parts(shop)
+
+    def channels(**chosen: str) -> list[str]:
+        file = io.BytesIO()
+        selection = Selection(keys=tuple(chosen.items()))
+        write_file(reader, table, known, selection, gold, "parquet", file)
+        found: list[str] = pq.read_table(file).column("channel").to_pylist()
+        return found
+
+    newest_first = ["app", "web", "app", "app", "web"]
+    assert channels() == newest_first
+    monkeypatch.setattr(rows_of_gold, "MOST_ROWS_IN_ORDER", 4)
+    assert channels() != newest_first, "too many to bring them into an order"
+    assert sorted(channels()) == sorted(newest_first)
+    monkeypatch.setattr(rows_of_gold, "MOST_ROWS_OF_A_FILE", 4)
+    with pytest.raises(TooMuchError, match="more than 4 rows\n.*the rows of one key"):
+        channels()
+    assert channels(channel="web") == ["web", "web"]
+
+
+def test_a_file_that_takes_too_long() -> None:
+    """DuckDB is interrupted while Arrow reads from it, and Arrow has errors of its own."""
+    engine = Engine(Limits(seconds=0.1))
+    with (
+        pytest.raises(TooMuchError, match="took longer than"),
+        engine.connection({}) as connection,
+        engine.limited(connection),
+    ):
+        for _ in connection.sql("FROM range(1_000_000_000_000)").to_arrow_reader(65_536):
+            pass
+    said = "Out of Memory Error: failed to allocate data"
+    with pytest.raises(TooMuchError, match="of memory"), engine.limited(connection):
+        raise OSError(said)
+    with pytest.raises(OSError, match="no such file"), engine.limited(connection):
+        raise OSError("no such file")
 
 
 def test_quarantine_is_masked(shop: Charted, reader: Reader) -> None:

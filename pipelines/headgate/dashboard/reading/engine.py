@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 Check = Callable[["duckdb.DuckDBPyConnection"], None]
+_LESS = "ask about a shorter time, or fewer rows, such as those of one key"
 
 
 @dataclass(frozen=True)
@@ -109,18 +110,21 @@ class Engine:
         timer = Timer(self.limits.seconds, connection.interrupt)
         timer.daemon = True
         timer.start()
+        slow = f"the answer took longer than {self.limits.seconds:.0f} s"
+        large = f"the answer needed more than {self.limits.memory} of memory"
         try:
             yield
         except duckdb.InterruptException as error:
-            raise TooMuchError(
-                f"the answer took longer than {self.limits.seconds:.0f} s",
-                remedy="ask about a shorter time, or fewer rows",
-            ) from error
+            raise TooMuchError(slow, remedy=_LESS) from error
         except duckdb.OutOfMemoryException as error:
-            raise TooMuchError(
-                f"the answer needed more than {self.limits.memory} of memory",
-                remedy="ask about a shorter time, or fewer rows",
-            ) from error
+            raise TooMuchError(large, remedy=_LESS) from error
+        except OSError as error:
+            # Arrow makes one of what DuckDB raises while Arrow reads the rows.
+            if str(error).startswith("INTERRUPT"):
+                raise TooMuchError(slow, remedy=_LESS) from error
+            if str(error).startswith("Out of Memory"):
+                raise TooMuchError(large, remedy=_LESS) from error
+            raise
         except duckdb.ConversionException as error:
             raise BadQuestionError(first_line(error), remedy="correct the value") from error
         finally:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, cast
 
-from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response, StreamingResponse
 
 from headgate.dashboard.errors import NotFoundError
 from headgate.dashboard.questions import about as about_page
@@ -31,6 +30,7 @@ from headgate.declaration.operators import columns_of
 
 _TYPES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 _DEEPEST = 2_000  # pages
+_PART = 1 << 18  # bytes of a file that are sent at once
 
 OfGold = Callable[[Request, Shown, GoldTable, Facts, Version], Document]
 
@@ -55,26 +55,29 @@ class TableEndpoints:
         return await self._of_gold("values", request, self._values)
 
     async def file(self, request: Request) -> Response:
-        """The chosen rows as a file, which is deleted when it was sent."""
+        """The chosen rows as a file. It has no name, so it ends with the request or the process."""
         shown, name = _named(request)
         form = request.path_params["form"]
-        folder = Path(await run_in_threadpool(tempfile.mkdtemp, prefix="headgate-rows-"))
-        file = folder / "rows"
-        done = BackgroundTask(_remove, file)
 
-        def write() -> None:
+        def written() -> BinaryIO:
             declared = shown.gold(name)
             known, gold = facts(declared), _existing(shown, GOLD.path(name))
             asked = selection(known, request.query_params.multi_items())
-            write_file(self._desk.reader, declared, known, asked, gold, form, file)
+            file = cast(BinaryIO, tempfile.TemporaryFile())
+            try:
+                write_file(self._desk.reader, declared, known, asked, gold, form, file)
+            except BaseException:
+                file.close()
+                raise
+            return file
 
-        try:
-            await run_in_threadpool(write)
-        except BaseException:
-            _remove(file)
-            raise
-        called = f"{shown.name}.{name}.{form}"
-        return FileResponse(file, media_type=_TYPES[form], filename=called, background=done)
+        loop = asyncio.get_running_loop()
+        file = await loop.run_in_executor(self._desk.threads, written)
+        headers = {
+            "Content-Length": str(file.tell()),
+            "Content-Disposition": f'attachment; filename="{shown.name}.{name}.{form}"',
+        }
+        return StreamingResponse(_content(file), media_type=_TYPES[form], headers=headers)
 
     async def late(self, request: Request) -> Response:
         shown, name = _named(request)
@@ -202,6 +205,8 @@ def _existing(shown: Shown, path: str) -> Version:
     return version
 
 
-def _remove(file: Path) -> None:
-    file.unlink(missing_ok=True)
-    file.parent.rmdir()
+def _content(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        file.seek(0)
+        while part := file.read(_PART):
+            yield part
