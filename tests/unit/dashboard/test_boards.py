@@ -229,10 +229,10 @@ def test_a_chart_has_limits(still: Charted, runner: ChartRunner, sql: str) -> No
     assert gold is not None
     began = time.monotonic()
     with pytest.raises((TooMuchError, ChartError)):
-        runner.ask(chart, {TableName(None, "sales"): gold.key})
+        runner.ask(chart, {TableName(None, "sales"): gold.place})
     assert time.monotonic() - began < 1 + 3 + 20 + 5, "after its time, it is killed"
     good = Chart("b", "number", "B", "SELECT sum(orders) FROM gold.sales", tables=chart.tables)
-    assert runner.ask(good, {TableName(None, "sales"): gold.key})["text"] == "16"
+    assert runner.ask(good, {TableName(None, "sales"): gold.place})["text"] == "16"
 
 
 @pytest.mark.slow

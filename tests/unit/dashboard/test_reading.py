@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from headgate.dashboard.reading.shown import Declarations
 from headgate.dashboard.server.app import dashboard_app
 from headgate.dashboard.server.commits import Commits
 from headgate.dashboard.server.context import SCOPE, Context
-from headgate.dashboard.server.questions import Desk, encoded
+from headgate.dashboard.server.questions import Desk, encoded, key_of
 from tests.support.charted import Charted, sale
 
 
@@ -55,6 +57,33 @@ def test_a_version_that_is_held_is_never_shown(shop: Charted) -> None:
     assert before is not None
     assert after is not None
     assert after.key == before.key
+
+
+@pytest.mark.parametrize("is_seen_to_be_gone", [True, False])
+def test_a_lake_that_was_made_again(shop: Charted, is_seen_to_be_gone: bool) -> None:
+    """Its versions have the numbers of the first one."""
+    cache, shown = ColumnCache(), shop.shown()
+    table = shown.tables["gold/sales"]
+
+    def seen() -> tuple[int, list[int], Hashable]:
+        table.forget()
+        version = table.current()
+        assert version is not None
+        orders = cache.source(version, ("orders",)).column("orders").to_pylist()
+        return version.number, sorted(orders), key_of("rows", shown, ("gold/sales",), ())
+
+    number, orders, key = seen()
+    assert (number, orders) == (1, [1, 2, 3, 4, 6])
+    shutil.rmtree(shop.layout.storage.root)
+    if is_seen_to_be_gone:
+        table.forget()
+        assert table.current() is None
+    again = Charted(shop.folder)
+    again.sell(final=[sale(0, "web", 9, "90.00")])
+    assert seen()[:2] == (1, [9])
+    assert seen()[2] != key, "an answer about the first one is no answer"
+    again.sell(final=[sale(1, "web", 7, "70.00")])
+    assert seen()[:2] == (2, [7, 9])
 
 
 def test_ten_browsers_cost_one_read_of_each_commit(shop: Charted) -> None:

@@ -16,6 +16,8 @@ from deltalake import DeltaTable
 from pyarrow import dataset as ds
 
 from headgate.declaration.kinds import GOLD
+from headgate.storage.files import Stat
+from headgate.tables.log import entry_path
 from headgate.tables.state import State
 from headgate.tables.table import Table
 
@@ -24,14 +26,15 @@ FRESH = 0.2  # seconds, in which a log is not looked at again
 
 @dataclass(frozen=True, eq=False)
 class Version:
-    """``number`` is the version of the Delta log of the table at ``address``, ``state`` what its
-    commit says, with the batch id ``n``."""
+    """``number`` is the version of the Delta log of the table at ``address``, ``entry`` the file of
+    the log that made it. ``state`` is what its commit says, with the batch id ``n``."""
 
     address: str
     number: int
     state: State
     rows: int
     dataset: ds.Dataset = field(repr=False)
+    entry: Stat | None = None
 
     @cached_property
     def fragments(self) -> tuple[ds.Fragment, ...]:
@@ -43,9 +46,15 @@ class Version:
         return self.dataset.schema
 
     @property
-    def key(self) -> tuple[str, int]:
-        """Equal keys have equal rows."""
+    def place(self) -> tuple[str, int]:
+        """Where another process finds it."""
         return (self.address, self.number)
+
+    @property
+    def key(self) -> tuple[str, int, Stat | None]:
+        """Equal keys have equal rows. A table that is deleted and made again has the same numbers,
+        but other entries."""
+        return (*self.place, self.entry)
 
 
 def version_of(address: str, number: int) -> Version:
@@ -57,7 +66,7 @@ def version_of(address: str, number: int) -> Version:
 
 class WatchedTable:
     """A table whose newest version is asked for often, by several threads. A look at it that finds
-    nothing new checks the names of two files."""
+    nothing new asks for three files of the log, and reads none."""
 
     def __init__(self, table: Table, *, fresh: float = FRESH) -> None:
         self._table, self._fresh = table, fresh
@@ -79,16 +88,24 @@ class WatchedTable:
             self._at = float("-inf")
 
     def _newest(self) -> Version | None:
+        if self._version is not None and self._entry(self._version.number) != self._version.entry:
+            # The log is another one: what was read of the first one says nothing about it.
+            self._table, self._version = self._table.reader(), None
         if self._version is None and not self._table.exists:
             return None
         try:
             state = self._table.refresh()
+            handle = self._table.handle
         except FileNotFoundError:
+            self._table = self._table.reader()
             return None
-        handle = self._table.handle
         if self._version is not None and handle.version() == self._version.number:
             return self._version
         counts = pa.table(handle.get_add_actions(flatten=True)).column("num_records")
         rows = sum(count or 0 for count in counts.to_pylist())
         address, number = self._table.storage.uri(), handle.version()
-        return Version(address, number, state, rows, handle.to_pyarrow_dataset())
+        dataset, entry = handle.to_pyarrow_dataset(), self._entry(number)
+        return Version(address, number, state, rows, dataset, entry)
+
+    def _entry(self, number: int) -> Stat | None:
+        return self._table.log.stat(entry_path(number))

@@ -130,7 +130,7 @@ def _places(places: Mapping[TableName, Shown]) -> Places:
         version = shown.version(GOLD.path(name.table))
         if version is None:
             raise NotFoundError(f"there is no table {name} yet", remedy="run its pipeline")
-        found[name] = version.key
+        found[name] = version.place
     return found
 
 

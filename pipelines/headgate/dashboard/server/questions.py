@@ -72,8 +72,8 @@ def key_of(
 ) -> Hashable:
     """Equal for the same question about the same versions. The order of parameters has no
     meaning."""
-    numbers = tuple((path, v.number if (v := shown.version(path)) else None) for path in paths)
-    return (question, shown.layout.storage.root, numbers, tuple(sorted(asked)))
+    versions = tuple((path, v.key if (v := shown.version(path)) else None) for path in paths)
+    return (question, shown.layout.storage.root, versions, tuple(sorted(asked)))
 
 
 def encoded(document: Document) -> bytes:
