@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from headgate.dashboard.errors import BadQuestionError
 from headgate.dashboard.questions.facts import Facts
@@ -95,13 +94,3 @@ def _last(given: Mapping[str, str]) -> timedelta | None:
     if not given.get("last"):
         return None
     return timedelta(seconds=whole(given, "last", 3600, 1, _MOST_SECONDS))
-
-
-def as_parameters(value: Selection) -> dict[str, Any]:
-    """What a selection means, as the page shows it."""
-    return {
-        "from": value.since and value.since.isoformat(),
-        "to": value.until and value.until.isoformat(),
-        "last": value.last and int(value.last.total_seconds()),
-        "keys": [{"key": name, "value": text} for name, text in value.keys],
-    }
