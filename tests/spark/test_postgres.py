@@ -3,6 +3,7 @@ happens to drivers, to the server and to the table."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +26,7 @@ from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.failing import failing
 from tests.support.landing import Landing, split
+from tests.support.maintained import compacted
 from tests.support.postgres import PASSWORD, Server, is_there, running_server
 from tests.support.readings import declare
 from tests.support.tables import read
@@ -205,6 +207,44 @@ def test_what_is_changed_later_is_changed_there(shop: Shop, tmp_path: Path) -> N
     shop.engine.catch_up()
     shop.publish()
     assert shop.mirrored() == shop.rows()
+
+
+def test_a_database_that_went_back_gets_what_was_moved_and_replaced_since(
+    shop: Shop, server: Server
+) -> None:
+    for name in ("mirror", "headgate_publications"):
+        server.ask(f"CREATE TABLE {name}_then AS SELECT * FROM {name}")
+    shop.absorb(2)
+    shop.publish()
+    shop.absorb(FILES)
+    shop.engine.drain()
+    shop.publish()
+    compacted(shop.engine)
+    shop.engine.operate("late_replay", **meant("sliding"))
+    shop.engine.catch_up()
+    shop.publish()
+    assert shop.mirrored() == shop.rows()
+    for name in ("mirror", "headgate_publications"):
+        back = f"DELETE FROM {name}; INSERT INTO {name} SELECT * FROM {name}_then"
+        server.ask(f"SET session_replication_role = replica; {back}")
+    assert shop.mirrored() != shop.rows()
+    shop.start()
+    shop.publish()
+    assert shop.mirrored() == shop.rows()
+
+
+def test_columns_whose_types_have_changed(shop: Shop, server: Server) -> None:
+    shop.absorb(FILES)
+    shop.file.write_text(shop.file.read_text().replace("sum(value)", "sum(level)"))
+    root, anew = shop.folder / "root", RebuildRequest(changed=True)
+    shop.engine = Engine(shop.spark, load(shop.file), root, anew=anew)
+    shop.engine.catch_up()
+    why = shop.why_stuck()
+    assert "column total is numeric(22,2)" in why
+    statement = next(each for each in re.findall(r"ALTER TABLE .* TYPE bigint", why))
+    server.ask_alone(statement)
+    shop.publish()
+    assert shop.mirrored() == shop.rows() != []
 
 
 def test_a_position_that_the_log_does_not_have_is_refused(shop: Shop, server: Server) -> None:

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections import defaultdict
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
 from headgate.jobs.publishing import NotPublishedError, Publications
+from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.sinks.contract import SinkContext
 from headgate.sinks.letters import DeadLetters
 from tests.support.engine import Engine
@@ -88,6 +90,28 @@ def test_changes_of_windows(spark: SparkSession, tmp_path: Path) -> None:
         for row in (json.loads(request.body) for request in once(receiver)):
             by_key[key(row)].append(row["updated_at"])
         assert all(times == sorted(times) for times in by_key.values())
+
+
+def test_a_table_whose_columns_have_changed_is_sent_as_it_is_now(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Rows of before that were not sent have another type: the rebuild replaced them."""
+    with receiving() as receiver:
+        engine = engine_of(spark, tmp_path, receiver, "gold.sliding", "update")
+        absorb(engine, 1)
+        absorb(engine, 2)
+        file = engine.pipeline.file
+        file.write_text(file.read_text().replace("sum(value)", "sum(level)"))
+        engine = Engine(spark, load(file), engine.root, anew=RebuildRequest(changed=True))
+        engine.catch_up()
+        publish(engine)
+        absorb(engine)
+        publish(engine)
+        last = {key(row): row for row in (json.loads(r.body) for r in once(receiver))}
+        rows = {key(row): row for row in read(engine.root, "gold/sliding")}
+        assert {k: Decimal(str(r["total"])) for k, r in last.items()} == {
+            k: r["total"] for k, r in rows.items()
+        }
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,12 @@ def changes(table: Table, after: int, upto: int) -> Iterator[Commit]:
 
     Maintenance keeps the commits that a declared publication has not sent. For a publication that
     is declared later, only the live files may be left: then they are returned as one commit, the
-    table's newest. Raises LogGapError if an entry is missing otherwise.
+    table's newest. Rows with other columns than the table has now are left out if a reset came
+    after them: it replaced the whole table. Raises LogGapError if an entry is missing otherwise.
     """
-    for version in range(after + 1, upto + 1):
+    shape: str | None = table.state.shape
+    version = after
+    while (version := version + 1) <= upto:
         try:
             commit = read_commit(table.storage, version)
         except LogGapError:
@@ -28,12 +31,26 @@ def changes(table: Table, after: int, upto: int) -> Iterator[Commit]:
                 raise
             yield _what_is_live(table)
             return
+        if commit is not None and shape not in (None, commit.state.shape):
+            if (reset := _next_reset(table, version, upto)) is not None:
+                version = reset - 1
+                continue
+            shape = None  # columns were added: the table's type reads the files before that, too
         if commit is None or not has_rows(commit):
             continue
         if any(not table.storage.exists(file.path) for file in commit.news):
             yield _what_is_live(table)
             return
         yield replace(commit, files=commit.news)
+
+
+def _next_reset(table: Table, after: int, upto: int) -> int | None:
+    """The version of the first reset in ``(after, upto]``."""
+    for version in range(after + 1, upto + 1):
+        commit = read_commit(table.storage, version)
+        if commit is not None and commit.state.kind == "reset":
+            return version
+    return None
 
 
 def has_rows(commit: Commit) -> bool:

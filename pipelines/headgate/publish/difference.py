@@ -1,8 +1,8 @@
 """What two versions of a table differ in: the files that were added and removed between them.
 
 A mirror needs no more than this, whatever made the commits: batches, operations, a restore, a
-rebuild. Commits that only move rows between files (maintenance, and OPTIMIZE of other tools) are
-skipped: the files that they remove stay, as long as a publication may need them.
+rebuild. Commits that only move rows between files (maintenance, and OPTIMIZE of other tools) change
+no row. But what comes after them may replace the files that they made, so they count there.
 """
 
 from __future__ import annotations
@@ -46,13 +46,16 @@ def net_files(table: Table, after: int, most_rows: int) -> NetFiles:
     """The difference between the version ``after`` and a later one of the refreshed table: the
     newest, or the first with more than ``most_rows`` new rows.
 
-    Gives the whole table if its log or a file no longer reaches back so far. Raises LogGapError.
+    Gives the whole table if its log or a file no longer reaches back so far, or if its columns have
+    changed: its type does not read the files of before. Raises LogGapError.
     """
     try:
         commits, upto, state = _commits(table, after, most_rows)
     except LogGapError:
         if not log_folder(table.storage).is_trimmed(after + 1):
             raise
+        return whole(table)
+    if commits is None or _has_other_columns(table, after, commits):
         return whole(table)
     added: dict[str, DataFile] = {}
     removed: dict[str, bool] = {}
@@ -71,21 +74,42 @@ def net_files(table: Table, after: int, most_rows: int) -> NetFiles:
     return NetFiles(upto, state, sound, tuple(file for file in gone if file is not None))
 
 
-def _commits(table: Table, after: int, most_rows: int) -> tuple[list[Commit], int, State]:
-    """The commits that change rows, and the version and state after the last one."""
+def _commits(table: Table, after: int, most_rows: int) -> tuple[list[Commit] | None, int, State]:
+    """The commits that change rows with those that move them, and the version and state after the
+    last one; no commit if rows are only moved. None if it is not known what was moved: that is so
+    for a commit of another tool."""
     newest = table.version
     found: list[Commit] = []
-    rows = 0
+    rows, changes, is_known = 0, False, True
+    upto, state = newest, table.state
     for version in range(after + 1, newest + 1):
         commit = read_commit(table.storage, version)
-        if commit is None or commit.state.kind == "maintenance":
-            continue
-        if commit.files or commit.removed:
+        if commit is None:
+            is_known = False
+        elif commit.files or commit.removed:
             found.append(commit)
             rows += sum(file.rows for file in commit.files)
-        if rows > most_rows:
-            return found, version, commit.state
-    return found, newest, table.state
+            changes = changes or commit.state.kind != "maintenance"
+            if rows > most_rows and changes:
+                upto, state = version, commit.state
+                break
+    if not changes:
+        return [], upto, state
+    return (found if is_known else None), upto, state
+
+
+def _has_other_columns(table: Table, after: int, commits: list[Commit]) -> bool:
+    """Whether files of the version ``after`` or of later ones may have other columns than the table
+    has now. Only a reset changes the type of one."""
+    shapes = {commit.state.shape for commit in commits}
+    try:
+        before = read_commit(table.storage, after)
+    except LogGapError:
+        if any(commit.state.kind == "reset" for commit in commits):
+            return True
+    else:
+        shapes |= {before.state.shape} if before is not None else set()
+    return not shapes <= {table.state.shape}
 
 
 def _removed(table: Table, path: str, is_final: bool) -> DataFile | None:
