@@ -1,7 +1,8 @@
 """The full contract of a sink: the declaration's contract, and the runtime methods.
 
 A sink is one of two kinds. A *log* takes the rows of each commit one after the other, as messages:
-a topic does. A *mirror* is a table that has the rows of a version of ours: a database does.
+a topic does. A *mirror* is a table that always equals one committed version of Headgate's table: a
+database has one.
 """
 
 from __future__ import annotations

@@ -311,9 +311,9 @@ CLIENT_PROPERTIES = [
     sinks("interceptor.classes", "nothing may come between"),
     sinks("key.serializer", "made by Headgate"),
     sinks("value.serializer", "made by Headgate"),
-    sinks("transactional.id", "rests on it"),
-    sinks("acks", "rests on it"),
-    sinks("enable.idempotence", "rests on it"),
+    sinks("transactional.id", "the delivery guarantee depends on it"),
+    sinks("acks", "the delivery guarantee depends on it"),
+    sinks("enable.idempotence", "the delivery guarantee depends on it"),
 ]  # fmt: skip
 
 PUBLISHED = [

@@ -30,8 +30,8 @@ pipeline with an error in its declaration does not start.
   error message about a declaration, and those of Kafka and of sinks in no plan. The digest of the
   pipeline includes the values of `topic`, `pattern` and `start`, and of no other placeholder. The
   values of `options` are never shown: write a secret there, as a placeholder.
-  What those of `options` and of publications stand for is needed only by a command that checks the
-  declaration or starts a driver: `headgate query`, `status` or `stop` do without.
+  Commands that check the declaration or start a driver need the values of the placeholders in
+  `options` and in publications. `headgate query`, `status` and `stop` do not.
 - An editor that supports JSON Schema completes and checks while you type. Put this line at the
   top: `# yaml-language-server: $schema=headgate.schema.json`. `headgate init` writes this line and
   puts the schema beside the declaration.

@@ -6,7 +6,7 @@ from headgate.declaration.kafka.keys import NO_INTERCEPTORS, OPTIONS, SERVERS
 from headgate.declaration.keys.key import Key
 
 _READS_NOTHING = "a publication reads nothing"
-_PROMISE = "what a publication promises rests on it"
+_PROMISE = "the delivery guarantee depends on it"
 _REFUSED = {
     "bootstrap.servers": "use the key servers",
     "group.id": _READS_NOTHING,

@@ -1,4 +1,4 @@
-"""The PostgreSQL sink: a table that has the rows of a version of ours, exactly once."""
+"""The PostgreSQL sink: a table that always equals one committed version of ours."""
 
 from __future__ import annotations
 

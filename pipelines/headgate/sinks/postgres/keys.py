@@ -7,7 +7,7 @@ from headgate.declaration.keys.key import Key
 POSTGRES = Key(
     "postgres",
     "section",
-    "The target table in PostgreSQL. It always has the rows of a version of ours, each once.",
+    "The target table in PostgreSQL. It always equals one committed version of the Headgate table.",
     children=(
         Key(
             "url",
