@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-Verdict = Literal["equal", "differs"]
+Verdict = Literal["equal", "differs", "empty"]
+"""``empty``: no final window is in the range, so nothing was compared."""
 Row = Mapping[str, str | None]
 
 
@@ -59,7 +60,9 @@ class TableReport:
 
     @property
     def verdict(self) -> Verdict:
-        return "differs" if self.differing or self.live != self.backfilled else "equal"
+        if self.differing or self.live != self.backfilled:
+            return "differs"
+        return "equal" if self.windows else "empty"
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,9 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        return "differs" if any(t.verdict == "differs" for t in self.tables) else "equal"
+        """``empty`` if no table has a final window in the range."""
+        found = {each.verdict for each in self.tables}
+        return "differs" if "differs" in found else "equal" if "equal" in found else "empty"
 
     @property
     def differing(self) -> tuple[str, ...]:

@@ -91,8 +91,9 @@ class About:
         yield self._event(RunState.COMPLETE, above)
 
     def of_backfill(self, report: Report) -> Iterator[RunEvent]:
-        """A backfill. Its rule ``equal_to_bronze`` is met if no row of the range differs. It has
-        an output if rows of the table were published."""
+        """A backfill. Its rule ``equal_to_bronze`` is met if no row of the range differs. A table
+        without a final window in the range is not judged. It has an output if rows of the table
+        were published."""
         of, name = (report.begin, report.end or self.now), f"{self.declared.name}.backfill"
         above = self._nested(name, "BACKFILL", of, report.id)
         yield self._event(RunState.START, above)
@@ -101,16 +102,15 @@ class About:
                 below = self._below(above, node, "BACKFILL", of, report.id)
                 yield self._event(RunState.START, below)
                 inputs = datasets.inputs(self.declared, self.layout, node)
-                judged = datasets.judged(self.layout, node, [_parity(table)])
+                if table.verdict != "empty":
+                    inputs.append(datasets.judged(self.layout, node, [_parity(table)]))
                 is_published = (
                     report.published is not None
                     and table.table in report.differing
                     and table.table not in report.published.void
                 )
                 outputs = datasets.outputs(self.declared, self.layout, node, table.differing)
-                yield self._event(
-                    RunState.COMPLETE, below, [*inputs, judged], outputs[:1] * is_published
-                )
+                yield self._event(RunState.COMPLETE, below, inputs, outputs[:1] * is_published)
         yield self._event(RunState.COMPLETE, above)
 
     def _rows(self, node: Node, hour: Range) -> int | None:

@@ -31,7 +31,7 @@ class ReplayReport:
 @dataclass(frozen=True)
 class BackfillReport:
     """``differing`` are the gold tables in which a row differs, ``end`` is None where all that is
-    final was compared."""
+    final was compared. ``empty``: no final window was in the range."""
 
     id: str
     at: datetime
@@ -39,6 +39,7 @@ class BackfillReport:
     end: datetime | None
     differing: tuple[str, ...]
     published: bool
+    empty: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ def past(layout: Layout, declared: Pipeline, operations: Iterable[Operation]) ->
                 *(each.id, each.at, each.begin, each.end),
                 differing=each.differing,
                 published=each.published is not None,
+                empty=each.verdict == "empty",
             )
             for each in islice(reports(layout), SHOWN)
         ),

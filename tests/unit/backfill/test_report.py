@@ -35,6 +35,14 @@ def test_a_report_differs_if_one_table_does_and_names_what_is_published() -> Non
     assert (both.verdict, both.differing) == ("differs", ("visits",))
 
 
+def test_a_report_without_a_window_is_empty() -> None:
+    empty = replace(EQUAL, equal=0, windows=0, windows_equal=0)
+    assert empty.verdict == "empty"
+    assert replace(REPORT, tables=(empty,)).verdict == "empty"
+    assert replace(REPORT, tables=(empty, EQUAL)).verdict == "equal"
+    assert replace(REPORT, tables=(empty, EQUAL, DIFFERING)).verdict == "differs"
+
+
 def test_a_document_is_the_report() -> None:
     published = Published(3, "20260301T120000.000Z-7", ("sales",))
     for report in (

@@ -64,7 +64,7 @@ def test_replays_and_backfills_are_told_newest_first(lake: Lake) -> None:
     equal = TableReport("per_minute", 9, 5, 0, 0, 0, 5, 5, live="a", backfilled="a")
     for day in range(2):
         begin = NOW + timedelta(days=day)
-        table = replace(equal, changed=day)
+        table = replace(equal, changed=day, windows=5 * day)
         write_report(
             lake.layout,
             Report(f"b-{day}", "tiny", NOW, begin, begin + timedelta(days=1), "d", (table,)),
@@ -75,3 +75,4 @@ def test_replays_and_backfills_are_told_newest_first(lake: Lake) -> None:
         ("b-1", ("per_minute",)),
         ("b-0", ()),
     ]
+    assert [each.empty for each in found.backfills] == [False, True]

@@ -94,9 +94,9 @@ class ReplayInterval(IntervalTask):
 class BackfillInterval(IntervalTask):
     """Computes the interval again and compares; the parity report is in the task log. ``then``:
     ``verify`` fails if a row differs, ``show`` leaves the decision to others, ``publish`` publishes
-    what differs. Returns ``differing``, the tables that differ, and ``published``, those that were
-    published. ``declaration`` is a file with other formulas, beside the pipeline's own; empty for
-    none."""
+    what differs. An interval without data is no failure. Returns ``differing``, the tables that
+    differ, and ``published``, those that were published. ``declaration`` is a file with other
+    formulas, beside the pipeline's own; empty for none."""
 
     template_fields: Sequence[str] = (*IntervalTask.template_fields, "declaration")
 
@@ -115,13 +115,16 @@ class BackfillInterval(IntervalTask):
         if self.declaration:
             options += ["--declaration", str(Path(self.file).parent / self.declaration)]
         code = self._headgate("backfill", *options)
+        report = self._report(began) if code in (exit_codes.OK, exit_codes.FAILED) else None
+        if code == exit_codes.FAILED and report is not None and report.verdict == "empty":
+            self.log.info("no window of [%s, %s) has data", self.begin, self.end)
+            code = exit_codes.OK
         if code == exit_codes.DIFFERS:
             raise AirflowFailException(
                 f"gold of [{self.begin}, {self.end}) differs from bronze: the log has the report"
             )
         if code:
             raise AirflowFailException(f"exit code {code}; the log says why")
-        report = self._report(began)
         if report is None:
             raise AirflowFailException("it has left no report; the log says why")
         published = report.differing if report.published is not None else ()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headgate.cli.output import grid, size_of
 from headgate.cli.rows import as_text, cells
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from rich.table import Table
 
     from headgate.backfill.plan import Planned
@@ -16,10 +18,12 @@ if TYPE_CHECKING:
     from headgate.backfill.running import Asked
     from headgate.cli.output import Shown
 
-_MARKS = {"equal": "✓", "differs": "✗"}
+_MARKS = {"equal": "✓", "differs": "✗", "empty": "-"}
+Finals = Callable[[str], "tuple[datetime, datetime] | None"]
+"""From when to when the final windows of a gold table are."""
 
 
-def shown(report: Report) -> Iterator[Shown]:
+def shown(report: Report, finals: Finals) -> Iterator[Shown]:
     """The report: counts and digests of every table, then what differs."""
     counts = grid("", "gold", "batch:", "windows:", "equal:", "changed:", "new:", "gone:")
     for table in report.tables:
@@ -28,6 +32,8 @@ def shown(report: Report) -> Iterator[Shown]:
     yield counts
     for table in report.tables:
         yield from _of_table(table)
+        if table.verdict == "empty":
+            yield f"  {final_windows(finals(table.table))}"
     published = report.published
     if published is None:
         return
@@ -39,6 +45,13 @@ def shown(report: Report) -> Iterator[Shown]:
             f"gold.{name}: nothing was published, because another operation has changed the table "
             "since it was compared; type the command again"
         )
+
+
+def final_windows(found: tuple[datetime, datetime] | None) -> str:
+    """Where they are."""
+    if found is None:
+        return "none of its windows is final yet"
+    return f"its final windows are from {as_text(found[0])} to {as_text(found[1])}"
 
 
 def listed(reports: Sequence[Report]) -> Table:
@@ -58,6 +71,8 @@ def _of_table(table: TableReport) -> Iterator[Shown]:
     mark, name = _MARKS[table.verdict], f"gold.{table.table}"
     if table.verdict == "equal":
         yield f"{mark} {name} is equal: {table.live}"
+    elif table.verdict == "empty":
+        yield f"{mark} {name} has no final window in this range: nothing was compared"
     else:
         yield f"{mark} {name} differs: {table.live} is there, {table.backfilled} was computed"
     for id_ in table.earlier:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -70,7 +71,7 @@ def backfill(
     """Compute final windows again from bronze, and compare. The stream may run meanwhile.
 
     The rows of a range of event time that differ can be published, in one commit per table.
-    Without --from, earlier backfills are listed.
+    Without --from, earlier backfills are listed. Exit code 1 if no final window is in the range.
     """
     if sum((dry_run, verify, publish)) > 1:
         raise typer.BadParameter("only one of --dry-run, --verify and --publish can be given")
@@ -87,6 +88,7 @@ def backfill(
     from headgate.cli.backfill.computing import compute_here
     from headgate.cli.backfill.publishing import publish_here
     from headgate.cli.backfill.screen import shown
+    from headgate.cli.backfill.windows import final_range
     from headgate.lineage.emitting import send_backfill
 
     outcome = compute_here(layout, asked, root, publish=publish_here(note) if publish else None)
@@ -98,8 +100,11 @@ def backfill(
     if report.published is not None:
         back = command("savepoint restore", report.published.savepoint)
         words = [f"to take it back, stop the pipeline, and then: {back}"]
-    respond(json, report.document(), *shown(report), *words)
-    if verify and report.verdict != "equal":
+    finals = partial(final_range, layout, asked)
+    respond(json, report.document(), *shown(report, finals), *words)
+    if report.verdict == "empty":
+        raise typer.Exit(exit_codes.FAILED)
+    if verify and report.verdict == "differs":
         raise typer.Exit(exit_codes.DIFFERS)
     if report.published is not None and report.published.void:
         raise typer.Exit(exit_codes.FAILED)
@@ -117,10 +122,16 @@ def _list(layout: Layout, pipeline: str, *, json: bool) -> None:
 
 def _show_plan(layout: Layout, asked: Asked, *, json: bool) -> None:
     from headgate.backfill.running import plan_of
-    from headgate.cli.backfill.screen import plan_document, plan_shown
-    from headgate.cli.backfill.windows import windows_of
+    from headgate.cli.backfill.screen import final_windows, plan_document, plan_shown
+    from headgate.cli.backfill.windows import final_range, windows_of
 
     _, plan = plan_of(layout, asked)
     windows = windows_of(layout, asked)
     document = plan_document(asked, plan, windows)
-    respond(json, document, *plan_shown(document))
+    words = [
+        f"gold.{name} has no final window in this range: "
+        + final_windows(final_range(layout, asked, name))
+        for name, (number, _) in windows.items()
+        if not number
+    ]
+    respond(json, document, *plan_shown(document), *words)

@@ -1,4 +1,4 @@
-"""Counts the windows of a range in the gold tables as they are, without Spark."""
+"""The final windows of the gold tables as they are, read without Spark."""
 
 from __future__ import annotations
 
@@ -26,6 +26,17 @@ def windows_of(layout: Layout, asked: Asked) -> Mapping[str, tuple[int, int]]:
         ((windows, rows),) = select(asked.deployed, layout, sql)[1]
         found[name] = (int(windows), int(rows))
     return found
+
+
+def final_range(layout: Layout, asked: Asked, name: str) -> tuple[datetime, datetime] | None:
+    """From when to when the final windows of a gold table are; None if there is none."""
+    from headgate.declaration.operators import columns_of
+    from headgate.querying.sql import select
+
+    begin, end = [*columns_of(asked.deployed.gold[name])][:2]
+    sql = f"SELECT min({begin}), max({end}) FROM gold.{name} WHERE final"
+    ((first, last),) = select(asked.deployed, layout, sql)[1]
+    return None if first is None else (first, last)
 
 
 def _literal(time: datetime) -> str:

@@ -57,7 +57,8 @@ export function past(stream) {
 
 export const read = (load) => `${number(load.read)} of ${number(load.total)} ${load.unit}`;
 
-function verdict({ differing, published }) {
+function verdict({ differing, published, empty }) {
+  if (empty) return "no final window";
   if (!differing.length) return "equal";
   return `${differing.join(", ")} ${published ? "differed: published" : "differs: not published"}`;
 }

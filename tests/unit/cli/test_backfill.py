@@ -1,0 +1,83 @@
+"""What `headgate backfill` says, and its exit codes; the computation itself is not run."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+
+from headgate.backfill.report import Report, TableReport
+from headgate.backfill.running import Outcome
+from headgate.cli.backfill import computing
+from headgate.lineage import emitting
+from headgate.tables.arrow import stage_arrow
+from headgate.tables.table import Table
+from tests.unit.cli.conftest import Ask, last_object
+from tests.unit.ledger.conftest import Lake
+
+OfLake = tuple[str, str, str]
+Given = Callable[[TableReport], None]
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+TABLE = TableReport("per_minute", 1, 0, 0, 0, 0, 0, 0, "0-00", "0-00")
+GOLD = pa.schema(
+    [
+        ("window_start", pa.timestamp("us", "UTC")),
+        ("window_end", pa.timestamp("us", "UTC")),
+        ("events", pa.int64()),
+        ("final", pa.bool_()),
+    ]
+)
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> Given:
+    """Sets what the computation gives."""
+
+    def give(table: TableReport) -> None:
+        report = Report("b1", "tiny", NOON, NOON, None, "digest", (table,))
+        outcome = Outcome(report, {}, 0)
+        monkeypatch.setattr(computing, "compute_here", lambda *_, **__: outcome)
+        monkeypatch.setattr(emitting, "send_backfill", lambda *_: None)
+
+    return give
+
+
+def with_a_window(lake: Lake) -> None:
+    table = Table(lake.layout.storage, "gold/per_minute", pipeline="tiny")
+    shutil.rmtree(lake.layout.storage.uri("gold/per_minute"))
+    table.create(GOLD, lake.pipeline.definitions["gold/per_minute"], time_column="window_start")
+    held = table.refresh()
+    state = replace(held, kind="data", from_n=0, n=1, at=1)
+    rows = [{"window_start": NOON, "window_end": NOON + timedelta(minutes=1), "events": 2}]
+    content = pa.Table.from_pylist(rows, pa.schema([*GOLD][:3]))
+    staged = stage_arrow(table, state, content, time_column="window_start")
+    table.commit(state, add=tuple(replace(each, partition={"final": "true"}) for each in staged))
+
+
+@pytest.mark.parametrize("options", [["--verify"], []])
+def test_a_range_without_a_final_window_is_not_equal(
+    ask: Ask, empty_lake: Lake, of_lake: OfLake, found: Given, options: list[str]
+) -> None:
+    with_a_window(empty_lake)
+    found(TABLE)
+    code, out, _ = ask("backfill", *of_lake, "--from", "2026-05-05", *options)
+    assert code == 1
+    assert "is equal" not in out
+    assert "gold.per_minute has no final window in this range: nothing was compared" in out
+    assert "final windows are from 2026-05-04 12:00:00Z to 2026-05-04 12:01:00Z" in out
+    code, out, _ = ask("backfill", *of_lake, "--from", "2026-05-05", "--json", *options)
+    assert (code, last_object(out)["verdict"]) == (1, "empty")
+
+
+def test_the_other_verdicts_have_their_exit_codes(
+    ask: Ask, empty_lake: Lake, of_lake: OfLake, found: Given
+) -> None:
+    verify = ["backfill", *of_lake, "--from", "2026-05-01", "--verify"]
+    found(replace(TABLE, equal=1, windows=1))
+    assert ask(*verify)[0] == 0
+    found(replace(TABLE, changed=1, windows=1))
+    assert ask(*verify)[0] == 11
