@@ -10,12 +10,14 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from headgate.querying.names import Queried
 from headgate.querying.sandbox import QueryError
-from headgate.querying.sql import Queried, answer
+from headgate.querying.sql import answer
 from headgate.querying.versions import NoSuchBatchError, cut
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
+from tests.support.maintained import compacted
 from tests.support.readings import declare
 
 pytestmark = pytest.mark.spark
@@ -53,7 +55,11 @@ def test_a_cut_has_all_of_a_batch_and_nothing_later(spark: SparkSession, tmp_pat
         assert (found.n, seen(engine, found.versions)) == (number, expected)
     assert len({*states.values()}) == BATCHES
     gold = cut(engine.layout, engine.pipeline, 1).versions["gold/bands"]
-    for path in DeltaTable(str(engine.root / "readings/gold/bands"), gold).file_uris():
+    assert compacted(engine)
+    place = str(engine.root / "readings/gold/bands")
+    gone = {*DeltaTable(place, gold).file_uris()} - {*DeltaTable(place).file_uris()}
+    assert gone
+    for path in gone:
         Path(path).unlink(missing_ok=True)
     with pytest.raises(QueryError, match="a vacuum has deleted files"):
         seen(engine, cut(engine.layout, engine.pipeline, 1).versions)

@@ -10,8 +10,9 @@ from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.declaration.operators import begin_of
 from headgate.ledger.position import Positions, as_of, mended, mends_table, newest
 from headgate.storage.layout import Layout
+from headgate.tables.damage import naming_damage
 from headgate.tables.replay import sql_of_log
-from headgate.tables.snapshot import TablePosition
+from headgate.tables.snapshot import TablePosition, tables_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -60,17 +61,18 @@ def by_id(layout: Layout, pipeline: Pipeline) -> Proof:
     """Follow every row of bronze. Reads positions and ids of all tables: seconds per million.
 
     Each table is compared with its upstream table as of its own batch id, so the proof also holds
-    for a running pipeline. Raises HeadgateError as ``balance`` does.
+    for a running pipeline. Raises HeadgateError as ``balance`` does, DamagedFileError.
     """
     import duckdb
 
     at = newest(layout, pipeline)
     prover = _Prover(duckdb.connect(), at)
     findings: list[Discrepancy] = []
-    for table in pipeline.silver.values():
-        findings += prover.silver(table)
-    for gold in pipeline.gold.values():
-        findings += prover.gold(gold)
+    with naming_damage(lambda: tables_of(layout, pipeline.name)):
+        for table in pipeline.silver.values():
+            findings += prover.silver(table)
+        for gold in pipeline.gold.values():
+            findings += prover.gold(gold)
     return Proof(at.bronze.total("read"), tuple(findings))
 
 

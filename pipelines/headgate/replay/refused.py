@@ -17,8 +17,9 @@ from headgate.graph.graph import graph_of
 from headgate.ledger.position import mended, mends_table, newest
 from headgate.silver.copies import Copy, Earlier
 from headgate.storage.layout import Layout
+from headgate.tables.damage import naming_damage
 from headgate.tables.replay import Position, sql_of_log, table_of
-from headgate.tables.snapshot import TablePosition
+from headgate.tables.snapshot import TablePosition, tables_of
 
 
 @dataclass(frozen=True)
@@ -93,12 +94,14 @@ class Group:
 
 
 class RefusedRecords:
-    """As of the newest commits. Raises HeadgateError if the pipeline has no tables."""
+    """As of the newest commits. Raises HeadgateError if the pipeline has no tables,
+    DamagedFileError."""
 
     def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
         import duckdb
 
-        self._pipeline, self._at = pipeline, newest(layout, pipeline)
+        self._layout, self._pipeline = layout, pipeline
+        self._at = newest(layout, pipeline)
         self.source: Source = pipeline.sources[graph_of(pipeline).head.name]
         self.bronze = self._at.bronze
         self._sql = duckdb.connect(config={"python_enable_replacements": False})
@@ -111,12 +114,12 @@ class RefusedRecords:
     def groups(self, selection: Selection) -> list[Group]:
         """The counts by table and reason. A record that breaks several rules is in several."""
         where, values = selection.condition
-        counted = self._sql.execute(
+        counted = self._rows(
             'SELECT "table", reason, count(*) FILTER (is_open), count(*) FILTER (NOT is_open), '
             "max(ingested_at) FROM (SELECT *, unnest(reasons) AS reason FROM refused "
             f"WHERE {where}) GROUP BY ALL ORDER BY 1, 3 DESC, 2",
             values,
-        ).fetchall()
+        )
         return [Group(*row) for row in counted]
 
     def rows(self, selection: Selection, limit: int | None = None) -> list[Refused]:
@@ -124,8 +127,13 @@ class RefusedRecords:
         where, values = selection.condition
         most = "" if limit is None else f" LIMIT {limit:d}"
         order = 'ORDER BY partition, "offset", "table"'
-        found = self._sql.execute(f"SELECT * FROM refused WHERE {where} {order}{most}", values)
-        return [Refused(*row) for row in found.fetchall()]
+        found = self._rows(f"SELECT * FROM refused WHERE {where} {order}{most}", values)
+        return [Refused(*row) for row in found]
+
+    def _rows(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        layout, name = self._layout, self._pipeline.name
+        with naming_damage(lambda: tables_of(layout, name)):
+            return self._sql.execute(sql, values).fetchall()
 
     def headers(self, positions: Iterable[Position]) -> dict[Position, tuple[Any, Any]]:
         """The broker's key and headers of some records in bronze."""

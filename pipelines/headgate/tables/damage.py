@@ -7,7 +7,8 @@ its footer's checksum, and a stage compares it before it reads the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -63,6 +64,42 @@ def require_present(table: Table) -> None:
         if (size := sizes.get(file.path)) != file.size:
             what = "is missing" if size is None else f"has {size:,} bytes, had {file.size:,}"
             raise damaged_file(table.storage.uri(file.path), what)
+
+
+def is_about_reading(error: Exception) -> bool:
+    """Whether an error of DuckDB or Arrow may come from a damaged file. One of the machine, such as
+    a missing right, does not."""
+    said = str(error)
+    if any(reason in said for reason in ("Permission denied", "No space left", "Read-only file")):
+        return False
+    return isinstance(error, OSError) or any(
+        word in said for word in ("FileNotFoundError", "IOError", "OSError", "reading the stream")
+    )
+
+
+def require_readable(tables: Iterable[Table]) -> None:
+    """Look for the reason why rows could not be read: every live file of the newest versions is
+    read. Raises DamagedFileError, LogGapError."""
+    found = list(tables)
+    for table in found:
+        table.refresh()
+        require_present(table)
+    for table in found:
+        for file in live_files(table.handle):
+            if (what := damage_of(table.storage, file)) is not None:
+                raise damaged_file(table.storage.uri(file.path), what)
+
+
+@contextmanager
+def naming_damage(tables: Callable[[], Iterable[Table]]) -> Iterator[None]:
+    """Raises DamagedFileError or LogGapError in place of an error of DuckDB or Arrow, if one of
+    these tables is damaged."""
+    try:
+        yield
+    except Exception as error:
+        if is_about_reading(error):
+            require_readable(tables())
+        raise
 
 
 def read_sound(storage: Storage, file: DataFile) -> pa.Table:

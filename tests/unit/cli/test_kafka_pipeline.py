@@ -17,7 +17,7 @@ from headgate.declaration.load import load
 from headgate.declaration.model import Publication
 from headgate.jobs.progress import Progress
 from headgate.ledger import balance
-from headgate.querying.sql import tables
+from headgate.querying.names import tables
 from headgate.sinks.kafka.declared import KafkaSink
 from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.storage.layout import Layout

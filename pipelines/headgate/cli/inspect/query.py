@@ -13,8 +13,9 @@ from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, Root, command_at, place_at
 from headgate.cli.output import console, respond
 from headgate.cli.rows import as_text, print_rows
+from headgate.querying.names import Queried
 from headgate.querying.sandbox import QueryError
-from headgate.querying.sql import Queried, answer, pipelines_in
+from headgate.querying.sql import answer, pipelines_in
 
 
 def query(

@@ -1,0 +1,66 @@
+"""What a person is told when a query fails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from headgate import exit_codes
+from headgate.commands import pipeline_command, rendered, shell_command
+from headgate.errors import HeadgateError
+from headgate.querying.names import Queried, known_names
+from headgate.querying.sandbox import QueryError
+from headgate.tables.damage import is_about_reading, require_readable
+from headgate.tables.table import Table
+
+if TYPE_CHECKING:
+    import duckdb
+
+_COLOUR = re.compile("\x1b\\[[0-9;]*m")
+
+
+class DamagedTableError(HeadgateError, code=exit_codes.LOG_GAP):
+    """A table of the query cannot be read."""
+
+
+def failure(
+    error: duckdb.Error,
+    queried: Sequence[Queried],
+    short: Queried | None,
+    opened: Sequence[tuple[Queried, str]],
+) -> HeadgateError:
+    """What went wrong with a query that has ``opened`` the tables of these paths."""
+    import duckdb
+
+    remedy = _tables_are(queried, short)
+    if isinstance(error, duckdb.PermissionException):
+        names = ", ".join(each.pipeline.name for each in queried) or "pipelines"
+        said = f"a query reads the tables of {names}, no files and no network:\n{error}"
+        return QueryError(said, remedy)
+    if is_about_reading(error):
+        if damage := _damage(opened):
+            return damage
+        if "FileNotFoundError" in str(error) and any(each.versions for each in queried):
+            return QueryError(
+                "a vacuum has deleted files of these versions",
+                remedy=f"choose a later batch: {pipeline_command('versions')}",
+            )
+    return QueryError(_COLOUR.sub("", str(error)), remedy)
+
+
+def _damage(opened: Sequence[tuple[Queried, str]]) -> DamagedTableError | None:
+    """The first damage of the newest versions of some tables."""
+    for queried, path in opened:
+        table = Table(queried.layout.storage, path, pipeline=queried.pipeline.name)
+        try:
+            require_readable([table])
+        except HeadgateError as damage:
+            return DamagedTableError(damage.message, rendered(damage.remedy, queried.place))
+    return None
+
+
+def _tables_are(queried: Sequence[Queried], short: Queried | None) -> str:
+    if not queried:
+        return f"name tables as shop.gold.TABLE; pipelines are in: {shell_command('list')}"
+    return f"tables: {', '.join(known_names(queried, short))}"

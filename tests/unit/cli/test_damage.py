@@ -1,0 +1,58 @@
+"""A verb that reads a damaged table says so, and what would repair it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import Ask
+from tests.unit.ledger.conftest import Lake
+
+OfLake = tuple[str, str, str]
+
+
+def file_of(lake: Lake, table: str) -> Path:
+    return next(Path(lake.layout.storage.uri(f"{table}/data")).rglob("*.parquet"))
+
+
+def require_told(told: tuple[int, str, str], file: Path, of_lake: OfLake) -> None:
+    code, _, err = told
+    assert (code, "\x1b" in err) == (5, False), err
+    assert str(file) in err
+    assert f"headgate repair {of_lake[0]} --dry-run" in err
+
+
+def test_a_missing_file_is_damage(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
+    file = file_of(lake, "silver/good")
+    file.unlink()
+    place, *root = of_lake
+    require_told(ask("ledger", *of_lake, "--by-id"), file, of_lake)
+    require_told(ask("query", place, "FROM silver.good", *root), file, of_lake)
+    require_told(ask("query", place, "FROM silver.good", "--at", "1", *root), file, of_lake)
+
+
+def test_a_file_with_another_page_is_damage(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
+    file = file_of(lake, "bronze/events")
+    content = file.read_bytes()
+    file.write_bytes(content[:4] + b"x" * 60 + content[64:])
+    require_told(ask("query", of_lake[0], "FROM bronze.events", *of_lake[1:]), file, of_lake)
+
+
+def test_the_damage_of_another_table_is_no_matter(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
+    file_of(lake, "silver/good").unlink()
+    place, *root = of_lake
+    assert ask("query", place, "FROM gold.per_minute", *root)[0] == 0
+    assert ask("query", place, "SELECT error('IOError') FROM gold.per_minute", *root)[0] == 2
+
+
+def test_missing_rights_are_no_damage(
+    ask: Ask, lake: Lake, of_lake: OfLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from headgate.ledger import by_id
+
+    def refuse(*_: object) -> None:
+        raise OSError("Permission denied (os error 13)")
+
+    monkeypatch.setattr(by_id._Prover, "_load", refuse)
+    assert ask("ledger", *of_lake, "--by-id")[0] == 8
