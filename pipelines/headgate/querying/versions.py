@@ -13,7 +13,7 @@ from headgate.errors import HeadgateError
 from headgate.graph.graph import Node, graph_of
 from headgate.storage.layout import Layout
 from headgate.tables.errors import LogGapError
-from headgate.tables.history import commit_at
+from headgate.tables.history import commit_at, lineage
 from headgate.tables.table import Table
 
 
@@ -44,18 +44,28 @@ def cut(layout: Layout, pipeline: Pipeline, n: int | None = None) -> Cut:
             remedy=pipeline_command("versions"),
         )
     at = last if n is None else n
-    try:
-        versions = {
-            node.path: commit_at(table, at, table.version).version for node, table in tables
-        }
-    except LogGapError as error:
-        if at == last:
-            raise
-        raise NoSuchBatchError(
-            f"{pipeline.name}: the logs do not reach back to batch {at}; a vacuum has trimmed them",
-            remedy=f"choose a later batch; the last one is {last}: {pipeline_command('versions')}",
-        ) from error
+    versions = {}
+    for node, table in tables:
+        try:
+            versions[node.path] = commit_at(table, at, table.version).version
+        except LogGapError as error:
+            if at == last:
+                raise
+            why = _why_it_begins_later(table)
+            remedy = f"choose a later batch; the last one is {last}: {pipeline_command('versions')}"
+            raise NoSuchBatchError(
+                f"{pipeline.name}: the log of {node.path} does not reach back to batch {at}; {why}",
+                remedy,
+            ) from error
     return Cut(at, versions)
+
+
+def _why_it_begins_later(table: Table) -> str:
+    """What has taken the first commits of a log. Raises LogGapError if a later one is missing."""
+    *_, first = lineage(table, table.version)
+    if first.state.kind == "reset":
+        return "a restore or a rebuild has begun it anew"
+    return "a vacuum has trimmed it"
 
 
 def _tables(layout: Layout, pipeline: Pipeline) -> Iterator[tuple[Node, Table]]:
