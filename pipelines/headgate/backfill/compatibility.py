@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headgate.backfill.errors import OtherDeclarationError
-from headgate.commands import pipeline_command
+from headgate.commands import ROOT, pipeline_command, shell_command
 from headgate.declaration.digest import Meaning, meaning_of
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import GoldTable, Pipeline
+from headgate.declaration.names import Columns
 from headgate.declaration.operators import begin_of, columns_of
+from headgate.declaration.types import differences
 
 
 def require_compatible(deployed: Pipeline, given: Pipeline, name: str) -> None:
@@ -20,7 +22,8 @@ def require_compatible(deployed: Pipeline, given: Pipeline, name: str) -> None:
     if found:
         raise OtherDeclarationError(
             f"{given.file}: gold.{name} would not have the same rows to compare: {found[0]}",
-            remedy="deploy it, which builds the tables anew: " + pipeline_command("upgrade"),
+            remedy="deploy it, which builds the tables anew: "
+            + shell_command("upgrade", str(given.file), ROOT),
         )
 
 
@@ -39,8 +42,8 @@ def _differences(deployed: Pipeline, given: Pipeline, name: str) -> Iterator[str
     for key in was.keys() | now.keys():
         if key not in ("silver", "where", "measures", "columns") and was.get(key) != now.get(key):
             yield f"{key} changes"
-    if _columns(before) != _columns(after):
-        yield "its columns or their types change"
+    if said := ", ".join(_of_columns(_columns(before), _columns(after))):
+        yield said
 
 
 def _of(pipeline: Pipeline, path: str) -> str | None:
@@ -52,9 +55,22 @@ def _gold(meant: Meaning, name: str) -> Meaning:
     return found
 
 
-def _columns(table: GoldTable) -> list[tuple[str, str]]:
+def _columns(table: GoldTable) -> Columns:
     own = {column.name: column.type for column in table.schema}
-    return [(name, str(type_)) for name, type_ in {**columns_of(table), **own}.items()]
+    return {**columns_of(table), **own}
+
+
+def _of_columns(before: Columns, after: Columns) -> Iterator[str]:
+    """How columns and their types change."""
+    for name in dict.fromkeys((*before, *after)):
+        if name not in after:
+            yield f"{name} removed"
+        elif name not in before:
+            yield f"{name} added"
+        elif str(before[name]) != str(after[name]):
+            yield from differences(before[name], after[name], name)
+    if before.keys() == after.keys() and [*before] != [*after]:
+        yield "its columns are in another order"
 
 
 def require_windows(table: GoldTable) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from headgate.backfill.compatibility import require_compatible
 from headgate.backfill.errors import OtherDeclarationError
+from headgate.commands import Place
 from headgate.declaration.load import load_text
 from headgate.declaration.model import Pipeline
 from tests.support.readings import declare
@@ -48,13 +51,16 @@ def test_formulas_conditions_and_silver_may_change(deployed: Pipeline, old: str,
         ("tumbling: 5 minutes", "tumbling: 6 minutes", "window changes"),
         ("allowed_lateness: 0 seconds", "allowed_lateness: 1 second", "allowed_lateness changes"),
         ("tenth: level div 10", "tenth: level div 11", "by changes"),
-        ("heaviest: max(weight)", "heaviest: max(level)", "columns or their types change"),
-        ("heaviest: max(weight)", "most: max(weight)", "columns or their types change"),
+        ("heaviest: max(weight)", "heaviest: max(level)", "heaviest changed: double -> int$"),
+        ("heaviest: max(weight)", "most: max(weight)", "heaviest removed, most added"),
     ],
 )
 def test_bronze_and_the_shape_of_gold_may_not(
     deployed: Pipeline, old: str, new: str, said: str
 ) -> None:
-    with pytest.raises(OtherDeclarationError, match=said) as refused:
-        require_compatible(deployed, changed(deployed, old, new), "bands")
-    assert "upgrade" in refused.value.remedy
+    given = replace(changed(deployed, old, new), file=Path("other folder/new.yml"))
+    with pytest.raises(OtherDeclarationError) as refused:
+        require_compatible(deployed, given, "bands")
+    assert re.search(said, refused.value.message)
+    place = Place(pipeline="shop", root="/lake")
+    assert "headgate upgrade 'other folder/new.yml' --root /lake" in refused.value.text(place)
