@@ -152,8 +152,11 @@ def how_it_ended(layout: Layout, jobs: tuple[JobState, ...]) -> tuple[Ended | No
 def _show_failure(failure: Failure) -> None:
     message = f"it failed at {failure.at:%F %T}Z, exit code {failure.code}: {failure.reason}"
     console().print(message, style="red", markup=False, soft_wrap=True)
-    # The reason comes before `start`: a restart may fail for the same reason.
-    typer.echo(f"{failure.remedy}\n{command('start')}")
+    from headgate.supervision.keeping import NEEDS_A_PERSON
+
+    # The reason comes before `start`: a restart may fail for the same reason, and then surely does.
+    again = "" if failure.code in NEEDS_A_PERSON else f"\n{command('start')}"
+    typer.echo(f"{failure.remedy}{again}")
 
 
 def _show(name: str, jobs: tuple[JobState, ...], now: datetime, ended: Ended | None) -> None:
