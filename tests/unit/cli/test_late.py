@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import typer
 
-from headgate.cli.late.selecting import NoSuchGoldError, gold_table, selection
+from headgate.cli.late.selecting import (
+    LateCount,
+    NoSuchGoldError,
+    gold_table,
+    nothing_meant,
+    selection,
+)
 from headgate.declaration.model import GoldTable
 from tests.support.readings import declare
 
@@ -65,3 +72,13 @@ def test_what_cannot_be_meant_is_refused(
 ) -> None:
     with pytest.raises(typer.BadParameter, match=said):
         selection(bands, *given)
+
+
+def test_a_range_without_a_late_row_says_where_others_are() -> None:
+    day = datetime(2026, 1, 2, tzinfo=UTC)
+    count = LateCount("bands", 3, 0, day, day)
+    said = nothing_meant(count, "2 days", None, ["band=a"])
+    assert said.startswith("no late row matches --from 2 days --key band=a; 3 wait")
+    assert "from 2026-01-02 00:00:00Z to 2026-01-02 00:00:00Z" in said
+    none = replace(count, waiting=0)
+    assert nothing_meant(none, "2 days", None, None) == "no late row waits"

@@ -9,7 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from headgate.cli.quarantine import replaying, verbs
 from headgate.replay import requests
+from headgate.replay.refused import Group, Selection
 from headgate.replay.requests import Request
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.replay import Replay
@@ -68,6 +70,46 @@ def test_a_time_that_is_none(ask: Ask, of_lake: OfLake, lake: Lake, time: str) -
     code, _, err = ask("quarantine", "list", *of_lake, "--since", time)
     assert code == 2
     assert "neither a time" in err
+
+
+def test_a_reason_that_is_none(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
+    for verb in (["show"], ["list"], ["replay", "--dry-run"], ["export", "-o", "new"]):
+        code, out, err = ask("quarantine", *verb, *of_lake, "--reason", "wrong_typ")
+        assert (code, out) == (2, "")
+        assert "there is no reason 'wrong_typ'; the nearest one is wrong_type\n" in err
+
+
+class Records:
+    """Refused records with these reasons; no filter matches one."""
+
+    def __init__(self, lake: Lake, *groups: Group) -> None:
+        self.source = lake.pipeline.sources["events"]
+        self._groups = groups
+
+    def groups(self, wanted: Selection) -> list[Group]:
+        return [] if wanted.rule else list(self._groups)
+
+    def rows(self, *_: object) -> list[object]:
+        return []
+
+
+@pytest.mark.parametrize("verb", [["show"], ["list"], ["replay", "--dry-run"]])
+def test_a_filter_that_matches_nothing_says_what_there_is(
+    ask: Ask, of_lake: OfLake, lake: Lake, monkeypatch: pytest.MonkeyPatch, verb: list[str]
+) -> None:
+    wrong = Group("quarantine", "wrong_type", 2, 0, NOW)
+    found = Records(lake, wrong, Group("rejected.good", "sane", 1, 0, NOW))
+    for module in (verbs, replaying):
+        monkeypatch.setattr(module, "records_of", lambda *_: found)
+    monkeypatch.setattr(replaying, "require_machine", lambda _: None)
+    code, out, _ = ask("quarantine", *verb, *of_lake, "--rule", "nope")
+    assert code == 0
+    assert "record matches --rule nope; there are some with: " in out
+    assert "wrong_type (quarantine), sane (rejected.good)" in out
+    for module in (verbs, replaying):
+        monkeypatch.setattr(module, "records_of", lambda *_: Records(lake))
+    out = ask("quarantine", *verb, *of_lake, "--rule", "nope")[1]
+    assert out in ("no open record is refused\n", "no record was refused\n")
 
 
 def test_a_table_that_has_no_refused_records(ask: Ask, of_lake: OfLake, lake: Lake) -> None:

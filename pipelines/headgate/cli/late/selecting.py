@@ -124,6 +124,20 @@ def counts(declared: Pipeline, layout: Layout) -> list[LateCount]:
     return found
 
 
+def nothing_meant(
+    count: LateCount, begin: str | None, end: str | None, keys: Sequence[str] | None
+) -> str:
+    """What is said if no late row is meant: whether others wait, and of when they are."""
+    from headgate.cli.rows import as_text
+
+    if not count.waiting:
+        return "no late row waits"
+    given = [("--from", begin), ("--to", end), *(("--key", key) for key in keys or ())]
+    options = " ".join(f"{name} {value}" for name, value in given if value is not None)
+    times = f"from {as_text(count.oldest)} to {as_text(count.newest)}"
+    return f"no late row matches {options}; {count.waiting:,} wait, with event times {times}"
+
+
 def require_marks(declared: Pipeline, layout: Layout, table: GoldTable) -> None:
     """Raises OlderTableError."""
     from headgate.commands import pipeline_command

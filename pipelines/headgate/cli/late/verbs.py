@@ -15,6 +15,7 @@ from headgate.cli.late.selecting import (
     To,
     counts,
     gold_table,
+    nothing_meant,
     rows_of,
     selection,
 )
@@ -73,8 +74,11 @@ def show_late(
         "table": f"gold.{gold.name}",
         "rows": [dict(zip(rows.column_names, map(as_text, line), strict=True)) for line in lines],
     }
-    shown = table_of("", rows.column_names, lines) if lines else "no late row waits"
-    respond(json, document, shown)
+    if lines:
+        respond(json, document, table_of("", rows.column_names, lines))
+        return
+    (waiting,) = (each for each in counts(declared, layout) if each.table == gold.name)
+    respond(json, document, nothing_meant(waiting, begin, end, key))
 
 
 @app.command("replay")

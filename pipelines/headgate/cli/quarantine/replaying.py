@@ -14,7 +14,7 @@ from headgate.cli.driving import jars_for, require_machine
 from headgate.cli.options import command
 from headgate.cli.output import grid, respond
 from headgate.cli.person import person
-from headgate.cli.quarantine.selecting import records_of
+from headgate.cli.quarantine.selecting import nothing_meant, records_of
 from headgate.cli.rows import cells
 from headgate.cli.screen import waiting
 from headgate.commands import pipeline_command
@@ -97,7 +97,8 @@ def replay_records(
     if edited is not None:
         mended = mending.edited(mended, edited)
     if not mended:
-        respond(json, _document(declared, []), "no open record is refused")
+        empty = f"{edited} has no record" if edited else nothing_meant(records, wanted)
+        respond(json, _document(declared, []), empty)
         return
     divert_to(layout, declared, "replay")
     with waiting(f"judging {len(mended):,} records"):

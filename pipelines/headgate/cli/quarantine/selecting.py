@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headgate import exit_codes
+from headgate.cli.rows import as_text
 from headgate.cli.times import time_given
 from headgate.errors import HeadgateError
 
@@ -45,6 +47,10 @@ class NoSuchTableError(HeadgateError, code=exit_codes.USAGE):
     """No refused records have this table's name."""
 
 
+class NoSuchReasonError(HeadgateError, code=exit_codes.USAGE):
+    """No record goes to quarantine for this reason."""
+
+
 def selection(
     declared: Pipeline,
     table: str | None,
@@ -54,7 +60,7 @@ def selection(
     since: str | None,
     until: str | None,
 ) -> Selection:
-    """Raises NoSuchTableError, BadParameter."""
+    """Raises NoSuchTableError, NoSuchReasonError, BadParameter."""
     from headgate.replay.refused import Selection, names_of
 
     names = list(names_of(declared))
@@ -63,9 +69,46 @@ def selection(
             f"{declared.name} has no refused records in a table {table!r}",
             remedy=f"there are: {', '.join(names)}",
         )
+    _require_reason(reason)
     now = datetime.now(UTC)
     begins, ends = time_given(since, "--since", now), time_given(until, "--until", now)
     return Selection(table, rule, reason, event_id, begins, ends)
+
+
+def _require_reason(given: str | None) -> None:
+    """Raises NoSuchReasonError."""
+    from headgate.bronze.reasons import Reason
+
+    if given is None or given in list(Reason):
+        return
+    near = get_close_matches(given, list(Reason), 1)
+    raise NoSuchReasonError(
+        f"there is no reason {given!r}" + (f"; the nearest one is {near[0]}" if near else ""),
+        remedy=f"there are: {', '.join(Reason)}; a rule's id is for --rule",
+    )
+
+
+def nothing_meant(records: RefusedRecords, wanted: Selection) -> str:
+    """What is said if no record is meant: whether there are others, and why they are refused."""
+    everything = type(wanted)(with_replaced=wanted.with_replaced)
+    others = [each for each in records.groups(everything) if each.open or wanted.with_replaced]
+    which, was = ("record", "was") if wanted.with_replaced else ("open record", "is")
+    if not others:
+        return f"no {which} {was} refused"
+    reasons = ", ".join(f"{each.reason} ({each.table})" for each in others)
+    return f"no {which} matches {_options(wanted)}; there are some with: {reasons}"
+
+
+def _options(wanted: Selection) -> str:
+    given = {
+        "--table": wanted.table,
+        "--rule": wanted.rule,
+        "--reason": wanted.reason,
+        "--id": wanted.event_id,
+        "--since": wanted.since,
+        "--until": wanted.until,
+    }
+    return " ".join(f"{name} {as_text(value)}" for name, value in given.items() if value) or "it"
 
 
 def records_of(layout: Layout, declared: Pipeline) -> RefusedRecords:

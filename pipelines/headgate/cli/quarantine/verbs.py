@@ -21,6 +21,7 @@ from headgate.cli.quarantine.selecting import (
     Since,
     TableName,
     Until,
+    nothing_meant,
     records_of,
     selection,
 )
@@ -64,7 +65,8 @@ def list_refused(
     wanted = replace(
         selection(declared, table, rule, reason, None, since, until), with_replaced=True
     )
-    groups = records_of(layout, declared).groups(wanted)
+    records = records_of(layout, declared)
+    groups = records.groups(wanted)
     shown = grid("", "table", "reason or rule", "open:", "replaced:", "newest")
     for each in groups:
         newest = f"{each.newest.astimezone(UTC):%F %T}Z"
@@ -74,7 +76,7 @@ def list_refused(
         "refused": [vars(each) | {"newest": each.newest.isoformat()} for each in groups],
     }
     words = [command("quarantine show"), command("quarantine replay", "--dry-run")]
-    respond(json, document, *([shown, *words] if groups else ["no record was refused"]))
+    respond(json, document, *([shown, *words] if groups else [nothing_meant(records, wanted)]))
 
 
 @app.command("show")
@@ -93,13 +95,14 @@ def show_refused(
     """Show open refused records with their bytes, in the order of the log."""
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     wanted = selection(declared, table, rule, reason, event_id, since, until)
-    rows = records_of(layout, declared).rows(wanted, limit)
+    records = records_of(layout, declared)
+    rows = records.rows(wanted, limit)
     shown = grid("", "record", "table", "id", "reason or rules", "detail", "value")
     for each in rows:
         why, said = ", ".join(each.reasons), each.detail or ""
         shown.add_row(*cells(each.position, each.table, each.event_id or "", why, said, each.value))
     document = {"pipeline": declared.name, "records": [_document(each) for each in rows]}
-    respond(json, document, shown if rows else "no open record is refused")
+    respond(json, document, shown if rows else nothing_meant(records, wanted))
 
 
 def _document(row: Refused) -> dict[str, object]:
