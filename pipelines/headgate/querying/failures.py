@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from headgate import exit_codes
 from headgate.commands import pipeline_command, rendered, shell_command
 from headgate.errors import HeadgateError
-from headgate.querying.names import Queried, known_names
+from headgate.querying.names import Queried, known_names, nearest_names
 from headgate.querying.sandbox import QueryError
 from headgate.tables.damage import is_about_reading, require_readable
 from headgate.tables.table import Table
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import duckdb
 
 _COLOUR = re.compile("\x1b\\[[0-9;]*m")
+_NO_TABLE = re.compile(
+    r'^Catalog Error: Table with name "?(.+?)"? does not exist.*?\n\n', re.DOTALL
+)
 
 
 class DamagedTableError(HeadgateError, code=exit_codes.LOG_GAP):
@@ -46,7 +49,19 @@ def failure(
                 "a vacuum has deleted files of these versions",
                 remedy=f"choose a later batch: {pipeline_command('versions')}",
             )
-    return QueryError(_COLOUR.sub("", str(error)), remedy)
+    said = _COLOUR.sub("", str(error))
+    if isinstance(error, duckdb.CatalogException):
+        said = _NO_TABLE.sub(lambda found: _no_table(found[1], said, queried, short), said)
+    return QueryError(said, remedy)
+
+
+def _no_table(given: str, said: str, queried: Sequence[Queried], short: Queried | None) -> str:
+    """What is said of an unknown table, with the nearest one of the pipelines. DuckDB would name
+    one of its own, and leaves out the pipeline before a ``given`` name."""
+    named = [each for each in queried if f"{each.pipeline.name}.{given}" in said]
+    near = nearest_names(given, known_names(named or queried, short))
+    better = f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"table {given} does not exist{better}\n\n"
 
 
 def _damage(opened: Sequence[tuple[Queried, str]]) -> DamagedTableError | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from headgate.commands import Place
 from headgate.declaration.kinds import FILES, LATE, QUARANTINE, RECORDS, REJECTED
@@ -12,6 +14,10 @@ from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
 
 LAYERS = ("bronze", "silver", "gold", "late", "quarantine", "rejected", "_headgate")
+
+_MAIN = re.compile(r"\b(bronze|silver)\.")
+_MUCH, _SOMEWHAT = 0.8, 0.5
+"""How much a name is like another one, as ``difflib`` counts."""
 
 
 @dataclass(frozen=True)
@@ -55,3 +61,27 @@ def known_names(queried: Sequence[Queried], short: Queried | None) -> list[str]:
         known += [f"{before}{t.schema}.{t.name}" for t in layers]
         known += [f"{before}{name}" for name in ("quarantine", "files")]
     return known
+
+
+def nearest_names(given: str, known: Sequence[str]) -> list[str]:
+    """The known names that are most like a given one: as a whole, or without what is before the
+    last dot, in its own layer first. Of tables with one name in several layers, gold's is meant, or
+    else one of bronze or silver; there are several only in several pipelines."""
+    given = given.lower()
+    if near := get_close_matches(given, known, 1, _MUCH):
+        return near
+    before, _, last = given.rpartition(".")
+    beside = [each for each in known if before and f".{each}".rpartition(".")[0].endswith(before)]
+    return _nearest_of(last, beside) or _nearest_of(last, known)
+
+
+def _nearest_of(last: str, known: Sequence[str]) -> list[str]:
+    names = sorted({each.rpartition(".")[2] for each in known})
+    holding = [each for each in names if last in each]
+    near = get_close_matches(last, holding, 1, 0) or get_close_matches(last, names, 1, _SOMEWHAT)
+    found = [each for each in known if [each.rpartition(".")[2]] == near]
+    return [each for each in found if _rank(each) == max(map(_rank, found))]
+
+
+def _rank(name: str) -> int:
+    return 2 if ".gold." in f".{name}" else 1 if _MAIN.search(name) else 0

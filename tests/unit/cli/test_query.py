@@ -104,6 +104,37 @@ def test_a_name_of_this_program_is_no_table(ask: Ask, lake: Lake, of_lake: OfLak
     assert "does not exist" in err
 
 
+@pytest.mark.parametrize(
+    ("given", "near"),
+    [
+        ("gold.per_minut", "gold.per_minute"),
+        ("golden.per_minute", "gold.per_minute"),
+        ("minute", "gold.per_minute"),
+        ("GODO", "silver.good"),
+        ("silver.event", "bronze.events"),
+        ("tiny.gold.per_minut", "gold.per_minute"),
+        ("late.per_minit", "late.per_minute"),
+        ("xyz", None),
+    ],
+)
+def test_an_unknown_table_has_a_nearest_one(
+    ask: Ask, lake: Lake, of_lake: OfLake, given: str, near: str | None
+) -> None:
+    pipeline, *root = of_lake
+    code, _, err = ask("query", pipeline, f"SELECT 1 FROM {given}", *root)
+    named = given.removeprefix("tiny.")
+    first, _, line, *_ = err.splitlines()
+    assert code == 2
+    assert first == f"table {named} does not exist" + (f"; did you mean {near}?" if near else "")
+    assert line == f"LINE 1: SELECT 1 FROM {given}"
+    assert "sqlite" not in err
+
+
+def test_a_name_of_another_pipeline_is_whole(ask: Ask, two: None) -> None:
+    err = ask("query", "tiny", "other", "SELECT 1 FROM other.gold.per_minut")[2]
+    assert "; did you mean other.gold.per_minute?\n" in err
+
+
 @pytest.fixture
 def two(lake: Lake, tmp_path: Path) -> None:
     """Another pipeline under the same root, with one gold row that counts 5."""
@@ -156,7 +187,10 @@ def test_quarantine_and_files_need_no_layer(ask: Ask, two: None) -> None:
     [
         (["SELECT * FROM ohter.gold.per_minute"], 'did you mean "other"'),
         (["tiny", "othr", "SELECT 1"], 'did you mean "other"'),
-        (["tiny", "other", "SELECT * FROM per_minute"], "tiny.gold.per_minute, tiny.late"),
+        (
+            ["tiny", "other", "SELECT * FROM per_minute"],
+            "tiny.gold.per_minute or other.gold.per_minute?",
+        ),
         (["SELECT * FROM other.gold.per_minut"], "tables: other.bronze.events"),
         (["SELECT * FROM per_minute"], "headgate list"),
         (["tiny"], "no SQL is given"),
