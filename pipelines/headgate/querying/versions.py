@@ -63,7 +63,7 @@ def cut(layout: Layout, pipeline: Pipeline, n: int | None = None) -> Cut:
 def _why_it_begins_later(table: Table) -> str:
     """What has taken the first commits of a log. Raises LogGapError if a later one is missing."""
     *_, first = lineage(table, table.version)
-    if first.state.kind == "reset":
+    if first.state.kind == "reset" and first.state.origin is None:
         return "a restore or a rebuild has begun it anew"
     return "a vacuum has trimmed it"
 

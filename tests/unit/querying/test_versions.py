@@ -44,11 +44,16 @@ def test_a_rebuild_has_taken_it_where_no_vacuum_ran(empty_lake: Lake) -> None:
     assert "vacuum" not in str(refused.value)
 
 
-def test_a_vacuum_has_taken_it(empty_lake: Lake) -> None:
+@pytest.mark.parametrize("restored", [False, True])
+def test_a_vacuum_has_taken_it(empty_lake: Lake, restored: bool) -> None:
+    """Also what a restore went back to."""
     fill(empty_lake)
     absorb(empty_lake, 2)
     absorb(empty_lake, 3)
     gold = empty_lake.table(GOLD)
+    if restored:
+        held = gold.refresh()
+        gold.commit(replace(held, kind="reset", generation=1, origin=gold.version, at=1))
     DeltaTable(gold.storage.uri()).create_checkpoint()
     gold.refresh()
     for version in range(gold.version):
