@@ -15,6 +15,7 @@ from headgate.sinks.contract import RunnableSink, SinkContext, Writer
 from headgate.sinks.letters import Letter
 from headgate.sinks.webhook.declared import ATTEMPTS, WebhookSink
 from headgate.sinks.webhook.keys import WEBHOOK
+from headgate.sinks.webhook.signing import key_of
 
 _SECRET_NAME = re.compile(r"authorization|cookie|token|secret|password|key$", re.IGNORECASE)
 _OURS = re.compile(r"headgate-|webhook-|content-|host$|transfer-|connection$", re.IGNORECASE)
@@ -40,8 +41,8 @@ class Webhook(RunnableSink[WebhookSink]):
         for name, field in headers.items():
             if field.value is not None and (wrong := _wrong_header(name, field)) is not None:
                 report.add(field.line, field.path, wrong)
-        if secret is not None and secret.written is None:
-            report.add(secret.line, secret.path, "is a secret: write ${env:NAME} or ${file:PATH}")
+        if secret is not None and (wrong := _wrong_secret(secret)) is not None:
+            report.add(secret.line, secret.path, wrong)
         if len(report.problems) > before:
             return None
         return WebhookSink(
@@ -99,6 +100,18 @@ def _is_here(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _wrong_secret(field: Field) -> str | None:
+    """Without a part of the secret."""
+    if field.written is None:
+        return "is a secret: write ${env:NAME} or ${file:PATH}"
+    try:
+        if not field.is_missing:
+            key_of(field.text)
+    except ValueError:
+        return "is no secret of Standard Webhooks: whsec_ and base64"
+    return None
 
 
 def _wrong_header(name: str, field: Field) -> str | None:

@@ -21,7 +21,12 @@ def signature(secret: str, id_: str, seconds: int, body: bytes) -> str:
 
 
 def key_of(secret: str) -> bytes:
-    """The key of a secret: ``whsec_`` and Base64, or any other text."""
-    if secret.startswith(_PREFIX):
-        return base64.b64decode(secret.removeprefix(_PREFIX))
-    return secret.encode()
+    """The key of a secret: ``whsec_`` and Base64, or any other text. Raises ValueError if no key
+    follows ``whsec_``."""
+    if not secret.startswith(_PREFIX):
+        return secret.encode()
+    # Without ``validate``, other characters are dropped, and the receiver has another key.
+    key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
+    if not key:
+        raise ValueError("an empty key")  # anyone could sign with it
+    return key
