@@ -19,6 +19,7 @@ from headgate.sinks.webhook.signing import key_of
 
 _SECRET_NAME = re.compile(r"authorization|cookie|token|secret|password|key$", re.IGNORECASE)
 _OURS = re.compile(r"headgate-|webhook-|content-|host$|transfer-|connection$", re.IGNORECASE)
+_NOT_IN_HOSTS = re.compile(r"[\s\"<>\\^`{|}]")
 _SHORTEST = 3  # a shorter text is in every message
 
 
@@ -89,10 +90,22 @@ def _check_url(url: Field, *, allow_http: bool) -> None:
         raise Invalid(f"is not an address such as {example}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise Invalid(f"is not an address such as {example}")
+    if not _can_be_host(parts.hostname):
+        raise Invalid(f"is not an address such as {example}")
     if parts.username is not None or parts.password is not None:
         raise Invalid("has a user or a password; write the header Authorization instead")
     if parts.scheme == "http" and not allow_http and not _is_here(parts.hostname):
         raise Invalid("is not encrypted: write https, or allow_http: true")
+
+
+def _can_be_host(host: str) -> bool:
+    if _NOT_IN_HOSTS.search(host):
+        return False
+    try:
+        host.encode("idna")
+    except UnicodeError:  # a part is empty, or has more than 63 characters
+        return False
+    return True
 
 
 def _is_here(host: str) -> bool:

@@ -11,6 +11,7 @@ import urllib3
 from urllib3.exceptions import (
     ConnectTimeoutError,
     HTTPError,
+    LocationParseError,
     NameResolutionError,
     NewConnectionError,
     ProtocolError,
@@ -28,7 +29,13 @@ _LONGEST = 1_000  # characters of a header
 _READ_OF_ANSWER = 64 << 10  # bytes, so that the connection can be used again
 # Answers that say something about the receiver or the address, and not about the row.
 _AWAY = {401, 403, 404, 405, 407, 408, 421, 425, 429, 502, 503, 504}
-_NOT_REACHED = (NewConnectionError, ConnectTimeoutError, NameResolutionError, SSLError)
+_NOT_REACHED = (
+    NewConnectionError,
+    ConnectTimeoutError,
+    NameResolutionError,
+    SSLError,
+    LocationParseError,  # a host that cannot be one: no row is to blame for it
+)
 
 
 @dataclass(frozen=True)
