@@ -19,6 +19,7 @@ from urllib3.exceptions import (
     SSLError,
 )
 
+from headgate.sinks.webhook.deadline import bounded
 from headgate.sinks.webhook.declared import WebhookSink
 from headgate.sinks.webhook.signing import signature
 
@@ -74,6 +75,7 @@ class Receiver:
             retries=False,
             timeout=urllib3.Timeout(connect=CONNECT, read=READ),
         )
+        bounded(self._pool, READ)
 
     def post(self, message: Message) -> Outcome:
         """Send one row, once. Blocks for about 15 seconds at most."""
@@ -96,7 +98,7 @@ class Receiver:
             answer.read(_READ_OF_ANSWER)
             answer.release_conn()
         except HTTPError:
-            answer.close()
+            answer.close()  # the status says all; the rest of the body may never come
         return _outcome(answer.status)
 
     def close(self) -> None:

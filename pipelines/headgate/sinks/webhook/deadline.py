@@ -1,0 +1,70 @@
+"""Connections whose answers have a deadline as a whole.
+
+The timeout of urllib3 is one for each piece that arrives: a receiver that sends a byte now and then
+would hold a request for hours.
+"""
+
+from __future__ import annotations
+
+import io
+import socket
+import time
+from functools import partial
+from http.client import HTTPResponse
+from typing import Any
+
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+
+class _Bounded(io.RawIOBase):
+    """Reads ``raw``, which is of ``connection``, for so many seconds from now on."""
+
+    def __init__(self, raw: Any, connection: socket.socket, seconds: float) -> None:
+        self._raw, self._connection, self._seconds = raw, connection, seconds
+        self._until = time.monotonic() + seconds
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the answer has not ended in time")
+        self._connection.settimeout(left)
+        try:
+            found: int | None = self._raw.readinto(buffer)
+        finally:
+            # The next request on this connection is sent with the timeout that is set by then.
+            self._connection.settimeout(self._seconds)
+        return found
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Answer(HTTPResponse):
+    def __init__(self, sock: socket.socket, *more: Any, seconds: float, **named: Any) -> None:
+        super().__init__(sock, *more, **named)
+        self.fp: Any = io.BufferedReader(_Bounded(self.fp.detach(), sock, seconds))
+
+
+def bounded(pools: PoolManager, seconds: float) -> None:
+    """Let each answer, its body included, take so long at most. Later, urllib3 raises
+    ReadTimeoutError."""
+    answer: Any = partial(_Answer, seconds=seconds)
+
+    class Plain(HTTPConnection):
+        response_class = answer
+
+    class Encrypted(HTTPSConnection):
+        response_class = answer
+
+    class PlainPool(HTTPConnectionPool):
+        ConnectionCls = Plain
+
+    class EncryptedPool(HTTPSConnectionPool):
+        ConnectionCls = Encrypted
+
+    pools.pool_classes_by_scheme = {"http": PlainPool, "https": EncryptedPool}
