@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 import time
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from headgate.declaration.errors import DeclarationError
+from headgate.declaration.secrets import secrets_of, without
 from headgate.sinks.webhook import receiver as requests
 from headgate.sinks.webhook.declared import WebhookSink
 from headgate.sinks.webhook.receiver import Message, Receiver
@@ -96,3 +98,23 @@ def test_an_answer_that_trickles(
         outcome = Receiver(WebhookSink(url, "")).post(MESSAGE)
         assert time.monotonic() - began < 10
     assert outcome.why == why
+
+
+def test_no_library_writes_the_url_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """urllib3 quotes it where the headers of an answer are wrong."""
+    logging.getLogger("urllib3").setLevel(logging.NOTSET)
+
+    def answer(connection: socket.socket, over: threading.Event) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nno colon\r\n\r\n")
+
+    with answering(answer) as url, caplog.at_level(logging.WARNING):
+        assert Receiver(WebhookSink(f"{url}/services/token", "")).post(MESSAGE).taken
+    assert caplog.text == ""
+
+
+def test_the_path_of_a_secret_url_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOOK", "https://h.example/services/t0ken?more=t0ken")
+    secrets = secrets_of(declared("webhook: {url: '${env:HOOK}'}"))
+    assert "t0ken" not in without(secrets, "POST https://h.example:443/services/t0ken?more=t0ken")
+    # An address without a placeholder is no secret.
+    assert not secrets_of(declared("webhook: {url: 'https://h.example/services/t0ken'}"))

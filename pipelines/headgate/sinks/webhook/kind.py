@@ -20,6 +20,7 @@ from headgate.sinks.webhook.signing import key_of
 _SECRET_NAME = re.compile(r"authorization|cookie|token|secret|password|key$", re.IGNORECASE)
 _OURS = re.compile(r"headgate-|webhook-|content-|host$|transfer-|connection$", re.IGNORECASE)
 _NOT_IN_HOSTS = re.compile(r"[\s\"<>\\^`{|}]")
+_LONG = 8  # a part of a secret that is shorter may be a word
 _SHORTEST = 3  # a shorter text is in every message
 
 
@@ -52,7 +53,7 @@ class Webhook(RunnableSink[WebhookSink]):
             {name: field.text for name, field in headers.items()},
             secret.text if secret else None,
             section.integer("attempts", ATTEMPTS),
-            tuple(_hidden(url, secret, *headers.values())),
+            (*_hidden(url, secret, *headers.values()), *_hidden_path(url)),
         )
 
     def plan(self, sink: WebhookSink) -> dict[str, Any]:
@@ -141,6 +142,15 @@ def _hidden(*fields: Field | None) -> Iterator[str]:
     """What came of placeholders. Of `Bearer TOKEN`, also the token alone."""
     for field in fields:
         if field is not None and field.written is not None:
-            yield from (each for each in (field.text, *field.text.split()) if len(each) >= 8)
+            yield from (each for each in (field.text, *field.text.split()) if len(each) >= _LONG)
             if len(field.text) >= _SHORTEST:
                 yield field.text
+
+
+def _hidden_path(url: Field) -> Iterator[str]:
+    """The part of a url that may be a token: libraries write the part before it in their own way,
+    for example with the port."""
+    if url.written is None or url.is_missing:
+        return
+    parts = urlsplit(url.text)
+    yield from (each for each in (parts.path, parts.query) if len(each) >= _LONG)

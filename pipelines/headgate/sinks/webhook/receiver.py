@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -68,6 +69,8 @@ class Receiver:
     is the time since 1970. No outcome has the url, a header or an answer's text."""
 
     def __init__(self, sink: WebhookSink, seconds: Callable[[], float] = time.time) -> None:
+        # Its warnings quote the url, and all warnings go to the log.
+        logging.getLogger("urllib3").setLevel(logging.ERROR)
         self._sink, self._seconds = sink, seconds
         self._pool = urllib3.PoolManager(
             num_pools=1,
