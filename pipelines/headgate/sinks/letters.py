@@ -68,17 +68,24 @@ class DeadLetters:
             return self._keep(letter)
 
     def _keep(self, letter: Letter) -> str | None:
-        if self._count is None:
-            self._count = len(self._paths())
-        if self._count >= MOST:
-            again = pipeline_command("publication resend", self._name)
-            return f"refuses rows, and there are {MOST:,} dead letters already; {again}"
+        path = self._path(letter.id)
         try:
-            write_document(self._storage, self._path(letter.id), letter.as_document())
+            is_new = not self._storage.exists(path)
+            if is_new and self._is_full():
+                again = pipeline_command("publication resend", self._name)
+                return f"refuses rows, and there are {MOST:,} dead letters already; {again}"
+            write_document(self._storage, path, letter.as_document())
         except OSError as error:
             return f"refuses a row, and the dead letter cannot be written: {error.strerror}"
-        self._count += 1
+        if is_new and self._count is not None:
+            self._count += 1
         return None
+
+    def _is_full(self) -> bool:
+        if self._count is None or self._count >= MOST:
+            # A person may have removed some meanwhile.
+            self._count = len(self._paths())
+        return self._count >= MOST
 
     def all(self) -> Iterator[Letter]:
         """Raises DamagedDocumentError."""

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -274,6 +275,43 @@ def test_dead_letters_have_a_ceiling(tmp_path: Path, monkeypatch: pytest.MonkeyP
         with pytest.raises(ReceiverAwayError, match="there are 2 dead letters already"):
             send_all(to, outgoing(*(Row(f"r{i}", f"k{i}") for i in range(9))))
         assert len(kept(tmp_path)) == 2
+
+
+def test_a_publication_goes_on_once_dead_letters_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver that runs sees it: no restart is needed."""
+    monkeypatch.setattr(letters, "MOST", 2)
+    with receiving() as receiver, closing(writer(receiver, tmp_path, attempts=1)) as to:
+        receiver.answer = lambda request: 500
+        send_all(to, outgoing(Row("r1", "a"), Row("r2", "b")))
+        refused = outgoing(Row("r3", "c"), after=1)
+        with pytest.raises(ReceiverAwayError, match="there are 2 dead letters already"):
+            send_all(to, refused)
+        found = DeadLetters(context(tmp_path))
+        found.remove(next(found.all()))
+
+        def is_done() -> bool:
+            try:
+                return to.send(refused)
+            except ReceiverAwayError:  # the delivery has not tried again yet
+                return False
+
+        wait_until(is_done, "the row is a dead letter", PATIENCE)
+        assert sorted(kept(tmp_path)) == ["r2", "r3"]
+
+
+def test_a_letter_that_is_replaced_does_not_count_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(letters, "MOST", 2)
+    dead = DeadLetters(context(tmp_path))
+
+    def keep(id_: str) -> str | None:
+        return dead.keep(letters.Letter(id_, b"", {}, "answers 500", 1, datetime.now(UTC)))
+
+    assert [keep(id_) for id_ in ("r1", "r1", "r1", "r2", "r1")] == [None] * 5
+    assert "there are 2 dead letters already" in (keep("r3") or "")
 
 
 def test_pauses_grow_to_a_minute() -> None:
