@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from headgate.broker.consuming import Record
 from headgate.broker.running import Broker
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.jobs.publishing import NotPublishedError, Publications
+from headgate.operations.late_replay import meant
 from headgate.publish.position import PublicationChangedError
 from headgate.publish.stage import LogStage
+from headgate.sinks.contract import Outgoing, Writer, headers_of
 from headgate.tables.payloads.publication import PublicationPayload
 from tests.support.broker import consume_all, create_topic
 from tests.support.engine import Engine
@@ -157,6 +161,52 @@ def test_what_is_sent_again_after_a_crash_has_the_same_ids(
         by_id = {header(m, "id"): (m.key, m.value) for m in first}
         assert len(by_id) == len(first)
         assert all(by_id[header(m, "id")] == (m.key, m.value) for m in again)
+
+
+class Kept(Writer):
+    """Keeps the key, revision and Spark partition of the messages of each step."""
+
+    def __init__(self) -> None:
+        self.steps: list[list[tuple[bytes, int, int]]] = []
+
+    def send(self, outgoing: Outgoing) -> bool:
+        rows = outgoing.messages.withColumn("task", F.spark_partition_id()).collect()
+        revisions = (int(headers_of(row.asDict())["headgate-revision"]) for row in rows)
+        found = zip(rows, revisions, strict=True)
+        self.steps.append([(bytes(row["key"]), revision, row["task"]) for row, revision in found])
+        return True
+
+    def failure(self, error: Exception) -> str | None:
+        return None
+
+
+def test_rows_of_one_key_in_one_step_are_in_order(spark: SparkSession, tmp_path: Path) -> None:
+    """A final window and what a late replay made of it are sent together after an outage."""
+    landing = Landing(tmp_path / "landing")
+    landing.write_all(split(readings(300, seed=5), FILES))
+    shop = declare(tmp_path, landing.folder, gold=("sliding",))
+    sink = "{from: gold.sliding, kafka: {servers: '127.0.0.1:1', topic: finals}}"
+    shop.file.write_text(f"{shop.file.read_text()}publish:\n  finals: {sink}\n")
+    engine = Engine(spark, load(shop.file), tmp_path / "root")
+    engine.list_new()
+    engine.absorb(FILES)
+    engine.catch_up()
+    engine.drain()
+    engine.operate("late_replay", **meant("sliding"))
+    engine.catch_up()
+    (stage,) = engine.runtime.publications
+    assert isinstance(stage, LogStage)
+    kept = stage._writer = Kept()
+    assert stage.catch_up(engine.clock())
+    (step,) = kept.steps
+    by_key: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
+    for key, revision, task in step:
+        by_key[key].append((revision, task))
+    several = [found for found in by_key.values() if len(found) > 1]
+    assert several
+    for found in several:
+        assert [revision for revision, _ in found] == sorted(revision for revision, _ in found)
+        assert len({task for _, task in found}) == 1
 
 
 def test_the_last_change_of_each_window_is_how_it_is(

@@ -14,6 +14,7 @@ from headgate.declaration.model import Pipeline
 from headgate.declaration.sources import kind_of_source
 from headgate.failpoints import failpoint
 from headgate.publish.changes import changes
+from headgate.publish.identity import key_of_gold
 from headgate.publish.messages import BATCH, of_gold, of_late, of_quarantine
 from headgate.publish.position import Position
 from headgate.sinks.contract import Outgoing, SinkRefusalError, Writer
@@ -102,9 +103,18 @@ class LogStage:
 
     def _outgoing(self, group: Sequence[Commit], after: int) -> Outgoing:
         shape, rows = self.source.state.shape, self._rows_of(group)
+        if self.publication.layer == "gold" and len(group) > 1:
+            rows = self._in_order(rows)
         if self._messages is None or self._messages[0] != shape:
             self._messages = shape, self._message_columns()
         return Outgoing(rows, self._messages[1].of(rows), after, group[-1].version)
+
+    def _in_order(self, rows: DataFrame) -> DataFrame:
+        """The rows of one key behind one another: two tasks of Spark would send them in any order,
+        and a compacted topic might keep the older one."""
+        key = key_of_gold(self._pipeline.gold[self.publication.table])
+        together = rows.repartition(*(F.col(f"`{name}`") for name in key))
+        return together.sortWithinPartitions("revision", "updated_at")
 
     def _rows_of(self, group: Sequence[Commit]) -> DataFrame:
         files = [f for batch in group for f in batch.files]

@@ -50,7 +50,8 @@ class Outgoing:
     ``rows`` have the columns of the table, and for gold also ``_batch``: the batch id of a change,
     null for a final row. ``messages`` are the same rows as ``key``, ``value`` and ``headers``
     (``publish.messages``). The header ``headgate-id`` is a function of the row, so it is the same
-    each time the row is sent.
+    each time the row is sent. Several gold rows of one key are in one partition of the frame, the
+    lowest revision first.
     """
 
     rows: DataFrame
