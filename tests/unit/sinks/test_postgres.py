@@ -303,6 +303,40 @@ def test_a_table_with_rows_of_others_is_refused(server: Server, mirror: Postgres
     assert sales(server) == [("a", 1)]
 
 
+@pytest.mark.parametrize("columns", ["shop text, total bigint", "shop text"])
+def test_rows_that_others_commit_during_the_first_load_are_kept(
+    server: Server, mirror: PostgresMirror, columns: str
+) -> None:
+    server.ask(f"CREATE TABLE sales ({KEY} bytea PRIMARY KEY, {columns})")
+    said: list[str] = []
+
+    def load() -> None:
+        try:
+            mirror.apply(step(rows(("b", 1)), 1))
+        except SinkRefusalError as error:
+            said.append(str(error))
+
+    thread = threading.Thread(target=load)
+    with closing(psycopg2.connect(server.url)) as other, other.cursor() as cursor:
+        cursor.execute(f"INSERT INTO sales ({KEY}, shop) VALUES ('0', 'a')")
+        thread.start()
+        _until_locked(server)
+        other.commit()
+    thread.join()
+    assert ["has rows that this publication has not written" in text for text in said] == [True]
+    assert server.ask("SELECT shop FROM sales") == [("a",)]
+
+
+@pytest.mark.slow
+def test_a_first_load_does_not_wait_for_ever(server: Server, mirror: PostgresMirror) -> None:
+    server.ask(f"CREATE TABLE sales ({KEY} bytea PRIMARY KEY, shop text, total bigint)")
+    with server.locked("sales"), pytest.raises(psycopg2.Error) as waited:
+        mirror.apply(step(rows(("b", 1)), 1))
+    assert "lock timeout" in (mirror.failure(waited.value) or "")
+    mirror.apply(step(rows(("b", 1)), 1))
+    assert sales(server) == [("b", 1)]
+
+
 def test_a_new_column_is_added(server: Server, mirror: PostgresMirror) -> None:
     mirror.apply(step(rows(("a", 1)), 1))
     wider = rows(("b", 2)).append_column("note", pa.array(["new"]))

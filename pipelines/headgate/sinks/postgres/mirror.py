@@ -116,6 +116,8 @@ class PostgresMirror(Mirror):
             cursor.execute(create.format(self._ledger.table, Identifier(KEY)))
         relation = self._ledger.relation(cursor)
         assert relation is not None
+        # Rows that another session has not committed yet are seen only once it has.
+        cursor.execute(SQL("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE").format(self._ledger.table))
         if self._ledger.has_foreign_rows(cursor):
             raise self._ledger.refuse_foreign_rows()
         self._fits = None
