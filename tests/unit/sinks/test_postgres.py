@@ -537,6 +537,22 @@ def test_addresses(url: str, problem: str) -> None:
     assert "hunter22" not in str(refused.value)
 
 
+@pytest.mark.parametrize("password", ["p@ss-hunter22", "1/hunter22", "1?hunter22", "1#hunter22"])
+def test_a_password_that_must_be_encoded(monkeypatch: pytest.MonkeyPatch, password: str) -> None:
+    """Messages of the server would show what they take for its name or the database."""
+    monkeypatch.setenv("PG", password)
+    with pytest.raises(DeclarationError) as refused:
+        declared("postgres: {url: 'postgresql://ann:${env:PG}@db/shop', table: a}")
+    assert "encode @ in the user or the password as %40" in str(refused.value)
+    assert "hunter22" not in str(refused.value)
+
+
+def test_an_encoded_password_and_a_user_in_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PG", "p%40ss%2Fhunter22")
+    for url in ("ann:${env:PG}@db/shop", "db/shop?user=ann@corp&password=${env:PG}"):
+        declared(f"postgres: {{url: 'postgresql://{url}', table: a}}")
+
+
 def test_the_package_is_asked_for_by_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headgate.sinks.postgres.kind.find_spec", lambda name: None)
     (publication,) = declared("postgres: {url: 'postgresql://db/shop', table: a}").publish.values()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.placeholders import has_placeholder
@@ -19,6 +19,7 @@ def check_url(url: str, written: str | None) -> None:
     example = "postgresql://USER@HOST:PORT/DATABASE"
     try:
         parts = urlsplit(url)
+        _require_one_reading(url, parts)
         port = parts.port
     except ValueError:
         raise Invalid(f"is not an address such as {example}") from None
@@ -28,6 +29,20 @@ def check_url(url: str, written: str | None) -> None:
     given = [shown.password, *(v for k, v in parse_qsl(shown.query) if k in _SECRET_PARAMETERS)]
     if any(text and not has_placeholder(text) for text in given):
         raise Invalid("has a password; write ${env:NAME} or ${file:PATH} in its place")
+
+
+def _require_one_reading(url: str, parts: SplitResult) -> None:
+    """Raises Invalid if the client library of PostgreSQL would end the user or the password
+    elsewhere than we do: its messages would show the rest of a password as the host or database."""
+    rest = url.partition("://")[2]
+    ends = rest.partition("/")[0].count("@")
+    # A user in the query is no reason: it comes after a =.
+    late = not ends and "@" in parts.path + rest.partition("=")[0]
+    if ends > 1 or ends != parts.netloc.count("@") or late:
+        raise Invalid(
+            "is ambiguous; encode @ in the user or the password as %40, / as %2F, "
+            "? as %3F and # as %23"
+        )
 
 
 def secrets_in_url(url: str, written: str | None) -> Iterator[str]:
