@@ -344,6 +344,41 @@ def test_a_new_column_is_added(server: Server, mirror: PostgresMirror) -> None:
     assert server.ask("SELECT shop, note FROM sales ORDER BY 1") == [("a", None), ("b", "new")]
 
 
+def test_a_column_that_was_dropped_is_not_made_up(server: Server, mirror: PostgresMirror) -> None:
+    """The rows that do not change would have no values in it."""
+    mirror.apply(step(rows(("a", 1), ("b", 2)), 1))
+    mirror.close()
+    server.ask("ALTER TABLE sales DROP COLUMN total")
+    lost = "has lost the column total; to fill it again from the first row: .*publication reset"
+    with pytest.raises(SinkRefusalError, match=lost):
+        mirror.apply(step(rows(("b", 3)), 2, 1))
+    reset(sink_of(server), CONTEXT)
+    mirror.apply(step(rows(("a", 1), ("b", 3)), 2))
+    assert sales(server) == [("a", 1), ("b", 3)]
+
+
+def test_a_column_that_left_and_came_back_is_new(server: Server, mirror: PostgresMirror) -> None:
+    few = pa.schema([("shop", pa.string())])
+    mirror.apply(step(rows(("a", 1)), 1))
+    server.ask("ALTER TABLE sales DROP COLUMN total")
+    mirror.apply(step(rows(("b", 2)).drop_columns("total"), 2, 1, schema=few))
+    mirror.apply(step(rows(("c", 3)), 3, 2))
+    assert sales(server) == [("a", None), ("b", None), ("c", 3)]
+
+
+def test_positions_of_an_earlier_version_go_on(server: Server, mirror: PostgresMirror) -> None:
+    """It did not keep which columns it had written."""
+    mirror.apply(step(rows(("a", 1)), 1))
+    server.ask("ALTER TABLE headgate_publications DROP COLUMN columns")
+    assert mirror.held() == version(1)
+    mirror.apply(step(rows(("b", 2)), 2, 1))
+    assert server.ask("SELECT columns FROM headgate_publications") == [([KEY, "shop", "total"],)]
+    server.ask("ALTER TABLE headgate_publications DROP COLUMN columns")
+    reset(sink_of(server), CONTEXT)
+    mirror.apply(step(rows(("c", 3)), 3))
+    assert sales(server) == [("c", 3)]
+
+
 def test_a_table_has_one_publication(server: Server, mirror: PostgresMirror) -> None:
     mirror.apply(step(rows(("a", 1)), 1))
     other = SinkContext("shop", "others", CONTEXT.storage)

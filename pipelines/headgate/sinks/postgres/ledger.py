@@ -7,6 +7,7 @@ table when anyone else changes its rows: a publication never writes over such a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -36,7 +37,13 @@ _CREATE = SQL(
     files text NOT NULL,
     written_at timestamp with time zone NOT NULL,
     changed_at timestamp with time zone,
-    changed_by text)"""
+    changed_by text,
+    columns text[])"""
+)
+# A schema that an earlier version has written to has no such column.
+_LACKS_COLUMNS = SQL(
+    """SELECT FROM pg_class AS it WHERE it.oid = to_regclass(%s) AND NOT EXISTS
+    (SELECT FROM pg_attribute WHERE attrelid = it.oid AND attname = 'columns')"""
 )
 # The function marks a position for whoever changes rows, also without a right to write there.
 _MARK = SQL(
@@ -66,12 +73,14 @@ _WATCH = (
 @dataclass(frozen=True)
 class Entry:
     """A row of ``headgate_publications``. ``relation`` is PostgreSQL's id of the table; ``changed``
-    says when and by whom the rows were changed, if it was not this publication."""
+    says when and by whom the rows were changed, if it was not this publication. ``columns`` are
+    those that it has written; None if an earlier version wrote them, which did not keep them."""
 
     owner: tuple[str, str]
     relation: int
     version: Version
     changed: tuple[datetime, str] | None
+    columns: frozenset[str] | None
 
 
 class Ledger:
@@ -82,6 +91,7 @@ class Ledger:
         self._owner = context.pipeline, context.name
         self._reset = pipeline_command("publication reset", context.name)
         self.table = Identifier(sink.schema, sink.table)
+        self._positions = f'"{sink.schema}".{POSITIONS}'
         self._names = {
             "positions": Identifier(sink.schema, POSITIONS),
             "function": Identifier(sink.schema, _FUNCTION),
@@ -99,19 +109,21 @@ class Ledger:
 
     def entry(self, cursor: Cursor, *, lock: bool = False) -> Entry | None:
         """The position; None if there is none. Others wait for a locked one."""
-        cursor.execute("SELECT to_regclass(%s)", (f'"{self._sink.schema}".{POSITIONS}',))
+        cursor.execute("SELECT to_regclass(%s)", (self._positions,))
         if (there := cursor.fetchone()) is None or there[0] is None:
             return None
         select = self._sql(
             "SELECT pipeline, publication, relation, source, version, files, batch, changed_at, "
-            'changed_by FROM {positions} WHERE "table" = %s' + (" FOR UPDATE" if lock else "")
+            "changed_by, to_jsonb(held) -> 'columns' "  # null also if there is no such column
+            'FROM {positions} AS held WHERE "table" = %s' + (" FOR UPDATE" if lock else "")
         )
         cursor.execute(select, (self._sink.table,))
         if (row := cursor.fetchone()) is None:
             return None
         version = Version(row[3], int(row[4]), row[5], int(row[6]))
         changed = (row[7], str(row[8])) if row[7] is not None else None
-        return Entry((row[0], row[1]), int(row[2]), version, changed)
+        columns = frozenset(row[9]) if row[9] is not None else None
+        return Entry((row[0], row[1]), int(row[2]), version, changed, columns)
 
     def require_own(self, cursor: Cursor, entry: Entry) -> None:
         """Raises SinkRefusalError if the table is another's, or not as this publication has left
@@ -138,6 +150,12 @@ class Ledger:
             f"{self._reset}"
         )
 
+    def require_columns(self, entry: Entry, missing: Iterable[str]) -> None:
+        """Raises SinkRefusalError if a column is missing that has values: rows that do not change
+        are not written again, and would never get them back."""
+        if lost := sorted((entry.columns or frozenset()).intersection(missing)):
+            raise self._refusal(f"has lost the column {', '.join(lost)}", "")
+
     def has_foreign_rows(self, cursor: Cursor) -> bool:
         """Whether the table has rows although no publication has a position for it."""
         cursor.execute(SQL("SELECT EXISTS (SELECT FROM {})").format(self.table))
@@ -155,6 +173,14 @@ class Ledger:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('headgate'))")
         cursor.execute(self._sql(_CREATE))
         cursor.execute(self._sql(_MARK))
+
+    def upgrade(self, cursor: Cursor) -> None:
+        """Give the positions that an earlier version has made what they lack. Before a position is
+        locked: two sessions would wait for each other."""
+        cursor.execute(_LACKS_COLUMNS, (self._positions,))
+        if cursor.fetchone() is not None:
+            add = "ALTER TABLE {positions} ADD COLUMN IF NOT EXISTS columns text[]"
+            cursor.execute(self._sql(add))
 
     def watch(self, cursor: Cursor, relation: int) -> None:
         """Let changes of others be marked."""
@@ -174,20 +200,22 @@ class Ledger:
         """Say that the rest of the transaction is this publication's."""
         cursor.execute("SELECT set_config(%s, %s, true)", (_SETTING, str(relation)))
 
-    def begin(self, cursor: Cursor, relation: int, upto: Version) -> None:
+    def begin(self, cursor: Cursor, relation: int, upto: Version, columns: Iterable[str]) -> None:
         """The first position of a table. Raises IntegrityError if another driver was faster."""
         insert = self._sql(
-            "INSERT INTO {positions} VALUES (%s, %s, %s, %s, %s, %s, %s, %s, now(), NULL, NULL)"
+            "INSERT INTO {positions} VALUES (%s, %s, %s, %s, %s, %s, %s, %s, now(), NULL, NULL, %s)"
         )
         version = (upto.table, upto.number, upto.n, upto.files)
-        cursor.execute(insert, (self._sink.table, *self._owner, relation, *version))
+        values = (self._sink.table, *self._owner, relation, *version, list(columns))
+        cursor.execute(insert, values)
 
-    def move(self, cursor: Cursor, upto: Version) -> None:
+    def move(self, cursor: Cursor, upto: Version, columns: Iterable[str]) -> None:
         update = self._sql(
             "UPDATE {positions} SET source = %s, version = %s, batch = %s, files = %s, "
-            'written_at = now() WHERE "table" = %s'
+            'columns = %s, written_at = now() WHERE "table" = %s'
         )
-        cursor.execute(update, (upto.table, upto.number, upto.n, upto.files, self._sink.table))
+        version = (upto.table, upto.number, upto.n, upto.files)
+        cursor.execute(update, (*version, list(columns), self._sink.table))
 
     def forget(self, cursor: Cursor) -> None:
         cursor.execute(self._sql('DELETE FROM {positions} WHERE "table" = %s'), (self._sink.table,))

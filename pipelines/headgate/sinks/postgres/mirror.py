@@ -23,7 +23,7 @@ from headgate.sinks.postgres.columns import column_types, missing, require_fitti
 from headgate.sinks.postgres.connecting import ANSWER, WRITE, bounded, connect, message
 from headgate.sinks.postgres.declared import PostgresSink
 from headgate.sinks.postgres.encoding import encoded
-from headgate.sinks.postgres.ledger import Ledger
+from headgate.sinks.postgres.ledger import Entry, Ledger
 
 if TYPE_CHECKING:
     from psycopg2.extensions import connection as Connection
@@ -64,7 +64,8 @@ class PostgresMirror(Mirror):
             with bounded(connection, ANSWER):
                 relation = self._ready(cursor, difference)
                 self._ledger.writes(cursor, relation)
-            names = [Identifier(name) for name in column_types(difference.schema)]
+            columns = list(column_types(difference.schema))
+            names = [Identifier(name) for name in columns]
             self._copy(connection, cursor, _ROWS, names, difference.rows, difference.schema)
             if difference.gone is not None:
                 gone = [difference.gone] if difference.gone.num_rows else []
@@ -75,9 +76,9 @@ class PostgresMirror(Mirror):
             failpoint("postgres.merged")
             with bounded(connection, ANSWER):
                 if difference.after is None:
-                    self._ledger.begin(cursor, relation, difference.upto)
+                    self._ledger.begin(cursor, relation, difference.upto, columns)
                 else:
-                    self._ledger.move(cursor, difference.upto)
+                    self._ledger.move(cursor, difference.upto, columns)
         failpoint("postgres.committed")
 
     @contextmanager
@@ -96,6 +97,7 @@ class PostgresMirror(Mirror):
 
     def _ready(self, cursor: Cursor, difference: Difference) -> int:
         """PostgreSQL's id of the table, which has the rows of ``after``, and the columns."""
+        self._ledger.upgrade(cursor)
         entry = self._ledger.entry(cursor, lock=True)
         if (entry.version if entry else None) != difference.after:
             raise SinkRefusalError(
@@ -105,7 +107,7 @@ class PostgresMirror(Mirror):
         if entry is None:
             return self._begin(cursor, difference)
         self._ledger.require_own(cursor, entry)
-        self._fit(cursor, entry.relation, difference)
+        self._fit(cursor, entry.relation, difference, entry)
         return entry.relation
 
     def _begin(self, cursor: Cursor, difference: Difference) -> int:
@@ -126,8 +128,10 @@ class PostgresMirror(Mirror):
         self._ledger.watch(cursor, relation)
         return relation
 
-    def _fit(self, cursor: Cursor, relation: int, difference: Difference) -> None:
-        """Add the columns that are missing. Raises SinkRefusalError if others differ."""
+    def _fit(
+        self, cursor: Cursor, relation: int, difference: Difference, entry: Entry | None = None
+    ) -> None:
+        """Add the columns that are new. Raises SinkRefusalError if others differ or are gone."""
         if self._fits is not None and self._fits.equals(difference.schema):
             return
         declared = column_types(difference.schema)
@@ -136,7 +140,10 @@ class PostgresMirror(Mirror):
         cursor.execute(_COLUMNS, (relation,))
         there = {str(name): str(type_) for name, type_ in cursor.fetchall()}
         require_fitting(self._sink.name, self._context.name, declared, there)
-        for name, type_ in missing(declared, there).items():
+        lacking = missing(declared, there)
+        if entry is not None:
+            self._ledger.require_columns(entry, lacking)
+        for name, type_ in lacking.items():
             key = " PRIMARY KEY" if name == KEY else ""
             add = SQL("ALTER TABLE {} ADD COLUMN {} " + type_ + key)
             cursor.execute(add.format(self._ledger.table, Identifier(name)))
