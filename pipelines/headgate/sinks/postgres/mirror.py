@@ -23,6 +23,7 @@ from headgate.sinks.postgres.columns import column_types, missing, require_fitti
 from headgate.sinks.postgres.connecting import ANSWER, WRITE, bounded, connect, message
 from headgate.sinks.postgres.declared import PostgresSink
 from headgate.sinks.postgres.encoding import encoded
+from headgate.sinks.postgres.index import create, drop_others, require_distinct
 from headgate.sinks.postgres.ledger import Entry, Ledger
 
 if TYPE_CHECKING:
@@ -42,9 +43,11 @@ class PostgresMirror(Mirror):
         self._ledger = Ledger(sink, context)
         self._connection: Connection | None = None
         self._fits: pa.Schema | None = None
+        self._is_indexed = False
 
     def close(self) -> None:
-        connection, self._connection, self._fits = self._connection, None, None
+        connection, self._connection = self._connection, None
+        self._fits, self._is_indexed = None, False
         if connection is not None:
             connection.close()
 
@@ -63,6 +66,9 @@ class PostgresMirror(Mirror):
         with self._transaction() as (connection, cursor):
             with bounded(connection, ANSWER):
                 relation = self._ready(cursor, difference)
+                if not self._is_indexed:
+                    require_distinct(self._sink, difference.keys)
+                    drop_others(cursor, self._sink, relation, self._sink.keys)
                 self._ledger.writes(cursor, relation)
             columns = list(column_types(difference.schema))
             names = [Identifier(name) for name in columns]
@@ -73,6 +79,9 @@ class PostgresMirror(Mirror):
             failpoint("postgres.copied")
             with bounded(connection, WRITE):
                 self._merge(cursor, names, is_whole=difference.gone is None)
+                if not self._is_indexed:
+                    create(cursor, self._sink, relation)
+                    self._is_indexed = True
             failpoint("postgres.merged")
             with bounded(connection, ANSWER):
                 if difference.after is None:
@@ -122,9 +131,8 @@ class PostgresMirror(Mirror):
         cursor.execute(SQL("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE").format(self._ledger.table))
         if self._ledger.has_foreign_rows(cursor):
             raise self._ledger.refuse_foreign_rows()
-        self._fits = None
+        self._fits, self._is_indexed = None, False
         self._fit(cursor, relation, difference)
-        self._index(cursor, difference.keys)
         self._ledger.watch(cursor, relation)
         return relation
 
@@ -148,20 +156,6 @@ class PostgresMirror(Mirror):
             add = SQL("ALTER TABLE {} ADD COLUMN {} " + type_ + key)
             cursor.execute(add.format(self._ledger.table, Identifier(name)))
         self._fits = difference.schema
-
-    def _index(self, cursor: Cursor, keys: Sequence[str]) -> None:
-        """The unique index of declared keys."""
-        if not self._sink.keys:
-            return
-        if lacking := [name for name in keys if name not in self._sink.keys]:
-            raise SinkRefusalError(
-                f"rows with equal {', '.join(self._sink.keys)} can be several: add "
-                f"{', '.join(lacking)} to the keys of the publication"
-            )
-        columns = SQL(", ").join(map(Identifier, self._sink.keys))
-        name = Identifier(f"{self._sink.table[:40]}_headgate_keys")
-        index = SQL("CREATE UNIQUE INDEX IF NOT EXISTS {} ON {} ({})")
-        cursor.execute(index.format(name, self._ledger.table, columns))
 
     def _copy(
         self,

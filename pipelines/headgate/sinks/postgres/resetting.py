@@ -10,6 +10,7 @@ from psycopg2.sql import SQL
 from headgate.sinks.contract import SinkContext, SinkRefusalError
 from headgate.sinks.postgres.connecting import WRITE, bounded, connect, message
 from headgate.sinks.postgres.declared import PostgresSink
+from headgate.sinks.postgres.index import drop_others
 from headgate.sinks.postgres.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def _reset(cursor: Cursor, sink: PostgresSink, ledger: Ledger, context: SinkCont
         ledger.writes(cursor, relation)
         cursor.execute(SQL("DELETE FROM {}").format(ledger.table))
         removed = cursor.rowcount
+        drop_others(cursor, sink, relation, ())  # the next run makes that of the keys of then
     if entry is not None:
         ledger.forget(cursor)
     return f"{removed:,} rows of {sink.name} are removed; the next run writes all rows of gold"

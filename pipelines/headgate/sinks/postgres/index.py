@@ -1,0 +1,62 @@
+"""The unique index that a table in PostgreSQL gets for the declared keys."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from psycopg2.sql import SQL, Identifier
+
+from headgate.sinks.contract import SinkRefusalError
+from headgate.sinks.postgres.declared import PostgresSink
+
+if TYPE_CHECKING:
+    from psycopg2.extensions import cursor as Cursor
+
+_END = "_headgate_keys"  # also of the names that earlier versions gave
+_START = 32  # characters of the table's name; a name has at most 63 in all
+_OWN = """SELECT it.relname, ARRAY(
+        SELECT attname::text FROM unnest(indkey::int2[]) WITH ORDINALITY AS part (attnum, place)
+        JOIN pg_attribute USING (attnum) WHERE attrelid = indrelid ORDER BY place)
+    FROM pg_index JOIN pg_class AS it ON it.oid = indexrelid
+    WHERE indrelid = %s AND indisunique AND right(it.relname, %s) = %s"""
+
+
+def require_distinct(sink: PostgresSink, keys: Sequence[str]) -> None:
+    """Raises SinkRefusalError if rows that differ in ``keys`` can be equal in the declared ones."""
+    if sink.keys and (lacking := [name for name in keys if name not in sink.keys]):
+        raise SinkRefusalError(
+            f"rows with equal {', '.join(sink.keys)} can be several: add "
+            f"{', '.join(lacking)} to the keys of the publication"
+        )
+
+
+def drop_others(cursor: Cursor, sink: PostgresSink, relation: int, keys: Sequence[str]) -> None:
+    """Drop the table's indexes of other keys than these. They would refuse rows."""
+    for name, columns in _own(cursor, relation):
+        if columns != list(keys):
+            cursor.execute(SQL("DROP INDEX {}").format(Identifier(sink.schema, name)))
+
+
+def create(cursor: Cursor, sink: PostgresSink, relation: int) -> None:
+    """Create the index of the declared keys unless it is there."""
+    if not sink.keys or any(columns == list(sink.keys) for _, columns in _own(cursor, relation)):
+        return
+    columns = SQL(", ").join(map(Identifier, sink.keys))
+    index = SQL("CREATE UNIQUE INDEX {} ON {} ({})")
+    table = Identifier(sink.schema, sink.table)
+    cursor.execute(index.format(Identifier(_name(sink, relation)), table, columns))
+
+
+def _name(sink: PostgresSink, relation: int) -> str:
+    """Of this table alone: one that was renamed keeps the names of its indexes."""
+    what = "\n".join((sink.table, str(relation), *sink.keys))
+    digest = hashlib.sha256(what.encode()).hexdigest()[:16]
+    return f"{sink.table[:_START]}_{digest}{_END}"
+
+
+def _own(cursor: Cursor, relation: int) -> Iterator[tuple[str, list[str]]]:
+    """Names and columns of the table's indexes that Headgate has made."""
+    cursor.execute(_OWN, (relation, len(_END), _END))
+    yield from ((str(name), list(columns)) for name, columns in cursor.fetchall())
