@@ -13,6 +13,7 @@ ENGINE = Path(headgate.__file__).parent
 ELSEWHERE = {
     Path("storage/places.py"),
     Path("standalone/settings.py"),  # the address of a database
+    Path("sinks/postgres/url.py"),  # the same
 }
 
 
