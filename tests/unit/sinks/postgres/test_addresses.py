@@ -1,0 +1,88 @@
+"""Addresses, passwords, and the package that the sink needs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import closing
+
+import psycopg2
+import pytest
+
+from headgate.declaration.errors import DeclarationError
+from headgate.sinks.contract import SINKS
+from headgate.sinks.postgres import connecting
+from headgate.sinks.postgres.kind import NoPackageError
+from headgate.sinks.postgres.mirror import PostgresMirror
+from tests.support.postgres import PASSWORD, Server, is_there
+from tests.support.sinks import declared
+from tests.unit.sinks.postgres.conftest import CONTEXT, sink_of
+
+pytestmark = pytest.mark.skipif(not is_there, reason="PostgreSQL is not installed")
+
+
+def test_a_wrong_password_is_not_told(server: Server) -> None:
+    sink = sink_of(server, url=server.url.replace(PASSWORD, "wrong-secret"))
+    with closing(PostgresMirror(sink, CONTEXT)) as found:
+        with pytest.raises(psycopg2.Error) as refused:
+            found.held()
+        said = found.failure(refused.value) or ""
+    assert "password authentication failed" in said
+    assert "wrong-secret" not in said
+    assert "wrong-secret" not in repr(sink)
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("postgresql://ann:hunter22@db/shop", "has a password; write"),
+        ("postgresql://db/shop?password=hunter22", "has a password; write"),
+        ("mysql://db/shop", "is not an address such as"),
+        ("postgresql://db:port/shop", "is not an address such as"),
+    ],
+)
+def test_addresses(url: str, problem: str) -> None:
+    with pytest.raises(DeclarationError) as refused:
+        declared(f"postgres: {{url: '{url}', table: a}}")
+    assert problem in str(refused.value)
+    assert "hunter22" not in str(refused.value)
+
+
+@pytest.mark.parametrize("password", ["p@ss-hunter22", "1/hunter22", "1?hunter22", "1#hunter22"])
+def test_a_password_that_must_be_encoded(monkeypatch: pytest.MonkeyPatch, password: str) -> None:
+    """Messages of the server would show what they take for its name or the database."""
+    monkeypatch.setenv("PG", password)
+    with pytest.raises(DeclarationError) as refused:
+        declared("postgres: {url: 'postgresql://ann:${env:PG}@db/shop', table: a}")
+    assert "encode @ in the user or the password as %40" in str(refused.value)
+    assert "hunter22" not in str(refused.value)
+
+
+def test_an_encoded_password_and_a_user_in_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PG", "p%40ss%2Fhunter22")
+    for url in ("ann:${env:PG}@db/shop", "db/shop?user=ann@corp&password=${env:PG}"):
+        declared(f"postgres: {{url: 'postgresql://{url}', table: a}}")
+
+
+def test_the_package_is_asked_for_by_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headgate.sinks.postgres.kind.find_spec", lambda name: None)
+    (publication,) = declared("postgres: {url: 'postgresql://db/shop', table: a}").publish.values()
+    with pytest.raises(NoPackageError) as missing:
+        SINKS["postgres"].writer(publication.sink, CONTEXT)
+    assert missing.value.remedy == 'install it: pip install "headgate[postgres]"'
+
+
+@pytest.mark.slow
+def test_a_declaration_needs_no_package() -> None:
+    code = (
+        "import sys; from tests.support.sinks import declared\n"
+        "declared(\"postgres: {url: 'postgresql://db/shop', table: a}\")\n"
+        "assert 'psycopg2' not in sys.modules"
+    )
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": path})
+
+
+def test_connections_have_bounds() -> None:
+    assert connecting.CONNECT < connecting.ANSWER < connecting.WRITE
