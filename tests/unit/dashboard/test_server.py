@@ -6,6 +6,7 @@ import asyncio
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -81,31 +82,35 @@ def test_only_a_proxy_says_whose_guess_it_is(tmp_path: Path, hosts: tuple[str, .
     assert codes == [403] * FREE + [403 if hosts else 429]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sent", PARTS)
-def test_a_request_that_does_not_end_is_cut(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: str
-) -> None:
+@pytest.fixture
+def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
+    """A connection to a server that waits for 0.3 seconds."""
     monkeypatch.setattr(PromptProtocol, "_asks_within", 0.3)
     shop = Charted(tmp_path)
     with served(shop.file, shop.root) as site, connected(site) as client:
-        client.sendall(PARTS[sent])
-        while client.recv(65_536):
-            pass
+        yield client
+
+
+def until_cut(client: socket.socket) -> None:
+    while client.recv(65_536):
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", PARTS)
+def test_a_request_that_does_not_end_is_cut(impatient: socket.socket, sent: str) -> None:
+    impatient.sendall(PARTS[sent])
+    until_cut(impatient)
 
 
 @pytest.mark.slow
 def test_the_second_request_of_a_connection_is_cut_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    impatient: socket.socket,
 ) -> None:
-    monkeypatch.setattr(PromptProtocol, "_asks_within", 0.3)
-    shop = Charted(tmp_path)
-    with served(shop.file, shop.root) as site, connected(site) as client:
-        client.sendall(HEAD + b"Content-Length: 0\r\n\r\n")
-        assert b"403" in client.recv(65_536)
-        client.sendall(HEAD)
-        while client.recv(65_536):
-            pass
+    impatient.sendall(HEAD + b"Content-Length: 0\r\n\r\n")
+    assert b"403" in impatient.recv(65_536)
+    impatient.sendall(HEAD)
+    until_cut(impatient)
 
 
 @pytest.mark.slow
