@@ -31,7 +31,7 @@ def sequencer_input(decoded: pa.Table, record: Record) -> pa.Table:
         "hash_b": hashed.column("hash_b") if record.event_id else none,
         "content": hashed.column("content"),
         "conforms": pc.is_null(reason),
-        "size": pc.fill_null(pc.binary_length(decoded.column("value")), 0).cast(pa.int64()),
+        "size": pc.binary_length(decoded.column("value")).cast(pa.int64()),
     }
     return pa.table([columns[f.name] for f in SEQUENCER_INPUT], schema=SEQUENCER_INPUT)
 

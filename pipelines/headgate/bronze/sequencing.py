@@ -35,7 +35,7 @@ SEQUENCER_INPUT = pa.schema(
 """The input of ``sequence`` (made by ``sequencer_input``). ``time`` is the event time in
 microseconds, null if there is none or it is in the future; the hashes are null without an id;
 ``conforms`` says whether the record is valid by itself; ``size`` is the number of bytes of its
-value."""
+value, null without one."""
 
 STAMPS = pa.schema(
     [

@@ -101,15 +101,16 @@ def _commits(table: Table, after: int, most_rows: int) -> tuple[list[Commit] | N
 def _has_other_columns(table: Table, after: int, commits: list[Commit]) -> bool:
     """Whether files of the version ``after`` or of later ones may have other columns than the table
     has now. Only a reset changes the type of one."""
-    shapes = {commit.state.shape for commit in commits}
+    shape = table.state.shape
+    if any(commit.state.shape != shape for commit in commits):
+        return True
+    if all(commit.state.kind != "reset" for commit in commits):
+        return False
     try:
         before = read_commit(table.storage, after)
     except LogGapError:
-        if any(commit.state.kind == "reset" for commit in commits):
-            return True
-    else:
-        shapes |= {before.state.shape} if before is not None else set()
-    return not shapes <= {table.state.shape}
+        return True
+    return before is not None and before.state.shape != shape
 
 
 def _removed(table: Table, path: str, is_final: bool) -> DataFile | None:

@@ -176,12 +176,9 @@ class Checker:
                     "in the sink of publish"
                 )
             resolved = resolve(node.text, self._folder) if secret else node.text
-        except MissingError as error:
-            if not self._needs_secrets and path.startswith("publish.") and key.kind in _TEXTS:
-                return Field(path, line, node.text, node.text, is_missing=True)
-            self._report.add(line, path, error.message)
-            return None
         except Invalid as error:
+            if isinstance(error, MissingError) and self._may_be_missing(key, path):
+                return Field(path, line, node.text, node.text, is_missing=True)
             self._report.add(line, path, error.message, error.nearest)
             return None
         try:
@@ -194,6 +191,10 @@ class Checker:
             else:
                 self._report.add(line, path, error.message, error.nearest)
             return None
+
+    def _may_be_missing(self, key: Key, path: str) -> bool:
+        in_sink = path.startswith("publish.") and key.kind in _TEXTS
+        return in_sink and not self._needs_secrets
 
 
 def _join(path: str, name: str) -> str:
