@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -77,19 +77,13 @@ def drive(driver: Driver) -> None:
         except BaseException as error:
             failures.append(error)
 
-    asked = threading.Event()
-
-    def stop() -> None:
-        asked.set()
-        driver.stop()
-
     thread = threading.Thread(target=work, name="driver", daemon=True)
-    with on_signals(stop):
+    with on_signals(driver.stop) as asked:
         thread.start()
         announced = False
         while thread.is_alive():
             thread.join(0.2)
-            if asked.is_set() and not announced and thread.is_alive():
+            if asked and not announced and thread.is_alive():
                 announced = True
                 print(ENDING, file=sys.stderr)
     if failures:
@@ -97,22 +91,27 @@ def drive(driver: Driver) -> None:
 
 
 @contextmanager
-def on_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """SIGINT and SIGTERM call ``stop``; a second one ends the process at once."""
-    asked = threading.Event()
+def on_signals(stop: Callable[[], None] = lambda: None) -> Iterator[Sequence[int]]:
+    """Yields the SIGINT or SIGTERM that came, if any, and calls ``stop``; a second signal ends the
+    process at once.
 
-    def handle(_: int, __: FrameType | None) -> None:
-        if asked.is_set():
+    ``stop`` runs between any two instructions of the main thread. So the main thread must not wait
+    on an Event that ``stop`` sets: it may hold the lock that ``stop`` needs, and hang for ever.
+    """
+    asked: list[int] = []
+
+    def handle(number: int, _: FrameType | None) -> None:
+        if asked:
             # A live line has hidden the cursor, and nothing else is run any more.
             shown = "\x1b[?25h" if os.isatty(2) else ""
             os.write(2, f"{shown}\n{ENDED}\n".encode())
             os._exit(exit_codes.INTERRUPTED)
-        asked.set()
+        asked.append(number)
         stop()
 
     before = {s: signal.signal(s, handle) for s in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield asked
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

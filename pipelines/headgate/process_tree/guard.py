@@ -48,7 +48,7 @@ class Guard:
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     sessions: list[int] = field(default_factory=list)
     since: float = inf
-    ending: threading.Event = field(default_factory=threading.Event)
+    ending: bool = False
 
     @property
     def folder(self) -> Path:
@@ -63,7 +63,8 @@ class Guard:
         return Presence(os.getpid(), self.began, since, pids, sessions, within, details)
 
     def end(self, *_: object) -> None:
-        self.ending.set()
+        # A signal handler: an Event would wait for ever where the code below holds its lock.
+        self.ending = True
 
     def watch(self) -> None:
         """Wait until the owner has closed stdin, then end the tree."""
@@ -100,8 +101,8 @@ class Guard:
         if self.order.prepare is None:
             return 0
         prepared = self._launch(PREPARE, self.order.prepare)
-        while prepared.poll() is None and not self.ending.wait(_POLL):
-            pass
+        while prepared.poll() is None and not self.ending:
+            time.sleep(_POLL)
         return NOT_PREPARED if prepared.returncode else 0
 
     def _keep(self) -> int:
@@ -109,7 +110,7 @@ class Guard:
         keep_bounded([self.order.log_folder / f"{name}.log" for name in names])
         died: dict[str, float] = {}
         tidied = 0.0
-        while not self.ending.is_set():
+        while not self.ending:
             now = time.monotonic()
             for name, child in self.order.children.items():
                 known = self.running.get(name)
@@ -124,7 +125,7 @@ class Guard:
                 tidied = time.time()
                 for folder, kept in self.order.expires.items():
                     expiry.expire(self.folder / folder, kept, tidied)
-            self.ending.wait(_POLL)
+            time.sleep(_POLL)
         return 0
 
     def _launch(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -48,6 +48,15 @@ def end(
                     process.kill() if late else process.terminate()
                 asked.add(process.pid)
         time.sleep(POLL_EVERY)
+
+
+def described(processes: Iterable[psutil.Process]) -> str:
+    """Their names, pids and states, as "java 4711 (disk-sleep)"."""
+    texts = []
+    for process in processes:
+        with suppress(psutil.Error):  # it has just ended
+            texts.append(f"{process.name()} {process.pid} ({process.status()})")
+    return ", ".join(texts)
 
 
 def _leads(process: psutil.Process) -> bool:

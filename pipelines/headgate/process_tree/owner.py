@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
-from headgate.process_tree import guard
+from headgate.process_tree import guard, presence
 from headgate.process_tree.members import POLL_EVERY
 from headgate.process_tree.order import Order
 
-_SLACK = 30.0  # seconds over the graces of all
+_SLACK = 60.0  # seconds over the graces of all: a full or slow disk holds a killed process up
 
 
 @dataclass
@@ -34,9 +35,13 @@ class ProcessTree:
         return self._guard.poll()
 
     def end(self) -> None:
-        """End the tree, and block until all have ended. Does nothing if they have."""
+        """End the tree, and block until all have ended. Does nothing if they have. Raises
+        ProcessTreeError if they do not end."""
         self._guard.terminate()
-        self._guard.wait(sum(self.order.graces) + _SLACK)
+        try:
+            self._guard.wait(sum(self.order.graces) + _SLACK)
+        except subprocess.TimeoutExpired as error:
+            raise presence.unending(Path(self.order.folder), self.pid) from error
         if self._guard.stdin is not None:
             with suppress(OSError):
                 self._guard.stdin.close()

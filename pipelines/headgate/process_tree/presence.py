@@ -81,12 +81,18 @@ def end(folder: Path) -> Presence | None:
     deadline = time.monotonic() + found.within + _SLACK
     while is_locked(folder):
         if time.monotonic() > deadline:
-            raise ProcessTreeError(
-                f"process {found.guard}, the guard of {folder}, does not end",
-                f"kill it, then type this command again to end what is left: kill -9 {found.guard}",
-            )
+            raise unending(folder, found.guard)
         time.sleep(POLL_EVERY)
     return found
+
+
+def unending(folder: Path, guard: int) -> ProcessTreeError:
+    """The error of a guard that does not end, with the members that are left."""
+    left = None if (found := read(folder)) is None else members.described(found.members(folder))
+    return ProcessTreeError(
+        f"process {guard}, the guard of {folder}, does not end; its processes: {left or 'none'}",
+        f"kill it, then type this command again to end what is left: kill -9 {guard}",
+    )
 
 
 def clear(folder: Path) -> Presence | None:

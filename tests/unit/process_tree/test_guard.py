@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
@@ -20,6 +22,9 @@ from headgate.process_tree.members import started
 from headgate.process_tree.order import Child, Order
 from headgate.process_tree.presence import Presence, ProcessTreeError
 from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 PATIENCE = 20.0  # seconds
 
@@ -153,6 +158,35 @@ def test_a_signal_ends_both(
 
 
 @pytest.mark.slow
+def test_a_signal_may_come_at_any_line(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handler that took a lock would hang where the line that it interrupts holds the lock."""
+    monkeypatch.setattr(guard, "_POLL", 0.001)
+    monkeypatch.setattr(psutil, "pids", list)  # it has no children: to look for them takes long
+    for line in range(300):
+        runs = Guard(replace(order, children={}))
+        thread = threading.Thread(target=interrupted, args=(runs, line), daemon=True)
+        thread.start()
+        thread.join(PATIENCE)
+        assert not thread.is_alive(), f"it hangs after a signal before its line {line}"
+
+
+def interrupted(runs: Guard, at: int) -> None:
+    """Serve, with a signal before the line ``at`` of those that the guard and its waits run."""
+    lines = iter(range(at))
+
+    def interrupt(frame: FrameType, event: str, _: Any) -> TraceFunction | None:
+        if frame.f_code.co_filename not in (guard.__file__, threading.__file__):
+            return None
+        if event == "line" and next(lines, None) is None:
+            sys.settrace(None)
+            runs.end()
+        return interrupt
+
+    sys.settrace(interrupt)
+    runs.serve()
+
+
+@pytest.mark.slow
 def test_what_does_not_end_is_killed(tmp_path: Path, order: Order, launch: Launch) -> None:
     process = launch(replace(order, children={"child": Child(python(STUBBORN))}))
     here = served(tmp_path)
@@ -280,7 +314,8 @@ def test_a_process_that_only_has_the_pid_is_left_alone(
     began = started(psutil.Process(other.pid)) - 3_600
     presence.announce(tmp_path, replace(here, guard=other.pid, began=began, within=0.0))
     monkeypatch.setattr(presence, "_SLACK", 0.2)
-    with pytest.raises(ProcessTreeError, match=f"process {other.pid}"):
+    said = rf"process {other.pid}, .* its processes: python.* {here.children['child']} \(sleeping\)"
+    with pytest.raises(ProcessTreeError, match=said):
         presence.end(tmp_path)
     assert other.poll() is None
     other.kill()

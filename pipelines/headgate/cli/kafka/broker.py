@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -69,19 +70,17 @@ def _prepare() -> None:
 
 
 def _run(folder: Path, port: int, foreground: bool, root: str, json: bool) -> None:
-    from threading import Event
-
     from headgate.broker.running import start
     from headgate.cli.driving import on_signals
 
-    ended = Event()
     if not foreground:
         broker = start(folder, port, detached=True)
         _respond(broker.servers, broker.pid, root, json)
         return
-    with start(folder, port) as broker, on_signals(ended.set):
+    with start(folder, port) as broker, on_signals() as asked:
         _respond(broker.servers, broker.pid, root, json)
-        while not ended.wait(0.2):
+        while not asked:
+            time.sleep(0.2)
             if not broker.is_alive:
                 if broker.ended_well:
                     return

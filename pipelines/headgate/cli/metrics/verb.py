@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import threading
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -78,11 +78,10 @@ def _serve(collector: Collector, host: str, port: int, token_file: Path | None) 
         raise typer.BadParameter(
             f"{host} can be reached from other machines: add --token-file", param_hint="--host"
         )
-    ended = threading.Event()
     address = Address(host, port, token_of(token_file))
-    with on_signals(ended.set), collected(collector, address, _say, must_listen=True):
-        while not ended.wait(1.0):
-            pass
+    with on_signals() as asked, collected(collector, address, _say, must_listen=True):
+        while not asked:
+            time.sleep(0.2)
 
 
 def _files(pipelines: list[str] | None) -> Callable[[], Iterable[Path]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from threading import Event, Thread
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -56,10 +57,9 @@ def up(
     require_java()
     demo = None if dags else home / _DEMO
     settings = _settings(home, dags, demo, root, port)
-    began, ended = time.monotonic(), Event()
-    if demo is not None and not detached and not json:
-        Thread(target=_print_first_gold, args=(demo, began, ended), daemon=True).start()
-    with on_signals(ended.set):
+    with on_signals() as asked:
+        if demo is not None and not detached and not json:
+            Thread(target=_print_first_gold, args=(demo, asked), daemon=True).start()
         with waiting("starting Airflow") as say:
             more = project.children(demo) if demo else {}
             board = _dashboard(demo, root, any_port=port == 0)
@@ -74,8 +74,8 @@ def up(
         try:
             _respond(started, demo, board, json, detached)
             if not detached:
-                while started.tree.code is None and not ended.wait(_POLL_EVERY):
-                    pass
+                while started.tree.code is None and not asked:
+                    time.sleep(_POLL_EVERY)
         finally:
             if not detached:
                 started.tree.end()
@@ -174,10 +174,11 @@ def _respond(
     )
 
 
-def _print_first_gold(demo: Path, began: float, ended: Event) -> None:
+def _print_first_gold(demo: Path, asked: Sequence[int]) -> None:
     """Tell when a new demo's gold has its first row: that may be before Airflow answers."""
-    was_new = not _has_gold(demo)
-    while was_new and not ended.wait(_POLL_EVERY):
+    began, was_new = time.monotonic(), not _has_gold(demo)
+    while was_new and not asked:
+        time.sleep(_POLL_EVERY)
         if _has_gold(demo):
             print(f"the first gold row came after {time.monotonic() - began:.0f} s", flush=True)
             return
