@@ -208,6 +208,15 @@ def _upkeep() -> Iterator[Alert]:
         "publications",
     )
     yield Alert(
+        "HeadgateDeadLetters",
+        "headgate_publication_dead_letters > 0",
+        "1m",
+        "warning",
+        "dead letters of {{ $labels.publication }}, rows that its sink refuses: {{ $value }}",
+        pipeline_command("publication list"),
+        "publications",
+    )
+    yield Alert(
         "HeadgateLedgerUnbalanced",
         "headgate_ledger_differences > 0",
         "1m",

@@ -189,6 +189,12 @@ TABLES = Group(
             "publication",
             "Since when the sink takes no rows, as the driver says. Only while it takes none.",
         ),
+        _gauge(
+            "publication_dead_letters",
+            "rows",
+            "publication",
+            "Rows that the sink refuses, until they are resent or discarded.",
+        ),
     ),
 )
 

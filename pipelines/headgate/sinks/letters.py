@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headgate.commands import pipeline_command
+from headgate.declaration.model import Pipeline
 from headgate.sinks.contract import SinkContext
 from headgate.storage.documents import Document, read_document, write_document
-from headgate.storage.layout import CONTROL
+from headgate.storage.layout import CONTROL, Layout
 
 MOST = 10_000
 """The dead letters of one publication at most: a receiver that refuses everything must not fill the
@@ -52,6 +53,12 @@ class Letter:
         )
 
 
+def dead_letters(declared: Pipeline, layout: Layout) -> dict[str, int]:
+    """The number of dead letters of each publication."""
+    contexts = (SinkContext(declared.name, name, layout.storage) for name in declared.publish)
+    return {each.name: DeadLetters(each).count for each in contexts}
+
+
 class DeadLetters:
     """The dead letters of one publication."""
 
@@ -84,7 +91,7 @@ class DeadLetters:
     def _is_full(self) -> bool:
         if self._count is None or self._count >= MOST:
             # A person may have removed some meanwhile.
-            self._count = len(self._paths())
+            self._count = self.count
         return self._count >= MOST
 
     def all(self) -> Iterator[Letter]:
@@ -92,6 +99,10 @@ class DeadLetters:
         for path in self._paths():
             if (document := read_document(self._storage, path)) is not None:
                 yield Letter.of(document)
+
+    @property
+    def count(self) -> int:
+        return len(self._paths())
 
     def remove(self, letter: Letter) -> None:
         self._storage.remove(self._path(letter.id))

@@ -14,6 +14,7 @@ from headgate.errors import HeadgateError
 from headgate.gates.documents import holds
 from headgate.ledger import balance
 from headgate.publish.circuit_breaker import Breaker
+from headgate.sinks.letters import dead_letters
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import stop_asked
@@ -171,13 +172,17 @@ def _breaker(context: HealthContext, limits: Limits) -> Iterator[str]:
 
 
 def _publications(context: HealthContext, limits: Limits) -> Iterator[str]:
-    """What a driver that runs says of sinks that take no rows."""
+    """What a driver that runs says of sinks that take no rows, and the rows that sinks refused."""
     for job in context.jobs:
         for name, stuck in (job.stuck or {}).items() if job.is_alive else ():
             age = context.now - datetime.fromisoformat(stuck["since"])
             if age <= limits.publication:
                 continue
             yield f"publish {name}: nothing is published for {_span(age)}: {stuck['why']}"
+    for name, count in dead_letters(context.declared, context.layout).items():
+        if count:
+            look = pipeline_command("publication letters", name)
+            yield f"publish {name}: dead letters, rows that its sink refuses: {count:,}; {look}"
 
 
 def _share(

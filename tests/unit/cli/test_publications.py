@@ -5,11 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from headgate.declaration.load import load
 from headgate.sinks.contract import SinkContext
 from headgate.sinks.letters import DeadLetters, Letter
+from headgate.storage.ownership import Owner
+from headgate.supervision.health import HealthContext, violations
+from headgate.supervision.limits import Limits
 from tests.support.receiver import Receiver, receiving
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import Lake
+from tests.unit.supervision.conftest import lease, report
 
 Of = tuple[str, str, str]
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -60,6 +65,25 @@ def test_publications_are_listed(ask: Ask, lake: Lake, of_lake: Of) -> None:
     (found,) = last_object(out)["publications"]
     assert (found["name"], found["sink"]) == ("finals", "webhook")
     assert found["waiting"] > 0
+    assert found["dead_letters"] == 2
+
+
+def test_status_and_health_tell_of_dead_letters(ask: Ask, lake: Lake, of_lake: Of) -> None:
+    pipeline, *root = of_lake
+    letters = publish(lake, Receiver("http://127.0.0.1:1"))
+    lease(lake.layout, Owner.here(), renewed=datetime.now(UTC))
+    report(lake.layout, "fused", epoch=1, n=3, samples=[])
+    code, out, _ = ask("status", pipeline, *root)
+    assert code == 0
+    assert "dead letters of finals, rows that its sink refuses: 2" in out
+    assert f"publication letters {pipeline} finals" in out
+    context = HealthContext(load(Path(lake.pipeline.file)), lake.layout, (), NOW)
+    (said,) = violations("publications", context, Limits())
+    assert said.startswith("publish finals: dead letters, rows that its sink refuses: 2; ")
+    for letter in letters.all():
+        letters.remove(letter)
+    assert "dead letters" not in ask("status", pipeline, *root)[1]
+    assert violations("publications", context, Limits()) == ()
 
 
 def test_what_a_log_has_taken_cannot_be_reset(ask: Ask, empty_lake: Lake, of_lake: Of) -> None:

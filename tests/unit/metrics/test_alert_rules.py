@@ -58,6 +58,7 @@ FILES = {f"headgate_limit_files{{{P}}}": "1000+0x200"}
 AGE = f"headgate_savepoint_age_seconds{{{P}}}"
 READ = f"headgate_refreshed_timestamp_seconds{{{P}}}"
 SINCE = f'headgate_publication_stuck_timestamp_seconds{{{P},publication="a"}}'
+LETTERS = f'headgate_publication_dead_letters{{{P},publication="a"}}'
 UNSENT = f'headgate_publication_lag_seconds{{{P},publication="a"}}'
 QUARANTINED = {"silver": 9, "quarantined": 1}
 STUCK = limit("publication", 900)
@@ -107,6 +108,8 @@ CASES = [
     Case("HeadgateRejectedShare", RATIO | counted(RECORDS, {"silver": 9, "rejected": 1}), True),
     Case("HeadgateGateHeld", {f'headgate_gate_held{{{P},table="gold/a"}}': "1+0x200"}, True),
     Case("HeadgatePublicationsPaused", {f"headgate_circuit_breaker_open{{{P}}}": "1+0x200"}, True),
+    Case("HeadgateDeadLetters", {LETTERS: "1+0x200"}, True),
+    Case("HeadgateDeadLetters", {LETTERS: "0+0x200"}, False),
     Case("HeadgatePublicationStuck", RUNS | STUCK | {UNSENT: "901+0x200"}, True),
     Case("HeadgatePublicationStuck", RUNS | STUCK | {UNSENT: "9+0x200"}, False),
     Case("HeadgatePublicationStuck", RUNS | STUCK | {SINCE: "0+0x200"}, True),

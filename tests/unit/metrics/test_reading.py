@@ -24,6 +24,8 @@ from headgate.metrics.samples import Sample
 from headgate.metrics.tail import TableTail
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import Unreadable, create, read_savepoint
+from headgate.sinks.contract import SinkContext
+from headgate.sinks.letters import DeadLetters, Letter
 from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
@@ -336,3 +338,15 @@ def test_parts_that_are_not_due_keep_their_samples(lake: Lake, read: Reading) ->
     soon = read(after=1.5)
     assert value(soon, "read_records_total", "events") == 8
     assert values(soon, "ledger_read_records") == values(first, "ledger_read_records")
+
+
+def test_dead_letters_are_counted(lake: Lake, histograms: Histograms, clock: Clock) -> None:
+    file = Path(lake.pipeline.file)
+    sink = "webhook: {url: 'http://127.0.0.1:1'}"
+    text = f"{file.read_text()}publish:\n  finals: {{from: gold.per_minute, {sink}}}\n"
+    file.write_text(text)
+    read = Reading(Place(load(file), lake.layout), histograms, clock)
+    assert value(read(), "publication_dead_letters", "finals") == 0
+    context = SinkContext(lake.pipeline.name, "finals", lake.layout.storage)
+    DeadLetters(context).keep(Letter("1abc", b"{}", {}, "answers 500", 8, NOW))
+    assert value(read(), "publication_dead_letters", "finals") == 1

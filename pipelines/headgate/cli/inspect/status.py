@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -56,6 +56,7 @@ def status(
     """
     from headgate.gates.documents import holds
     from headgate.savepoints.checkpoints import checkpoints
+    from headgate.sinks.letters import dead_letters
     from headgate.supervision.job_state import overall, probe
     from headgate.supervision.keeping import NEEDS_A_PERSON
 
@@ -63,7 +64,8 @@ def status(
     now = datetime.now(UTC)
     layout = Layout.of(root, declared.name)
     jobs, paused, held = probe(layout, now), paused_since(layout), holds(layout, declared)
-    state, restored = overall(jobs), last_reset(layout, declared)
+    state, refused = overall(jobs), dead_letters(declared, layout)
+    restored = last_reset(layout, declared)
     words, fresh = describe_freshness(layout, declared, now)
     ended, failure = how_it_ended(layout, jobs)
     found = checkpoints(layout, declared) if checkpoint else None
@@ -83,6 +85,7 @@ def status(
                 "freshness": fresh,
                 "rebuilding": rebuild_progress(layout, declared),
                 "held": [hold.as_dict() for hold in held],
+                "dead_letters": refused,
                 "reset": restored and restored.document() | {"generation": restored.generation},
                 **({"checkpoint": as_dict(found)} if found else {}),
             }
@@ -92,13 +95,10 @@ def status(
             _show(declared.name, jobs, now, ended)
             console().print(words, markup=False, soft_wrap=True)
             _remark(declared, jobs, paused)
-            _show_rejected(jobs)
             for step in rebuild_progress(layout, declared):
                 console().print(in_words(step), markup=False, soft_wrap=True)
-            _show_holds(held)
-            if restored is not None:
-                since = f"generation {restored.generation} since {restored.at:%F %T}Z"
-                console().print(f"{since}: {restored.why}", markup=False, soft_wrap=True)
+            _show_waiting(held, refused)
+            _show_reset(restored)
             if found is not None:
                 show(found)
         elif failure is None:
@@ -123,12 +123,24 @@ def _show_rejected(jobs: tuple[JobState, ...]) -> None:
         console().print(f"rows that rules rejected: {said}", markup=False, soft_wrap=True)
 
 
-def _show_holds(found: Sequence[Hold]) -> None:
-    for hold in found:
+def _show_waiting(held: Sequence[Hold], refused: Mapping[str, int]) -> None:
+    """Print what waits for a person: gold that is held, and dead letters."""
+    for hold in held:
         text = f"{hold.title} is held since {hold.since:%F %T}Z: {hold.why}"
         console().print(text, style="red", markup=False, soft_wrap=True)
-    if found:
+    if held:
         typer.echo(command("gate status"))
+    for name, count in refused.items():
+        if count:
+            text = f"dead letters of {name}, rows that its sink refuses: {count:,}"
+            console().print(text, style="red", markup=False, soft_wrap=True)
+            typer.echo(command("publication letters", name))
+
+
+def _show_reset(restored: Intent | None) -> None:
+    if restored is not None:
+        since = f"generation {restored.generation} since {restored.at:%F %T}Z"
+        console().print(f"{since}: {restored.why}", markup=False, soft_wrap=True)
 
 
 def last_reset(layout: Layout, declared: Pipeline) -> Intent | None:
@@ -214,3 +226,4 @@ def _remark(declared: Pipeline, jobs: tuple[JobState, ...], paused: datetime | N
         )
         resume = command("resume")
         typer.echo(f"paused since {paused:%F %T}Z: it {effect}, until:\n{resume}")
+    _show_rejected(jobs)

@@ -34,7 +34,7 @@ def letters(
     pipeline: PipelineName, name: Name, root: Root = DEFAULT_ROOT, json: Json = False
 ) -> None:
     """Show the dead letters of a publication: rows that its sink has refused."""
-    found = list(_letters(pipeline, name, root)[0].all())
+    found = list(_letters(pipeline, name, root, needs_secrets=False)[0].all())
     screen = grid("", "id", "at", "attempts:", "table", "refused because it")
     for each in found:
         at = f"{each.at:%F %T}Z"
@@ -79,18 +79,20 @@ def discard(
     json: Json = False,
 ) -> None:
     """Remove dead letters without sending them. The rows stay in their tables."""
-    kept, _ = _letters(pipeline, name, root)
+    kept, _ = _letters(pipeline, name, root, needs_secrets=False)
     gone = _chosen(kept, name, id_)
     for letter in gone:
         kept.remove(letter)
     respond(json, {"discarded": len(gone)}, f"{len(gone):,} discarded")
 
 
-def _letters(pipeline: str, name: str, root: str) -> tuple[DeadLetters, Publication]:
+def _letters(
+    pipeline: str, name: str, root: str, *, needs_secrets: bool = True
+) -> tuple[DeadLetters, Publication]:
     from headgate.sinks.contract import SinkContext
     from headgate.sinks.letters import DeadLetters
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=needs_secrets)
     publication = of_name(declared, name)
     return DeadLetters(SinkContext(declared.name, name, layout.storage)), publication
 

@@ -31,12 +31,14 @@ class SinkError(HeadgateError, code=exit_codes.SOURCE):
 
 @app.command("list")
 def list_(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
-    """Show the publications: how many commits of their tables came later, and why one is stuck.
+    """Show the publications: how many commits of their tables came later, how many rows their
+    sinks refuse, and why one is stuck.
 
     Commits may have no rows to send.
     """
     from datetime import UTC, datetime
 
+    from headgate.sinks.letters import dead_letters
     from headgate.supervision.job_state import probe
 
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
@@ -45,12 +47,16 @@ def list_(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False)
         for job in probe(layout, datetime.now(UTC))
         for name, found in (job.stuck or {}).items()
     }
-    screen, shown = grid("", "publication", "from", "sink", "later commits:", "stuck because"), []
+    refused = dead_letters(declared, layout)
+    columns = ("publication", "from", "sink", "later commits:", "dead letters:", "stuck because")
+    screen, shown = grid("", *columns), []
     for name, each in declared.publish.items():
         waiting = _waiting(declared, layout, each)
         table = f"{each.layer}.{each.table}"
-        screen.add_row(*cells(name, table, each.kind, waiting, stuck.get(name, "")))
-        shown.append({"name": name, "sink": each.kind, "waiting": waiting, "why": stuck.get(name)})
+        letters, why = refused[name], stuck.get(name)
+        screen.add_row(*cells(name, table, each.kind, waiting, letters, why or ""))
+        found = {"waiting": waiting, "dead_letters": letters, "why": why}
+        shown.append({"name": name, "sink": each.kind, **found})
     words = [] if shown else ["nothing is published"]
     respond(json, {"pipeline": declared.name, "publications": shown}, screen, *words)
 

@@ -1,4 +1,4 @@
-"""Gates that hold gold back, and the circuit breaker of publications."""
+"""What waits for a person: gates that hold gold back, dead letters, the circuit breaker."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from headgate.metrics.parts.contract import Part, Place
 from headgate.metrics.parts.tables import TablesPart
 from headgate.metrics.samples import Samples
 from headgate.publish.circuit_breaker import Breaker
+from headgate.sinks.letters import dead_letters
 
 
 class GatesPart(Part):
@@ -30,6 +31,8 @@ class GatesPart(Part):
             if gold.suite is not None:
                 samples.add("gate_held", name in since, table=GOLD.path(name))
                 samples.add("gate_held_timestamp_seconds", since.get(name), table=GOLD.path(name))
+        for name, count in dead_letters(self._declared, self._layout).items():
+            samples.add("publication_dead_letters", count, publication=name)
         if self._declared.publish and self._declared.circuit_breaker is not None:
             versions = self._tables.versions
             is_known = self._is_open is not None and self._is_open[0] == versions
