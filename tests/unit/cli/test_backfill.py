@@ -6,11 +6,12 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from headgate.backfill.report import Report, TableReport
+from headgate.backfill.report import Published, Report, TableReport
 from headgate.backfill.running import Outcome
 from headgate.cli.backfill import computing
 from headgate.lineage import emitting
@@ -20,7 +21,7 @@ from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import Lake
 
 OfLake = tuple[str, str, str]
-Given = Callable[[TableReport], None]
+Given = Callable[..., None]
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 TABLE = TableReport("per_minute", 1, 0, 0, 0, 0, 0, 0, "0-00", "0-00")
 GOLD = pa.schema(
@@ -37,8 +38,8 @@ GOLD = pa.schema(
 def found(monkeypatch: pytest.MonkeyPatch) -> Given:
     """Sets what the computation gives."""
 
-    def give(table: TableReport) -> None:
-        report = Report("b1", "tiny", NOON, NOON, None, "digest", (table,))
+    def give(table: TableReport, published: Published | None = None) -> None:
+        report = Report("b1", "tiny", NOON, NOON, None, "digest", (table,), published)
         outcome = Outcome(report, {}, 0)
         monkeypatch.setattr(computing, "compute_here", lambda *_, **__: outcome)
         monkeypatch.setattr(emitting, "send_backfill", lambda *_: None)
@@ -81,3 +82,22 @@ def test_the_other_verdicts_have_their_exit_codes(
     assert ask(*verify)[0] == 0
     found(replace(TABLE, changed=1, windows=1))
     assert ask(*verify)[0] == 11
+
+
+def test_after_a_changed_formula_the_stream_keeps_the_old_one(
+    ask: Ask, empty_lake: Lake, of_lake: OfLake, found: Given
+) -> None:
+    pipeline, *root = of_lake
+    changed = Path(pipeline).with_name("changed.yml")
+    shutil.copy(pipeline, changed)
+    publish = ["backfill", pipeline, *root, "--from", "2026-05-01", "--publish"]
+    found(replace(TABLE, changed=1, windows=1), Published(1, "s1"))
+    _, out, _ = ask(*publish)
+    assert (
+        f"to take it back, stop the pipeline, and then: headgate savepoint restore {pipeline}"
+        in out
+    )
+    assert "later windows" not in out
+    _, out, _ = ask(*publish, "--declaration", str(changed))
+    assert "the stream computes later windows by tiny.yml as before" in out
+    assert f"headgate upgrade {pipeline}" in out

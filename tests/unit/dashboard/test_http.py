@@ -126,6 +126,13 @@ def test_a_login_leads_to_no_other_site(site: Served, next_: str) -> None:
         assert answer.headers["Location"] == "/"
 
 
+def test_what_is_no_form_of_the_login_page_is_a_wrong_password(site: Served) -> None:
+    with site.client(logged_in=False) as client:
+        fields = {f"field{number}": "1" for number in range(9)}
+        assert client.post("/login", data={"password": site.password, **fields}).status_code == 403
+        assert client.post("/login", content=b"\xff" * 100_000).status_code == 403
+
+
 def test_a_login_leads_to_a_page_with_a_long_filter(site: Served) -> None:
     next_ = f"/gold/shop/sales?key.channel={'%C3%A9' * 500}"
     with site.client(logged_in=False) as client:

@@ -27,6 +27,9 @@ from headgate.declaration.load import load
 from headgate.declaration.model import GoldTable
 from tests.support.charted import Charted, invalid, sale
 
+YEAR_10000 = 253_402_300_800_000_000
+"""In microseconds since 1970."""
+
 HOSTILE = {
     "markup": ("<img src=x onerror=alert(1)>", "<img src=x onerror=alert(1)>"),
     "link": ("javascript:alert(1)", "javascript:alert(1)"),
@@ -134,6 +137,16 @@ def test_hostile_values_are_harmless_text(shop: Charted, reader: Reader, kind: s
     shop.sell(final=[sale(9, given, 1, "1.00")])
     found = page(shop, reader, size=1)
     assert found["cells"][0][found["columns"].index("channel")] == expected
+
+
+def test_the_last_window_of_the_year_9999_is_shown(shop: Charted, reader: Reader) -> None:
+    """It ends after the last time that Python knows."""
+    ends = {"window_start": YEAR_10000 - 60_000_000, "window_end": YEAR_10000}
+    shop.sell(final=[sale(0, "web", 1, "1.00") | ends])
+    assert page(shop, reader, size=1)["cells"][0][:2] == [
+        "9999-12-31 23:59:00Z",
+        "10000-01-01 00:00:00Z",
+    ]
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headgate.cli.options import command
 from headgate.cli.output import grid, size_of
 from headgate.cli.rows import as_text, cells
 
@@ -44,6 +45,19 @@ def shown(report: Report, finals: Finals) -> Iterator[Shown]:
         yield (
             f"gold.{name}: nothing was published, because another operation has changed the table "
             "since it was compared; type the command again"
+        )
+
+
+def next_steps(asked: Asked, report: Report) -> Iterator[str]:
+    """What may follow a publication."""
+    if report.published is None:
+        return
+    back = command("savepoint restore", report.published.savepoint)
+    yield f"to take it back, stop the pipeline, and then: {back}"
+    if asked.used.file != asked.deployed.file:
+        yield (
+            f"the stream computes later windows by {asked.deployed.file.name} as before; "
+            f"to change them, too, make the change there, and then: {command('upgrade')}"
         )
 
 

@@ -87,19 +87,16 @@ def backfill(
         return
     from headgate.cli.backfill.computing import compute_here
     from headgate.cli.backfill.publishing import publish_here
-    from headgate.cli.backfill.screen import shown
+    from headgate.cli.backfill.screen import next_steps, shown
     from headgate.cli.backfill.windows import final_range
     from headgate.lineage.emitting import send_backfill
 
     outcome = compute_here(layout, asked, root, publish=publish_here(note) if publish else None)
     report = outcome.report
     send_backfill(declared, layout, report, lambda text: print(text, file=sys.stderr))
-    words = []
+    words = list(next_steps(asked, report))
     if report.differing and not publish and not verify:
         words = ["nothing was published; add --publish to put these rows into gold"]
-    if report.published is not None:
-        back = command("savepoint restore", report.published.savepoint)
-        words = [f"to take it back, stop the pipeline, and then: {back}"]
     finals = partial(final_range, layout, asked)
     respond(json, report.document(), *shown(report, finals), *words)
     if report.verdict == "empty":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -33,7 +34,7 @@ class Span:
         """The beginning at or after which there are at least so many rows, or all."""
         reached = np.searchsorted(np.cumsum(self.rows[::-1]), rows)
         place = max(len(self.begins) - 1 - int(reached), 0)
-        return _EPOCH + timedelta(microseconds=int(self.begins[place]))
+        return _time(int(self.begins[place]))
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -41,7 +42,14 @@ class Span:
 
     @property
     def newest(self) -> datetime:
-        return _EPOCH + timedelta(microseconds=self.end)
+        return _time(self.end)
+
+
+def _time(microseconds: int) -> datetime:
+    """The last window of the year 9999 ends after all times that Python knows."""
+    with suppress(OverflowError):
+        return _EPOCH + timedelta(microseconds=microseconds)
+    return datetime.max.replace(tzinfo=UTC)
 
 
 def span(reader: Reader, facts: Facts, gold: Version) -> Span | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from urllib.parse import parse_qs, quote
@@ -59,7 +59,7 @@ class Login:
 
     async def begin(self, request: Request) -> Response:
         assert self.password is not None
-        form = parse_qs(await _body(request), max_num_fields=8)
+        form = await _form(request)
         address = request.client.host if request.client else ""
         if (wait := self.throttle.attempt(address)) > 0:
             said = f"Too many wrong passwords. Try again in {ceil(wait)} s."
@@ -127,6 +127,14 @@ class Guard:
             query = f"?{request.url.query}" if request.url.query else ""
             return RedirectResponse(f"{base}{LOGIN}?next={quote(f'{base}{path}{query}')}", 303)
         return JSONResponse({"error": {"message": "log in first", "remedy": ""}}, 401)
+
+
+async def _form(request: Request) -> Mapping[str, Sequence[str]]:
+    """The fields of a form; none if it is too long or no form of this page."""
+    try:
+        return parse_qs(await _body(request), max_num_fields=8)
+    except ValueError:
+        return {}
 
 
 async def _body(request: Request) -> str:
