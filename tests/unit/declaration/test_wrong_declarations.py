@@ -177,6 +177,7 @@ EXPRESSIONS = [
     Wrong("lower(note)", "lower(note", 23, "silver.clean.columns.note", None, "does not parse"),
     Wrong("lower(note)", "null", 23, "silver.clean.columns.note", None, "has no value"),
     Wrong("lower(note)", "split(note, ',').x", 23, "silver.clean.columns.note", None, "no field"),
+    Wrong(WHERE, "where: price >", 25, "silver.clean.where", None, "it is incomplete after '>'"),
     Wrong(WHERE, "where: price", 25, "silver.clean.where", None, "must be a condition"),
     Wrong(WHERE, "where: price > '0'", 25, "silver.clean.where", None, "compares a decimal(18,2)"),
     Wrong(WHERE, "where: _rescued is null", 25, "silver.clean.where", None,

@@ -187,4 +187,6 @@ def _first(error: ParseError) -> str:
     detail = error.errors[0] if error.errors else {}
     said = str(detail.get("description") or "unexpected text").rstrip(".")
     near = detail.get("highlight")
+    if said.startswith("Required keyword"):  # the rest names classes of the parser
+        return f"it is incomplete after {near!r}"
     return f"{said}, near {near!r}" if near else said
