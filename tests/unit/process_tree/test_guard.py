@@ -162,7 +162,7 @@ def test_a_signal_may_come_at_any_line(order: Order, monkeypatch: pytest.MonkeyP
     """A handler that took a lock would hang where the line that it interrupts holds the lock."""
     monkeypatch.setattr(guard, "_POLL", 0.001)
     monkeypatch.setattr(psutil, "pids", list)  # it has no children: to look for them takes long
-    for line in range(300):
+    for line in range(120):
         runs = Guard(replace(order, children={}))
         thread = threading.Thread(target=interrupted, args=(runs, line), daemon=True)
         thread.start()
@@ -171,11 +171,12 @@ def test_a_signal_may_come_at_any_line(order: Order, monkeypatch: pytest.MonkeyP
 
 
 def interrupted(runs: Guard, at: int) -> None:
-    """Serve, with a signal before the line ``at`` of those that the guard and its waits run."""
+    """Serve, with a signal before the line ``at`` of those that keep the tree and wait."""
     lines = iter(range(at))
 
     def interrupt(frame: FrameType, event: str, _: Any) -> TraceFunction | None:
-        if frame.f_code.co_filename not in (guard.__file__, threading.__file__):
+        code = frame.f_code
+        if code.co_name != "_keep" and code.co_filename != threading.__file__:
             return None
         if event == "line" and next(lines, None) is None:
             sys.settrace(None)
