@@ -16,7 +16,6 @@ from pyspark.sql import SparkSession
 from headgate.declaration.load import load
 from headgate.jobs.publishing import NotPublishedError, Publications
 from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.sinks.contract import SinkContext
 from headgate.sinks.letters import DeadLetters
 from tests.support.engine import Engine
 from tests.support.events import readings
@@ -187,6 +186,6 @@ def test_a_poisoned_row_is_put_aside(spark: SparkSession, tmp_path: Path) -> Non
             422 if json.loads(request.body)["_offset"] == poisoned else 200
         )
         publish(engine)
-        letters = list(DeadLetters(SinkContext("readings", "rows", engine.layout.storage)).all())
+        letters = list(DeadLetters(engine.layout.storage, "rows").all())
         assert {json.loads(letter.body)["_offset"] for letter in letters} == {poisoned}
         assert len(letters) + len(receiver.took) == len(late)

@@ -10,8 +10,8 @@ from datetime import datetime
 
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
-from headgate.sinks.contract import SinkContext
 from headgate.storage.documents import Document, read_document, write_document
+from headgate.storage.files import Storage
 from headgate.storage.layout import CONTROL, Layout
 
 MOST = 10_000
@@ -55,16 +55,15 @@ class Letter:
 
 def dead_letters(declared: Pipeline, layout: Layout) -> dict[str, int]:
     """The number of dead letters of each publication."""
-    contexts = (SinkContext(declared.name, name, layout.storage) for name in declared.publish)
-    return {each.name: DeadLetters(each).count for each in contexts}
+    return {name: DeadLetters(layout.storage, name).count for name in declared.publish}
 
 
 class DeadLetters:
-    """The dead letters of one publication."""
+    """The dead letters of one publication. ``storage`` is the folder of its pipeline."""
 
-    def __init__(self, context: SinkContext) -> None:
-        self._storage, self._name = context.storage, context.name
-        self._folder = f"{CONTROL}/dead_letters/{context.name}"
+    def __init__(self, storage: Storage, name: str) -> None:
+        self._storage, self._name = storage, name
+        self._folder = f"{CONTROL}/dead_letters/{name}"
         self._count: int | None = None
         self._lock = threading.Lock()
 

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from headgate.declaration.load import load
-from headgate.sinks.contract import SinkContext
 from headgate.sinks.letters import DeadLetters, Letter
 from headgate.storage.ownership import Owner
 from headgate.supervision.health import HealthContext, violations
@@ -25,7 +24,7 @@ def publish(lake: Lake, receiver: Receiver) -> DeadLetters:
     sink = f"webhook: {{url: '{receiver.url}'}}"
     with Path(lake.pipeline.file).open("a") as file:
         file.write(f"publish:\n  finals: {{from: gold.per_minute, {sink}}}\n")
-    letters = DeadLetters(SinkContext(lake.pipeline.name, "finals", lake.layout.storage))
+    letters = DeadLetters(lake.layout.storage, "finals")
     for number in (1, 2):
         headers = {"headgate-table": "gold.per_minute"}
         letters.keep(Letter(f"{number}abc", b"%d" % number, headers, "answers 500", 8, NOW))

@@ -24,7 +24,6 @@ from headgate.metrics.samples import Sample
 from headgate.metrics.tail import TableTail
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import Unreadable, create, read_savepoint
-from headgate.sinks.contract import SinkContext
 from headgate.sinks.letters import DeadLetters, Letter
 from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.storage.layout import Layout
@@ -347,6 +346,7 @@ def test_dead_letters_are_counted(lake: Lake, histograms: Histograms, clock: Clo
     file.write_text(text)
     read = Reading(Place(load(file), lake.layout), histograms, clock)
     assert value(read(), "publication_dead_letters", "finals") == 0
-    context = SinkContext(lake.pipeline.name, "finals", lake.layout.storage)
-    DeadLetters(context).keep(Letter("1abc", b"{}", {}, "answers 500", 8, NOW))
+    DeadLetters(lake.layout.storage, "finals").keep(
+        Letter("1abc", b"{}", {}, "answers 500", 8, NOW)
+    )
     assert value(read(), "publication_dead_letters", "finals") == 1

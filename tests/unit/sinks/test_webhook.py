@@ -76,6 +76,10 @@ def context(folder: Path) -> SinkContext:
     return SinkContext("shop", "sales", Storage(str(folder)))
 
 
+def dead_letters(folder: Path) -> DeadLetters:
+    return DeadLetters(Storage(str(folder)), "sales")
+
+
 def writer(receiver: Receiver, folder: Path, **more: Any) -> WebhookWriter:
     sink = WebhookSink(f"{receiver.url}/in", "${env:URL}", **{"attempts": 3} | more)
     return WebhookWriter(sink, context(folder), quick)
@@ -86,7 +90,7 @@ def send_all(to: WebhookWriter, what: Outgoing) -> None:
 
 
 def kept(folder: Path) -> list[str]:
-    return [letter.id for letter in DeadLetters(context(folder)).all()]
+    return [letter.id for letter in dead_letters(folder).all()]
 
 
 def test_a_request_for_each_row(tmp_path: Path) -> None:
@@ -157,7 +161,7 @@ def test_a_poisoned_row_becomes_a_dead_letter(tmp_path: Path, answer: int | str)
         send_all(to, outgoing(*rows))
         assert sorted(receiver.ids()) == sorted(row.id for row in rows[1:])
         assert [request.id for request in receiver.seen].count("bad") == 3
-        (letter,) = DeadLetters(context(tmp_path)).all()
+        (letter,) = dead_letters(tmp_path).all()
         assert (letter.id, letter.attempts) == ("bad", 3)
         assert letter.why
         # It is sent again when a person wants.
@@ -196,7 +200,7 @@ def test_a_row_on_which_the_receiver_hangs(tmp_path: Path, monkeypatch: pytest.M
         receiver.answer = lambda request: "hang" if request.id == "bad" else 200
         send_all(to, outgoing(Row("bad", "k0"), Row("r1", "k1")))
         assert receiver.ids() == ["r1"]
-        (letter,) = DeadLetters(context(tmp_path)).all()
+        (letter,) = dead_letters(tmp_path).all()
         assert letter.why.startswith("has not answered")
 
 
@@ -288,7 +292,7 @@ def test_a_publication_goes_on_once_dead_letters_are_removed(
         refused = outgoing(Row("r3", "c"), after=1)
         with pytest.raises(ReceiverAwayError, match="there are 2 dead letters already"):
             send_all(to, refused)
-        found = DeadLetters(context(tmp_path))
+        found = dead_letters(tmp_path)
         found.remove(next(found.all()))
 
         def is_done() -> bool:
@@ -305,7 +309,7 @@ def test_a_letter_that_is_replaced_does_not_count_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(letters, "MOST", 2)
-    dead = DeadLetters(context(tmp_path))
+    dead = dead_letters(tmp_path)
 
     def keep(id_: str) -> str | None:
         return dead.keep(letters.Letter(id_, b"", {}, "answers 500", 1, datetime.now(UTC)))

@@ -89,12 +89,11 @@ def discard(
 def _letters(
     pipeline: str, name: str, root: str, *, needs_secrets: bool = True
 ) -> tuple[DeadLetters, Publication]:
-    from headgate.sinks.contract import SinkContext
     from headgate.sinks.letters import DeadLetters
 
     declared, layout = declaration.opened(pipeline, root, needs_secrets=needs_secrets)
     publication = of_name(declared, name)
-    return DeadLetters(SinkContext(declared.name, name, layout.storage)), publication
+    return DeadLetters(layout.storage, name), publication
 
 
 def _chosen(kept: DeadLetters, name: str, id_: str | None) -> list[Letter]:

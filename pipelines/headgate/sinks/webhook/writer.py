@@ -31,7 +31,7 @@ class WebhookWriter(Writer):
     ) -> None:
         self._sink, self._waits = sink, waits
         self._receiver = Receiver(sink)
-        self._letters = DeadLetters(context)
+        self._letters = DeadLetters(context.storage, context.name)
         self._begun: tuple[tuple[int, int], Delivery] | None = None
 
     def send(self, outgoing: Outgoing) -> bool:
