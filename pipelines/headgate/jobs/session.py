@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from headgate.jars import class_archive
 from headgate.jobs import references
+from headgate.jobs.workers_python import workers_python
 from headgate.jvm import leave_out_checksum_files
 
 # Give half the heap to the young generation: nearly all objects of a batch are garbage after it.
@@ -73,17 +74,17 @@ def passing_session(name: str, cores: int, jars: Sequence[Path] = ()) -> Iterato
 
 
 def _start(name: str, cores: int, scratch: Path, jars: Sequence[Path]) -> SparkSession:
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     scratch.mkdir(parents=True, exist_ok=True)
     archived = class_archive.jvm_options()
-    try:
-        spark = _session(name, cores, scratch, jars, archived)
-    except PySparkRuntimeError:
-        if not archived:
-            raise
-        # The cause is unknown, so start again without the archive to exclude it.
-        spark = _session(name, cores, scratch, jars, "")
+    with workers_python(scratch):
+        try:
+            spark = _session(name, cores, scratch, jars, archived)
+        except PySparkRuntimeError:
+            if not archived:
+                raise
+            # The cause is unknown, so start again without the archive to exclude it.
+            spark = _session(name, cores, scratch, jars, "")
     leave_out_checksum_files(spark)
     references.register(spark)
     return spark
