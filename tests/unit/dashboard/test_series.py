@@ -11,7 +11,7 @@ from headgate.dashboard.questions.facts import facts
 from headgate.dashboard.questions.reader import Reader
 from headgate.dashboard.questions.selection import selection
 from headgate.dashboard.questions.series import SeriesQuestion, grouping, series
-from tests.support.charted import NOON, Charted, sale
+from tests.support.charted import NOON, Charted, late_sale, sale
 
 START = NOON.timestamp()
 
@@ -49,6 +49,11 @@ def test_sums_are_over_all_keys(still: Charted, reader: Reader) -> None:
     assert found["t"] == [START, START + 60, START + 120, START + 180]
     assert lines(found) == {"": [6, 6, 3, 1]}
     assert (found["step"], found["per_point"], found["by"]) == (60, 1, ())
+
+
+def test_replayed_rows_are_not_marked(shop: Charted, reader: Reader) -> None:
+    shop.add("late/sales", [late_sale(2, "app", 9.0, replayed=3), late_sale(3, "app", 9.0)], late=2)
+    assert asked(shop, reader, "orders")["late"] == [1, 1, 0, 1]
 
 
 def test_open_late_and_revised_windows_are_marked(still: Charted, reader: Reader) -> None:

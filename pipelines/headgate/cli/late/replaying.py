@@ -54,7 +54,8 @@ def replay_rows(
     if dry_run:
         rows = rows_of(declared, layout, table, wanted, None)
         windows = _windows(rows, table)
-        said = f"{_rows(len(rows))} of {name} would be folded, into {windows:,} windows"
+        into = _number(windows, "window")
+        said = f"{_rows(len(rows))} of {name} would be folded, into {into}"
         document = {"table": name, "pairs": len(rows), "windows": windows}
         respond(json, {"pipeline": declared.name, **document}, said)
         return
@@ -86,7 +87,11 @@ def replay_rows(
 
 
 def _rows(count: int) -> str:
-    return f"{count:,} late row{'' if count == 1 else 's'}"
+    return _number(count, "late row")
+
+
+def _number(count: int, of: str) -> str:
+    return f"{count:,} {of}{'' if count == 1 else 's'}"
 
 
 def _windows(rows: Any, table: GoldTable) -> int:

@@ -14,6 +14,7 @@ from headgate.dashboard.questions.span import Span, span
 from headgate.dashboard.questions.sql import Condition, all_of, label, listed, quoted
 from headgate.dashboard.reading.versions import Version
 from headgate.declaration.model import GoldTable
+from headgate.declaration.names import REPLAYED
 
 MOST_SERIES = 8
 TOTAL = "total"
@@ -54,7 +55,7 @@ def series(
     """``t`` are the beginnings of points in seconds since 1970; a point stands for ``per_point``
     windows, and ``v`` has the mean of their values, with ``low`` and ``high``; null where there is
     no row. ``open`` says at which points a window is open, ``late`` counts the late rows of a
-    point's windows (of all keys), ``revised`` the rows that were revised."""
+    point's windows (of all keys) that were not replayed, ``revised`` the rows that were revised."""
     found = span(reader, facts, gold)
     if found is None or facts.begin is None:
         return _answer(question, [], [], step=0, per_point=1)
@@ -182,9 +183,9 @@ def _late(reader: Reader, begin: str, grid: _Grid, late: Version | None) -> list
         return counts
     found = reader.ask(
         f"SELECT CAST((epoch_us({quoted(begin)}) - ?) // ? AS BIGINT) AS point, count(*) "
-        "FROM late GROUP BY 1",
+        f"FROM late WHERE {REPLAYED} IS NULL GROUP BY 1",
         (grid.first, grid.size),
-        late=(late, (begin,)),
+        late=(late, (begin, REPLAYED)),
     ).rows
     for point, count in found:
         if point is not None and 0 <= point < grid.number:
