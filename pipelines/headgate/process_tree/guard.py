@@ -26,6 +26,7 @@ import psutil
 from filelock import Timeout
 
 from headgate.process_tree import expiry, members, presence
+from headgate.process_tree.members import Sessions
 from headgate.process_tree.order import Order
 from headgate.process_tree.presence import Presence
 from headgate.process_tree.rotation import keep_bounded
@@ -46,7 +47,7 @@ class Guard:
     order: Order
     began: float = field(default_factory=lambda: members.started(psutil.Process()))
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-    sessions: list[int] = field(default_factory=list)
+    sessions: Sessions = field(default_factory=Sessions)
     since: float = inf
     ending: bool = False
 
@@ -59,8 +60,7 @@ class Guard:
         pids = {name: process.pid for name, process in self.running.items()}
         details, within = self.order.tell, sum(self.order.graces)
         since = min(self.since, self.began)
-        sessions = tuple(self.sessions)
-        return Presence(os.getpid(), self.began, since, pids, sessions, within, details)
+        return Presence(os.getpid(), self.began, since, pids, self.sessions, within, details)
 
     def end(self, *_: object) -> None:
         # A signal handler: an Event would wait for ever where the code below holds its lock.
@@ -75,7 +75,9 @@ class Guard:
     def take_over(self) -> None:
         """Take over the folder: end what a killed guard has left, then write the order's files."""
         if (left := presence.read(self.folder)) is not None:
-            self.since, self.sessions = left.since, [*left.sessions]
+            self.since = left.since
+            if left.sessions.are_of_this_boot():
+                self.sessions = left.sessions
         presence.announce(self.folder, self.presence)
         if left is not None:
             members.end(self._members, left.within)
@@ -140,7 +142,7 @@ class Guard:
                 start_new_session=True,
             )
         self.running[name] = launched
-        self.sessions.append(launched.pid)
+        self.sessions = self.sessions.plus(psutil.Process(launched.pid))
         presence.announce(self.folder, self.presence)
         return launched
 
@@ -153,8 +155,8 @@ class Guard:
         """End the sessions of children first, because they restart others; then the others."""
 
         def in_sessions(process: psutil.Process) -> bool:
-            with suppress(ProcessLookupError):
-                return os.getsid(process.pid) in self.sessions
+            with suppress(ProcessLookupError, psutil.Error):
+                return self.sessions.have(process)
             return False
 
         first, others = self.order.graces

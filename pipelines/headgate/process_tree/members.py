@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -13,6 +15,7 @@ import psutil
 MARK = "HEADGATE_PROCESS_TREE"
 """The environment variable of every child with the folder of the tree."""
 POLL_EVERY = 0.1  # seconds
+_EXACT = 1.0  # seconds to which the start of a process is known
 
 
 def started(process: psutil.Process) -> float:
@@ -24,7 +27,58 @@ def started(process: psutil.Process) -> float:
     return process.create_time() - psutil.boot_time()
 
 
-def members(folder: Path, sessions: Collection[int], since: float) -> list[psutil.Process]:
+def is_the_one(process: psutil.Process, began: float) -> bool:
+    """Whether a process began then. If not, another one has its pid now. Raises
+    psutil.NoSuchProcess."""
+    return abs(started(process) - began) <= _EXACT
+
+
+@cache
+def this_boot() -> str:
+    """The boot of the machine, and of the container in it, in which this process runs. A pid and a
+    start tell nothing about the processes of another boot."""
+    known = []
+    with suppress(OSError):
+        known.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+    with suppress(OSError):
+        known.append(str(Path("/proc/self/ns/pid").readlink()))
+    with suppress(OSError):
+        # A container that starts again may get the number of its namespace again, but the start
+        # of its first process is another.
+        known.append(Path("/proc/1/stat").read_text().rpartition(")")[2].split()[19])
+    if not known:  # macOS; its boot time would change with the clock
+        with suppress(psutil.Error):
+            known.append(f"{psutil.Process(1).create_time():.0f}")
+    return " ".join(known)
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """Sessions of one boot: the starts of their leaders by pid."""
+
+    boot: str = field(default_factory=this_boot)
+    began: Mapping[int, float] = field(default_factory=dict)
+
+    def plus(self, leader: psutil.Process) -> Sessions:
+        return replace(self, began={**self.began, leader.pid: started(leader)})
+
+    def are_of_this_boot(self) -> bool:
+        return self.boot == this_boot()
+
+    def have(self, process: psutil.Process) -> bool:
+        """Whether a process is in one of them. Raises ProcessLookupError or psutil.NoSuchProcess
+        if it has ended."""
+        leader = os.getsid(process.pid)
+        began = self.began.get(leader)
+        if began is None or not self.are_of_this_boot():
+            return False
+        with suppress(psutil.NoSuchProcess):
+            return is_the_one(psutil.Process(leader), began)
+        # The leader has ended. No other process gets its pid while its session lives.
+        return started(process) >= began - _EXACT
+
+
+def members(folder: Path, sessions: Sessions, since: float) -> list[psutil.Process]:
     """The members, without this process. A member is in the session of a child (workers of Airflow
     overwrite their environment with their title), or has the tree's mark in its environment.
     ``since`` is the start of the oldest member, in seconds since the machine's start."""
@@ -74,15 +128,13 @@ def _younger(since: float) -> Iterator[psutil.Process]:
     for pid in psutil.pids():
         with suppress(psutil.Error):
             process = psutil.Process(pid)
-            younger = started(process) >= since - 1.0
+            younger = started(process) >= since - _EXACT
             alive = process.status() != psutil.STATUS_ZOMBIE
             if younger and alive and process.pid != me.pid and process.uids() == me.uids():
                 yield process
 
 
-def _belongs(process: psutil.Process, folder: str, sessions: Collection[int]) -> bool:
+def _belongs(process: psutil.Process, folder: str, sessions: Sessions) -> bool:
     with suppress(psutil.Error, OSError):
-        if os.getsid(process.pid) in sessions:
-            return True
-        return process.environ().get(MARK) == folder
+        return sessions.have(process) or process.environ().get(MARK) == folder
     return False

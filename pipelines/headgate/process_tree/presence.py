@@ -8,7 +8,7 @@ import shlex
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from filelock import FileLock
 from headgate import exit_codes
 from headgate.errors import HeadgateError
 from headgate.process_tree import locks, members
-from headgate.process_tree.members import POLL_EVERY, started
+from headgate.process_tree.members import POLL_EVERY, Sessions
 
 _LOCK = "lock"
 _DOCUMENT = "running.json"
@@ -32,16 +32,16 @@ class ProcessTreeError(HeadgateError, code=exit_codes.NOT_ALIVE):
 
 @dataclass(frozen=True)
 class Presence:
-    """A running tree. ``children`` are pids by name, ``sessions`` the pids of all children so far.
-    ``began`` is the start of the guard, ``since`` that of the oldest member, in seconds since the
-    machine's start. ``within`` is the longest time in seconds that an end takes. ``told`` is
+    """A running tree. ``children`` are pids by name, ``sessions`` those of all children so
+    far. ``began`` is the start of the guard, ``since`` that of the oldest member, in seconds since
+    the machine's start. ``within`` is the longest time in seconds that an end takes. ``told`` is
     ``tell`` of the order."""
 
     guard: int
     began: float
     since: float
     children: Mapping[str, int]
-    sessions: tuple[int, ...]
+    sessions: Sessions
     within: float
     told: Mapping[str, Any]
 
@@ -67,16 +67,21 @@ def running(folder: Path) -> Presence | None:
 
 def end(folder: Path) -> Presence | None:
     """End the tree in ``folder``, or what a killed guard has left, and wait; None if there was
-    nothing. Raises ProcessTreeError if it does not end."""
+    nothing. Raises ProcessTreeError if it does not end, or if it runs elsewhere."""
     found = running(folder)
     if found is None:
         if read(folder) is None:
             return None
         with lock(folder):
             return clear(folder)
+    if not found.sessions.are_of_this_boot():
+        raise ProcessTreeError(
+            f"the processes of {folder} run in another container or on another machine",
+            "type this command there",
+        )
     with suppress(psutil.NoSuchProcess):
         guard = psutil.Process(found.guard)
-        if abs(started(guard) - found.began) <= 1.0:  # else another process has its pid now
+        if members.is_the_one(guard, found.began):
             guard.terminate()
     deadline = time.monotonic() + found.within + _SLACK
     while is_locked(folder):
@@ -118,7 +123,9 @@ def read(folder: Path) -> Presence | None:
         found = json.loads((folder / _DOCUMENT).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    return Presence(**{**found, "sessions": tuple(found["sessions"])})
+    sessions = Sessions(**found["sessions"])
+    began = {int(pid): began for pid, began in sessions.began.items()}
+    return Presence(**{**found, "sessions": replace(sessions, began=began)})
 
 
 def announce(folder: Path, presence: Presence) -> None:

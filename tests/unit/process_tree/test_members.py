@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from headgate.process_tree import members
-from headgate.process_tree.members import MARK, started
+from headgate.process_tree.members import MARK, Sessions, started, this_boot
 
 WAITING = "import time; print(flush=True); time.sleep(600)"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {WAITING}"
@@ -53,11 +53,63 @@ def test_members_are_known_by_session_or_environment(
     component = start(began, PARENT, WAITING)
     driver = start(began, WAITING, mark=str(tmp_path))
     start(began, WAITING, mark=f"{tmp_path}2")
-    found = {process.pid for process in members.members(tmp_path, [component.pid], since)}
+    sessions = Sessions().plus(psutil.Process(component.pid))
+    found = {process.pid for process in members.members(tmp_path, sessions, since)}
     children = {child.pid for child in psutil.Process(component.pid).children()}
     assert found == {component.pid, driver.pid, *children}
     assert len(children) == 1
-    assert members.members(tmp_path, [component.pid], since + 864_000) == []
+    assert members.members(tmp_path, sessions, since + 864_000) == []
+
+
+@pytest.mark.parametrize("by", [3_600, -3_600])
+def test_a_session_that_only_has_the_pid_is_none_of_them(
+    began: list[subprocess.Popen[bytes]], by: int
+) -> None:
+    other = psutil.Process(start(began, WAITING).pid)
+    assert Sessions(began={other.pid: started(other)}).have(other)
+    assert not Sessions(began={other.pid: started(other) + by}).have(other)
+
+
+def test_sessions_of_another_boot_have_nobody(began: list[subprocess.Popen[bytes]]) -> None:
+    other = psutil.Process(start(began, WAITING).pid)
+    assert not Sessions("another", {other.pid: started(other)}).have(other)
+
+
+def test_a_session_outlives_its_leader(began: list[subprocess.Popen[bytes]]) -> None:
+    child = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {WAITING!r}])"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{child}; sys.stdin.read()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as leader:
+        began.append(leader)
+        assert leader.stdin is not None
+        assert leader.stdout is not None
+        leader.stdout.readline()  # the child is under way
+        sessions = Sessions().plus(psutil.Process(leader.pid))
+        (member,) = psutil.Process(leader.pid).children()
+        leader.stdin.close()
+        leader.wait()
+        assert not psutil.pid_exists(leader.pid)
+        assert sessions.have(member)
+        assert not Sessions(began={leader.pid: started(member) + 3_600}).have(member)
+        member.kill()
+
+
+def test_a_boot_is_known_by_its_first_process_where_there_is_no_proc(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As on macOS."""
+
+    def refuse(*_: object) -> None:
+        raise FileNotFoundError
+
+    first = psutil.Process(1).create_time()
+    assert this_boot.__wrapped__() == this_boot() != ""
+    monkeypatch.setattr(Path, "read_text", refuse)
+    monkeypatch.setattr(Path, "readlink", refuse)
+    assert float(this_boot.__wrapped__()) == pytest.approx(first, abs=1)
 
 
 @pytest.mark.slow
@@ -69,7 +121,7 @@ def test_who_does_not_end_is_killed(began: list[subprocess.Popen[bytes]], tmp_pa
     def everybody() -> list[psutil.Process]:
         for process in began:
             process.poll()
-        return members.members(tmp_path, [], since)
+        return members.members(tmp_path, Sessions(), since)
 
     assert len(everybody()) == 2
     members.end(everybody, grace=0.5)
@@ -93,7 +145,7 @@ def test_what_a_leader_started_is_its_own_to_end(
 
     def everybody() -> list[psutil.Process]:
         process.poll()
-        return members.members(tmp_path, [], since)
+        return members.members(tmp_path, Sessions(), since)
 
     members.end(everybody, grace=20)
     assert process.returncode == 3
@@ -105,7 +157,7 @@ def test_members_are_known_whatever_becomes_of_the_clock(
 ) -> None:
     since = started(psutil.Process())
     process = start(began, WAITING, mark=str(tmp_path))
-    assert len(members.members(tmp_path, [], since)) == 1
+    assert len(members.members(tmp_path, Sessions(), since)) == 1
     corrected = psutil.boot_time() - 3_600
     monkeypatch.setattr("psutil._psplatform.boot_time", lambda: corrected)
-    assert [member.pid for member in members.members(tmp_path, [], since)] == [process.pid]
+    assert [member.pid for member in members.members(tmp_path, Sessions(), since)] == [process.pid]

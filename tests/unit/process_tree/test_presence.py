@@ -1,0 +1,69 @@
+"""The document of a tree, as it is found after a reboot."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from headgate.process_tree import presence
+from headgate.process_tree.guard import Guard
+from headgate.process_tree.members import Sessions, started
+from headgate.process_tree.order import Order
+from headgate.process_tree.presence import Presence, ProcessTreeError
+
+
+@pytest.fixture
+def other() -> Iterator[psutil.Process]:
+    """A process that leads a session and has nothing to do with a tree."""
+    sleeping = [sys.executable, "-c", "import time; time.sleep(600)"]
+    with subprocess.Popen(sleeping, start_new_session=True) as process:
+        yield psutil.Process(process.pid)
+        process.kill()
+
+
+def left(other: psutil.Process, boot: str, began: float) -> Presence:
+    """What a guard has left that had a child of the same pid."""
+    sessions = Sessions(boot, {other.pid: began})
+    return Presence(other.pid, began, 0.0, {"child": other.pid}, sessions, 1.0, {})
+
+
+def guard(folder: Path) -> Guard:
+    return Guard(Order(str(folder), str(folder), {}, children={}, tell={}, graces=(0.1, 0.1)))
+
+
+def of_another_boot(other: psutil.Process) -> Presence:
+    return left(other, "another", started(other))
+
+
+def of_a_pid_that_was_given_again(other: psutil.Process) -> Presence:
+    return left(other, Sessions().boot, started(other) - 3_600)
+
+
+@pytest.mark.parametrize("document", [of_another_boot, of_a_pid_that_was_given_again])
+@pytest.mark.parametrize("by", ["the next guard", "whoever ends it"])
+def test_who_only_has_the_pid_of_a_child_is_left_alone(
+    tmp_path: Path, other: psutil.Process, by: str, document: Callable[[psutil.Process], Presence]
+) -> None:
+    found = document(other)
+    presence.announce(tmp_path, found)
+    if by == "the next guard":
+        new = guard(tmp_path)
+        new.take_over()
+        assert new.sessions.are_of_this_boot()
+    else:
+        assert presence.end(tmp_path) == found
+        assert presence.read(tmp_path) is None
+    assert other.status() != psutil.STATUS_ZOMBIE
+
+
+def test_a_tree_elsewhere_is_not_ended_from_here(tmp_path: Path, other: psutil.Process) -> None:
+    with presence.lock(tmp_path):
+        presence.announce(tmp_path, of_another_boot(other))
+        with pytest.raises(ProcessTreeError, match="another container or on another machine"):
+            presence.end(tmp_path)
+    assert other.status() != psutil.STATUS_ZOMBIE
