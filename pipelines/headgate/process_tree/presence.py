@@ -58,8 +58,8 @@ def running(folder: Path) -> Presence | None:
             return found
         if time.monotonic() > deadline:
             raise ProcessTreeError(
-                f"{folder} is locked by an unknown process",
-                f"find it: fuser -v {shlex.quote(str(folder / _LOCK))}",
+                f"{folder} is locked by a process that {folder / _DOCUMENT} does not name",
+                f"find its pid, and kill it: fuser -v {shlex.quote(str(folder / _LOCK))}",
             )
         time.sleep(POLL_EVERY)
     return None
@@ -119,13 +119,15 @@ def is_locked(folder: Path) -> bool:
 
 
 def read(folder: Path) -> Presence | None:
+    """The document; None if there is none, or one of another version, or one that a power failure
+    has damaged."""
     try:
         found = json.loads((folder / _DOCUMENT).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        sessions = Sessions(**found["sessions"])
+        began = {int(pid): began for pid, began in sessions.began.items()}
+        return Presence(**{**found, "sessions": replace(sessions, began=began)})
+    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
         return None
-    sessions = Sessions(**found["sessions"])
-    began = {int(pid): began for pid, began in sessions.began.items()}
-    return Presence(**{**found, "sessions": replace(sessions, began=began)})
 
 
 def announce(folder: Path, presence: Presence) -> None:
@@ -133,8 +135,11 @@ def announce(folder: Path, presence: Presence) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file atomically, readable by this user only: it may hold passwords."""
+    """Write a file atomically, also if the machine fails. It is readable by this user only: it may
+    hold passwords."""
     draft = path.with_name(f"{path.name}.tmp")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
     draft.replace(path)

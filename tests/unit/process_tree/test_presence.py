@@ -1,7 +1,9 @@
-"""The document of a tree, as it is found after a reboot."""
+"""The document of a tree, as it is found after a reboot, a power failure or an upgrade."""
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +17,18 @@ from headgate.process_tree.guard import Guard
 from headgate.process_tree.members import Sessions, started
 from headgate.process_tree.order import Order
 from headgate.process_tree.presence import Presence, ProcessTreeError
+
+DOCUMENT = "running.json"
+OLD = {
+    "guard": 1,
+    "began": 10.0,
+    "since": 10.0,
+    "children": {"child": 4711},
+    "sessions": [4711],
+    "within": 1.0,
+    "told": {},
+}
+UNREADABLE = ["", "\0\0\0", "[]", "{}", json.dumps(OLD)]
 
 
 @pytest.fixture
@@ -67,3 +81,40 @@ def test_a_tree_elsewhere_is_not_ended_from_here(tmp_path: Path, other: psutil.P
         with pytest.raises(ProcessTreeError, match="another container or on another machine"):
             presence.end(tmp_path)
     assert other.status() != psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+def test_an_unreadable_document_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / DOCUMENT).write_text(text)
+    assert presence.end(tmp_path) is None
+    new = guard(tmp_path)
+    new.take_over()
+    assert presence.read(tmp_path) == new.presence
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+def test_who_holds_the_lock_and_is_not_named_is_to_be_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(presence, "_ANNOUNCES_WITHIN", 0.0)
+    (tmp_path / DOCUMENT).write_text(text)
+    with presence.lock(tmp_path), pytest.raises(ProcessTreeError, match=DOCUMENT) as raised:
+        presence.end(tmp_path)
+    assert f"fuser -v {tmp_path / 'lock'}" in raised.value.remedy
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it may be empty after a power failure."""
+    file = tmp_path / DOCUMENT
+    synced: list[tuple[str, str]] = []
+
+    def sync(number: int) -> None:
+        synced.append((Path(f"{file}.tmp").read_text(), file.read_text()))
+
+    file.write_text("before")
+    monkeypatch.setattr(os, "fsync", sync)
+    presence.write(file, "after")
+    assert synced == [("after", "before")]
+    assert file.read_text() == "after"
