@@ -197,7 +197,7 @@ def test_a_release_is_asked_for_and_carried_out_as_it_was_asked(held: Lake) -> N
         "responded_by_user": {"id": "1", "name": "anna"},
     }
     done = ReleaseOperator(task_id="release", asks="act", approval="approve", **of(held))
-    assert "anna released gold/per_minute up to batch" in done.execute(context)
+    assert "anna released gold/per_minute, batches" in done.execute(context)
     given = documents.released(held.layout, "per_minute")
     assert given is not None
     assert (given.upto, given.by, given.reason) == (asked["upto"], "anna", "a real outlier")

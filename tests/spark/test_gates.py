@@ -257,3 +257,29 @@ def test_a_rule_that_cannot_be_validated_holds(project: Project) -> None:
     assert held is not None
     assert held.failed[0].error
     assert project.gold() == []
+
+
+def test_a_held_replay_can_be_released(project: Project) -> None:
+    """It is a version at the batch that the table has reached already."""
+    project.deliver(1, 2, 3)
+    engine = project.engine().run_all()
+    before = (NOON - timedelta(hours=1)).isoformat()
+    project.land([{"id": "late", "site": "North", "level": BAD, "at": before}])
+    engine.run_all()
+    engine.operate("late_replay", **{"table": "per_minute", "from": None, "to": None, "keys": {}})
+    engine.catch_up()
+    project.check(engine, [1, 2, 3])
+    (held,) = documents.holds(engine.layout, engine.pipeline)
+    assert (held.n, held.upto, held.operation) == (2, 2, 1)
+    documents.release(engine.layout, "per_minute", held.release("anna", "right", engine.clock()))
+    engine.catch_up()
+    assert documents.holds(engine.layout, engine.pipeline) == ()
+    assert max(row["total"] for row in project.gold()) == BAD
+    assert balance(engine.layout, engine.pipeline).differences == ()
+    assert by_id(engine.layout, engine.pipeline).findings == ()
+    # The next version is validated, and the row that was released holds it.
+    project.deliver(4)
+    engine.run_all()
+    assert position(engine, "gold/per_minute") == 2
+    (held,) = documents.holds(engine.layout, engine.pipeline)
+    assert (held.n, held.upto) == (2, 3)

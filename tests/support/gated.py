@@ -106,6 +106,6 @@ class GatedProject(SuiteProject):
         """Let the held version become visible; it is folded in by the next catch-up."""
         held = self.hold(engine)
         assert held is not None
-        given = Release(held.upto, "anna@host", "a real outlier", engine.clock())
+        given = held.release("anna@host", "a real outlier", engine.clock())
         documents.release(engine.layout, TABLE, given)
         return given

@@ -25,7 +25,9 @@ from headgate.tables.table import Table
 class Hold:
     """A table stays at batch id ``n``, because the version up to ``upto`` breaks the rules of
     ``results``. ``since`` is the time of the first validation that held it, ``at`` that of the
-    last. If it is the rebuild of the table, ``log`` is the folder of its log."""
+    last. If it is the rebuild of the table, ``log`` is the folder of its log. ``operation`` is the
+    last operation that the version has carried out: a replay or a backfill is a version of its own
+    at the batch id that the table has reached already."""
 
     table: str
     n: int
@@ -34,6 +36,7 @@ class Hold:
     at: datetime
     results: Sequence[RuleResult]
     log: str = ""
+    operation: int = 0
 
     @property
     def gate(self) -> str:
@@ -43,6 +46,18 @@ class Hold:
     def title(self) -> str:
         """What is held, for a person."""
         return f"the rebuild of {GOLD.path(self.table)}" if self.log else GOLD.path(self.table)
+
+    @property
+    def what(self) -> str:
+        """What would become visible, for a person."""
+        if self.upto == self.n:
+            return f"the replay, backfill or drain after batch {self.n:,}"
+        first = self.n + 1
+        return f"batch {first:,}" if first == self.upto else f"batches {first:,} to {self.upto:,}"
+
+    def release(self, by: str, reason: str, at: datetime) -> Release:
+        """A release of exactly this version."""
+        return Release(self.upto, by, reason, at, self.log, self.operation)
 
     @property
     def failed(self) -> tuple[RuleResult, ...]:
@@ -69,20 +84,22 @@ class Hold:
             at=datetime.fromisoformat(document["at"]),
             results=tuple(RuleResult(**each) for each in document["results"]),
             log=document["log"],
+            operation=document.get("operation", 0),
         )
 
 
 @dataclass(frozen=True)
 class Release:
-    """A person lets the held version up to batch id ``upto`` become visible. A release with a
-    ``log`` is for the rebuild in this folder, whichever batch it has reached when it is published:
-    it has to follow the current table."""
+    """A person lets the held version up to batch id ``upto`` and ``operation`` become visible. A
+    release with a ``log`` is for the rebuild in this folder, whichever batch it has reached when it
+    is published: it has to follow the current table."""
 
     upto: int
     by: str
     reason: str
     at: datetime
     log: str = ""
+    operation: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"at": self.at.isoformat()}
@@ -91,7 +108,8 @@ class Release:
     def of(document: Mapping[str, Any]) -> Release:
         """Raises KeyError or ValueError if it is not a result of ``as_dict``."""
         at = datetime.fromisoformat(document["at"])
-        return Release(document["upto"], document["by"], document["reason"], at, document["log"])
+        upto, by, reason, log = (document[key] for key in ("upto", "by", "reason", "log"))
+        return Release(upto, by, reason, at, log, document.get("operation", 0))
 
 
 def gate_name(table: str, *, is_rebuild: bool) -> str:
@@ -120,7 +138,9 @@ def _is_at(layout: Layout, pipeline: Pipeline, hold: Hold) -> bool:
     """Whether the table still is where the hold found it."""
     path, log = GOLD.path(hold.table), hold.log or None
     table = Table(layout.storage, path, pipeline=pipeline.name, log=log)
-    return table.exists and table.refresh().n == hold.n
+    if not table.exists or (state := table.refresh()).n != hold.n:
+        return False
+    return hold.upto > hold.n or bool(hold.log) or state.operation < hold.operation
 
 
 def hold(layout: Layout, found: Hold) -> None:

@@ -75,7 +75,9 @@ class TableGate:
     def stops(self, upto: int) -> tuple[int, ...]:
         """Batch ids before ``upto`` at which a step has to end: where a release ends."""
         given = self._release()
-        return (given.upto,) if given is not None and self._is_visible and given.upto < upto else ()
+        if given is None or not self._is_visible:
+            return ()
+        return (given.upto,) if self._table.state.n < given.upto < upto else ()
 
     def __call__(self, state: State, add: Sequence[DataFile], remove: Sequence[DataFile]) -> State:
         """The state of a commit that may become visible, with the gate's part of it. Raises
@@ -88,10 +90,10 @@ class TableGate:
         results = self._validated(self._version(add, remove), state.n, now)
         failpoint("gate.validated")
         failed = [result for result in results if result.holds]
-        given = self._release_for(state.n) if failed else None
+        given = self._release_for(state) if failed else None
         self._record(state.n, now, results, given)
         if failed and given is None:
-            self._held_by(results, state.n, now)
+            self._held_by(results, state, now)
             self._next = time.monotonic() + PAUSE * (time.monotonic() - began)
             raise HeldError(f"{self._table.name} is held: {'; '.join(map(str, failed))}")
         gate = {
@@ -140,12 +142,16 @@ class TableGate:
         given = documents.released(self._layout, self._name)
         if given is None or given.log != self._log:
             return None
-        return given if not self._is_visible or self._table.state.n < given.upto else None
+        held = self._table.state
+        is_open = (held.n, held.operation) < (given.upto, given.operation)
+        return given if not self._is_visible or is_open else None
 
-    def _release_for(self, n: int) -> Release | None:
-        """The release that lets the version at batch id ``n`` become visible."""
+    def _release_for(self, state: State) -> Release | None:
+        """The release that lets the version with this state become visible."""
         given = self._release()
-        return None if given is None or (self._is_visible and n > given.upto) else given
+        if given is None or not self._is_visible:
+            return given
+        return given if (state.n, state.operation) <= (given.upto, given.operation) else None
 
     def _record(
         self, n: int, now: datetime, results: tuple[RuleResult, ...], given: Release | None
@@ -155,11 +161,12 @@ class TableGate:
             Validation(table, n, version, now, self._suite, results, given, self._log)
         )
 
-    def _held_by(self, results: Sequence[RuleResult], upto: int, now: datetime) -> None:
+    def _held_by(self, results: Sequence[RuleResult], state: State, now: datetime) -> None:
         before, n = self._hold, self._table.state.n
         since = before.since if before is not None and before.n == n else now
         table = name_of(self._table.name)
-        self._hold = Hold(table, n, upto, since, now, tuple(results), self._log)
+        upto, operation = state.n, state.operation
+        self._hold = Hold(table, n, upto, since, now, tuple(results), self._log, operation)
         documents.hold(self._layout, self._hold)
         documents.retried(self._layout, self._name)
 

@@ -14,7 +14,7 @@ from headgate.ledger.account import (
     Ledger,
     SilverAccount,
 )
-from headgate.ledger.position import Positions, as_of, newest
+from headgate.ledger.position import Positions, as_of, late_as_of, newest
 from headgate.sources.contract import DeployedSource, UnreadInput, connector_of
 from headgate.storage.layout import Layout
 from headgate.tables.live_files import live_files
@@ -137,7 +137,7 @@ def _check_gold(declared: GoldTable, at: Positions, laws: _Laws) -> None:
     gold = at.gold[declared.name]
     outcomes = gold.total("folded") + gold.total("late")
     laws.check(gold, "pairs = folded + late", gold.total("pairs"), outcomes)
-    late = as_of(at.late[declared.name], gold.state.n)
+    late = late_as_of(at.late[declared.name], gold)
     laws.check(gold, "late = rows of its late table", gold.total("late"), late.total("late"))
     replayed = late.total("replayed")
     laws.check(gold, "replayed = marked rows of its late table", gold.total("replayed"), replayed)

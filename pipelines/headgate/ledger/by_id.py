@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.declaration.operators import begin_of
-from headgate.ledger.position import Positions, as_of, mended, mends_table, newest
+from headgate.ledger.position import Positions, as_of, late_as_of, mended, mends_table, newest
 from headgate.storage.layout import Layout
 from headgate.tables.damage import naming_damage
 from headgate.tables.replay import sql_of_log
@@ -141,7 +141,7 @@ class _Prover:
         """Late pairs are unique and come from silver. The windows' counts add up to the folded
         pairs."""
         gold = self._at.gold[table.name]
-        late = as_of(self._at.late[table.name], gold.state.n)
+        late = late_as_of(self._at.late[table.name], gold)
         late_twice = _LATE_TWICE.format("".join(f'"{name}", ' for name in begin_of(table)))
         self._load("late_rows", late, [*_SILVER_COLUMNS, *begin_of(table)])
         silver = as_of(self._at.silver[table.silver], gold.state.n)

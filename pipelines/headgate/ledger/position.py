@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,8 @@ from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
-from headgate.tables.history import commit_at
+from headgate.tables.errors import LogGapError
+from headgate.tables.history import commit_at, lineage
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.replay import Position, mended_by, table_of
 from headgate.tables.snapshot import TablePosition, snapshot
@@ -84,3 +86,16 @@ def as_of(position: TablePosition, n: int) -> TablePosition:
         return position
     commit = commit_at(position.table, n, position.state.data_commit)
     return TablePosition(position.table, commit.version, commit.state)
+
+
+def late_as_of(late: TablePosition, gold: TablePosition) -> TablePosition:
+    """The late table as its gold table knows it: without what came in later batches, and without
+    the marks of a replay that gold has not carried out, as long as a gate holds it."""
+    found = as_of(late, gold.state.n)
+    if found.state.operation <= gold.state.operation:
+        return found
+    with suppress(LogGapError):
+        for commit in lineage(late.table, found.version):
+            if commit.state.operation <= gold.state.operation:
+                return TablePosition(late.table, commit.version, commit.state)
+    return found

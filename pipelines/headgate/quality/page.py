@@ -113,7 +113,7 @@ def _gold(found: GoldFindings, show_values: bool) -> Iterator[str]:
     for hold in found.held:
         yield (
             f"<p class=bad>{escape(hold.title)} is held at batch {hold.n:,} since "
-            f"{_time(hold.since)}: the version up to batch {hold.upto:,} breaks rules. "
+            f"{_time(hold.since)}: with {hold.what} it breaks rules. "
             f"{'; '.join(map(say, hold.failed))}</p>"
         )
     yield f"<p>The newest {len(found.validations):,} validations of versions.</p>"

@@ -69,7 +69,7 @@ def test_a_held_version_is_released_by_whoever_approves(site: Site) -> None:
         "nobody releases it",
     )
     said = airflow.said(CONTROL, "release")
-    assert "released gold/per_minute up to batch" in said
+    assert "released gold/per_minute, batch" in said
     airflow.wait(lambda: not holds(site.layout, declared), f"it is not released: {said}")
     gold = Table(site.layout.storage, "gold/per_minute", pipeline=declared.name)
     gate = GoldPayload.of(gold.refresh()).gate

@@ -58,7 +58,7 @@ def test_it_says_how_often_each_rule_was_met() -> None:
     assert "4 batches, 400 rows, 10 rejected" in text
     assert "97.50%" in text
     assert "met by 96.0% to 99.0%, last 96.0%" in text
-    assert "gold/per_minute is held at batch 2 since 2026-03-01 12:00:00Z: the version up" in text
+    assert "gold/per_minute is held at batch 2 since 2026-03-01 12:00:00Z: with batches" in text
     assert "newest 3 validations of versions" in text
     assert "33.33%" in text
     assert "<td>0 rows break it</td>" in text

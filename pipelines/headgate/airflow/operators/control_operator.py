@@ -97,7 +97,9 @@ class ControlOperator(StreamTask):
             {
                 "gate": hold.gate,
                 "title": hold.title,
+                "what": hold.what,
                 "upto": hold.upto,
+                "operation": hold.operation,
                 "log": hold.log,
                 "why": hold.why,
             }

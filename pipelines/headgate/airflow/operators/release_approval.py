@@ -27,8 +27,8 @@ class ReleaseApproval(ApprovalOperator):
     def __init__(self, *, name: str, asks: str, **kwargs: Any) -> None:
         held = f"ti.xcom_pull(task_ids='{asks}', key='{HELD}')"
         shown = (
-            f"{{% for each in {held} or [] %}}* `{{{{ each.title }}}}` up to batch "
-            "{{ each.upto }}: {{ each.why }}\n{% endfor %}"
+            f"{{% for each in {held} or [] %}}* `{{{{ each.title }}}}`, "
+            "{{ each.what }}: {{ each.why }}\n{% endfor %}"
         )
         # Airflow gives an operator the parameters of its DAG, too. It validates a default when the
         # task begins, so the empty reason has to be valid.
@@ -62,9 +62,10 @@ class ReleaseOperator(TablesTask):
         _, layout = self._opened()
         done = []
         for each in context["ti"].xcom_pull(task_ids=self.asks, key=HELD):
-            given = Release(each["upto"], by, reason, datetime.now(UTC), each["log"])
+            now, version = datetime.now(UTC), each["operation"]
+            given = Release(each["upto"], by, reason, now, each["log"], version)
             release(layout, each["gate"], given)
-            done.append(f"{each['title']} up to batch {each['upto']:,}")
+            done.append(f"{each['title']}, {each['what']}")
         result = f"{self.name}: {by} released {', '.join(done)}: {reason}"
         self.log.info(result)
         return result

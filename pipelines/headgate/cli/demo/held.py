@@ -65,7 +65,7 @@ class HeldVersion(threading.Thread):
             self._on_end()
 
     def _release(self, hold: Hold) -> None:
-        given = Release(hold.upto, BY, REASON, datetime.now(UTC))
+        given = hold.release(BY, REASON, datetime.now(UTC))
         documents.release(self._layout, TABLE, given)
         began = time.monotonic()
         if self._until(is_held=False):

@@ -111,9 +111,9 @@ def release(
 
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     held = _held(declared, layout, table, rebuild)
-    given = documents.Release(held.upto, person(), reason, datetime.now(UTC), held.log)
+    given = held.release(person(), reason, datetime.now(UTC))
     documents.release(layout, held.gate, given)
-    said = f"{held.title}: batches {held.n + 1:,} to {held.upto:,} may become visible"
+    said = f"{held.title}: {held.what} may become visible"
     if held.log:
         said = f"{held.title} may be published"
     document = {"pipeline": declared.name, "table": GOLD.path(held.table), **given.as_dict()}
