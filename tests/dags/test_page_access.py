@@ -208,6 +208,39 @@ def test_only_streams_of_dags_that_one_may_read(site: Site) -> None:
     assert site.get(path, "guest").status_code == 403
 
 
+def test_no_connection_to_the_database_waits_for_tables(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow import settings
+    from sqlalchemy import event
+
+    taken: list[int] = []
+    held: list[int] = []
+    usual = reports.Reports.of
+
+    def taking(*_: Any) -> None:
+        taken.append(1)
+
+    def giving_back(*_: Any) -> None:
+        taken.append(-1)
+
+    def of(kept: reports.Reports, subjects: Any) -> Any:
+        held.append(sum(taken))
+        return usual(kept, subjects)
+
+    monkeypatch.setattr(reports.Reports, "of", of)
+    headers = site.login("viewer")
+    event.listen(settings.engine, "checkout", taking)
+    event.listen(settings.engine, "checkin", giving_back)
+    try:
+        assert site.client.get(SHOWN, headers=headers).status_code == 200
+    finally:
+        event.remove(settings.engine, "checkout", taking)
+        event.remove(settings.engine, "checkin", giving_back)
+    assert taken
+    assert held == [0]
+
+
 def test_one_dag_alone(site: Site) -> None:
     assert list(site.streams("viewer", "?dag_id=shop__stream")) == [("shop__stream", -1)]
     assert site.streams("viewer", "?dag_id=shop__control") == {}

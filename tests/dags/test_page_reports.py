@@ -16,6 +16,7 @@ from headgate.airflow.page import reports
 from headgate.airflow.page.reports import Reports, StreamReport, Subject, read
 from headgate.declaration.load import load
 from headgate.supervision.launcher import LOCAL
+from tests.support.waiting import wait_until
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -72,6 +73,20 @@ def test_tables_that_do_not_answer_hold_up_nobody(gate: Event) -> None:
         assert slow.error == "its tables have not answered yet"
         assert (other.at, other.error) == (NOON, None)
     assert asked.count(SHOP) == 1, "it is asked once at a time"
+
+
+def test_many_streams_that_do_not_answer_delay_no_other(gate: Event) -> None:
+    hanging = [Subject(f"{n}.yml", f"{n}", "root", LOCAL) for n in range(24)]
+
+    def reader(subject: Subject, before: StreamReport) -> StreamReport:
+        if subject != SHOP:
+            gate.wait()
+        return replace(before, at=NOON)
+
+    kept = Reports(reader, waits=0.01)
+    for _ in range(2):  # none of them is asked a second time
+        kept.of(hanging)
+    wait_until(lambda: kept.of([SHOP])[0].at == NOON, "it is not read", 10)
 
 
 def test_the_last_report_is_shown_while_a_stream_answers_late(

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
-from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep, get_user, requires_access_dag
+from airflow.utils.session import create_session
 from fastapi import Depends, FastAPI, HTTPException, Response
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse
 
-from headgate.airflow.page.access import access, readable_dags
+from headgate.airflow.page.access import Access, access, readable_dags
 from headgate.airflow.page.answer import answer
 from headgate.airflow.page.dashboard import mount_dashboard
-from headgate.airflow.page.declared_streams import declared_streams
+from headgate.airflow.page.declared_streams import DeclaredStream, declared_streams
 from headgate.airflow.page.reports import Reports, Subject
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
@@ -88,60 +88,58 @@ def _file(name: str) -> FileResponse:
 
 
 def _streams(
-    kept: Reports,
-    user: GetUserDep,
-    session: SessionDep,
-    response: Response,
-    dag_id: str | None = None,
+    kept: Reports, user: GetUserDep, response: Response, dag_id: str | None = None
 ) -> dict[str, Any]:
     """Every stream of the DAGs that this user may read, or of one of them."""
     response.headers["Cache-Control"] = "no-store"
-    readable = readable_dags(user, session)
-    wanted = readable if dag_id is None else readable & {dag_id}
-    found = declared_streams(session, wanted)
-    reports = kept.of([each.subject for each in found])
+    found = _visible(user, dag_id)
+    reports = kept.of([each.subject for each, _ in found])
     now = datetime.now(UTC)
     return {
         "at": now.isoformat(),
         "streams": [
-            answer(each, report, access(each, user, readable, session), now)
-            for each, report in zip(found, reports, strict=True)
+            answer(each, report, may, now)
+            for (each, may), report in zip(found, reports, strict=True)
         ],
     }
+
+
+def _visible(user: Any, dag_id: str | None) -> list[tuple[DeclaredStream, Access]]:
+    """The session ends here: connections to Airflow's database are few, and none may wait for
+    tables that do not answer."""
+    with create_session(scoped=False) as session:
+        readable = readable_dags(user, session)
+        wanted = readable if dag_id is None else readable & {dag_id}
+        found = declared_streams(session, wanted)
+        return [(each, access(each, user, readable, session)) for each in found]
 
 
 MapIndex = Annotated[int, "of a mapped task, as Airflow counts them"]
 
 
-def _log(
-    dag_id: str, task_id: str, session: SessionDep, map_index: MapIndex = -1
-) -> dict[str, list[str]]:
+def _log(dag_id: str, task_id: str, map_index: MapIndex = -1) -> dict[str, list[str]]:
     """The end of the driver's log."""
-    return {"lines": _lines((dag_id, task_id, map_index), session, "driver", _LINES)}
+    return {"lines": _lines((dag_id, task_id, map_index), "driver", _LINES)}
 
 
-def _spark_log(
-    dag_id: str, task_id: str, session: SessionDep, map_index: MapIndex = -1
-) -> PlainTextResponse:
+def _spark_log(dag_id: str, task_id: str, map_index: MapIndex = -1) -> PlainTextResponse:
     """The end of Spark's log."""
-    lines = _lines((dag_id, task_id, map_index), session, "spark", _LINES_OF_SPARK)
+    lines = _lines((dag_id, task_id, map_index), "spark", _LINES_OF_SPARK)
     return PlainTextResponse("\n".join([*lines, ""]), headers=_HEADERS)
 
 
-def _lines(task: tuple[str, str, int], session: SessionDep, of: LogOf, lines: int) -> list[str]:
+def _lines(task: tuple[str, str, int], of: LogOf, lines: int) -> list[str]:
     """Raises HTTPException where there is no such stream, or its log cannot be read."""
-    subject = _subject(task, session)
+    subject = _subject(task)
     try:
         return launcher_of(subject.launcher).logs(subject.stream, lines, of)
     except (HeadgateError, OSError) as error:
         raise HTTPException(503, f"its log cannot be read: {error}") from error
 
 
-def _quality(
-    dag_id: str, task_id: str, session: SessionDep, map_index: MapIndex = -1
-) -> HTMLResponse:
+def _quality(dag_id: str, task_id: str, map_index: MapIndex = -1) -> HTMLResponse:
     """The report about the rules of a stream, without values of rows."""
-    subject = _subject((dag_id, task_id, map_index), session)
+    subject = _subject((dag_id, task_id, map_index))
     try:
         declared = load(subject.stream.file, needs_secrets=False)
         found = findings(subject.stream.layout, declared, datetime.now(UTC))
@@ -150,9 +148,11 @@ def _quality(
     return HTMLResponse(quality_page(found, show_values=False), headers=_QUALITY_HEADERS)
 
 
-def _subject(task: tuple[str, str, int], session: SessionDep) -> Subject:
+def _subject(task: tuple[str, str, int]) -> Subject:
     """Raises HTTPException where there is no such stream."""
-    for each in declared_streams(session, {task[0]}):
+    with create_session(scoped=False) as session:
+        found = declared_streams(session, {task[0]})
+    for each in found:
         if (each.dag_id, each.task_id, each.map_index) == task:
             return each.subject
     raise HTTPException(404, "there is no such stream")

@@ -1,5 +1,5 @@
-"""A cache of stream reports. A stream is read once at a time, whatever the number of viewers, and a
-stream whose tables do not answer delays no other."""
+"""A cache of stream reports. A stream is read once at a time, whatever the number of viewers, and
+streams whose tables do not answer delay no other, as long as they are fewer than ``READERS``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 FRESH = 3.0  # seconds until a report is read again
 SPARING = 20  # the interval between reads of tables, as a multiple of their duration
 WAITS = 4.0  # seconds, then the last report is used
-READERS = 4  # streams at once
+READERS = 32  # streams at once: each is read in a thread of its own
 
 
 @dataclass(frozen=True)
