@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -13,9 +14,9 @@ from typing import Any, cast
 import pytest
 
 from headgate.airflow import gold_asset
-from headgate.airflow.operators.final_hours import last_emitted
+from headgate.airflow.operators.backfill import EmitRebuiltHours
+from headgate.airflow.operators.final_hours import EmitFinalHours, last_emitted
 from headgate.airflow.triggers.final_hours_trigger import FinalHoursTrigger
-from headgate.errors import HeadgateError
 from headgate.tables.state import commit_time
 from tests.dags.test_gold_final import NOON, Place
 
@@ -25,11 +26,12 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def trigger(place: Place, emitted: datetime | None, table: str = "per_minute") -> FinalHoursTrigger:
+def trigger(place: Place, emitted: datetime | None, *tables: str) -> FinalHoursTrigger:
+    last = emitted.isoformat() if emitted else None
     return FinalHoursTrigger(
         file=str(place.file),
         root=str(place.root),
-        emitted={table: emitted.isoformat() if emitted else None},
+        emitted=dict.fromkeys(tables or ["per_minute"], last),
         interval=0.01,
     )
 
@@ -62,40 +64,150 @@ def test_it_fires_when_there_is_news_and_the_deferral_has_settled(
     assert time.monotonic() - began >= 1.0
 
 
-def test_a_table_that_nobody_declares(place: Place) -> None:
-    with pytest.raises(HeadgateError, match="no gold table nothing"):
-        trigger(place, None, "nothing").news()
+def test_a_table_that_nobody_declares_delays_no_other(place: Place) -> None:
+    waiting = trigger(place, NOON, "removed", "per_minute")
+    assert waiting.news() is None
+    place.absorb(watermark=commit_time(NOON + timedelta(hours=1, minutes=5)))
+    assert waiting.news() == {"per_minute": (NOON + timedelta(hours=1)).isoformat()}
+
+
+def test_a_damaged_table_delays_no_other(place: Place) -> None:
+    text = place.file.read_text()
+    table = text[text.index("  per_minute:") :]
+    place.file.write_text(text + table.replace("per_minute", "damaged"))
+    place.absorb(watermark=commit_time(NOON + timedelta(minutes=5)))
+    gold = Path(place.lake.layout.storage.uri("gold"))
+    shutil.copytree(gold / "per_minute", gold / "damaged")
+    waiting = trigger(place, None, "damaged", "per_minute")
+    assert waiting.news() == dict.fromkeys(("damaged", "per_minute"), NOON.isoformat())
+    max(gold.glob("damaged/_delta_log/*.json")).write_text("{nonsense")
+    assert waiting.news() == {"per_minute": NOON.isoformat()}
+
+
+@pytest.mark.slow
+def test_a_run_ends_when_its_tables_are_no_longer_those_of_the_declaration(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once Airflow has had the time to read the change."""
+    monkeypatch.setattr(FinalHoursTrigger, "SETTLES", 0.0)
+
+    async def fired() -> Any:
+        waiting = asyncio.ensure_future(anext(trigger(place, NOON, "removed", "per_minute").run()))
+        await asyncio.wait([waiting], timeout=0.1)
+        assert not waiting.done()
+        monkeypatch.setattr(FinalHoursTrigger, "RENEWS", 0.0)
+        return (await asyncio.wait_for(waiting, 10)).payload
+
+    assert asyncio.run(fired()) == {}
 
 
 @dataclass
 class Event:
     extra: dict[str, Any] | None
+    timestamp: datetime = NOON
 
 
 class Events:
-    """Of an asset, as Airflow gives them: chosen by order and number."""
+    """Of an asset, as Airflow gives them: asked for in the end, by order, number and time."""
 
     def __init__(self, *events: Event) -> None:
         self._events = events
+        self._newest_last, self._limit, self._before = True, len(events), "9999"
+        self.read = 0
 
     def ascending(self, newest_last: bool) -> Events:
-        return self if newest_last else Events(*reversed(self._events))
+        self._newest_last = newest_last
+        return self
 
     def limit(self, number: int) -> Events:
-        return Events(*self._events[:number])
+        self._limit = number
+        return self
+
+    def before(self, time: str) -> Events:
+        self._before = time
+        return self
 
     def __iter__(self) -> Iterator[Event]:
-        return iter(self._events)
+        found = [each for each in self._events if each.timestamp.isoformat() <= self._before]
+        found.sort(key=lambda each: each.timestamp, reverse=not self._newest_last)
+        self.read += len(found[: self._limit])
+        return iter(found[: self._limit])
+
+
+ASSET = gold_asset("tiny", "per_minute")
+
+
+def emitted(events: Events) -> datetime | None:
+    return last_emitted(cast(Any, {"inlet_events": {ASSET: events}}), ASSET)
+
+
+def up_to(time: datetime, at: datetime = NOON) -> Event:
+    """An event that says that a table is final."""
+    return Event({"final_up_to": time.isoformat()}, at)
+
+
+def by_hand(number: int, apart: timedelta = timedelta(seconds=1)) -> list[Event]:
+    return [Event([None, {}][n % 2], NOON + n * apart) for n in range(1, number + 1)]
 
 
 def test_emitted_hours_are_read_from_the_events_of_the_asset() -> None:
-    asset = gold_asset("tiny", "per_minute")
+    assert emitted(Events()) is None
+    assert emitted(Events(*by_hand(2))) is None
+    events = [up_to(NOON - timedelta(hours=1)), up_to(NOON), *by_hand(2)]
+    assert emitted(Events(*events)) == NOON
 
-    def emitted(*events: Event) -> datetime | None:
-        return last_emitted(cast(Any, {"inlet_events": {asset: Events(*events)}}), asset)
 
-    by_hand = [Event(None), Event({})]
-    assert emitted() is None
-    assert emitted(*by_hand) is None
-    before = Event({"final_up_to": (NOON - timedelta(hours=1)).isoformat()})
-    assert emitted(before, Event({"final_up_to": NOON.isoformat()}), *by_hand) == NOON
+@pytest.mark.parametrize("number", [24, 49, 50, 51, 300])
+@pytest.mark.parametrize("apart", [timedelta(seconds=1), timedelta(0)])
+def test_events_that_were_created_by_hand_hide_none(number: int, apart: timedelta) -> None:
+    before = NOON - timedelta(seconds=1)
+    assert emitted(Events(up_to(NOON, before), *by_hand(number, apart))) == NOON
+    assert emitted(Events(*by_hand(number, apart))) is None
+
+
+def test_no_more_events_are_read_than_are_needed() -> None:
+    events = Events(*by_hand(1000), up_to(NOON, NOON + timedelta(days=1)))
+    assert emitted(events) == NOON
+    assert events.read < 100
+
+
+@dataclass
+class Outlet:
+    extra: dict[str, Any] = field(default_factory=dict)
+    keys: list[str] = field(default_factory=list)
+
+    def add_partitions(self, keys: list[str]) -> None:
+        self.keys += keys
+
+
+@dataclass
+class Pulled:
+    """A task instance whose upstream tasks have returned ``value``."""
+
+    value: Any
+
+    def xcom_pull(self, **_: Any) -> Any:
+        return self.value
+
+
+def test_rebuilt_hours_move_no_event_back() -> None:
+    """They may be emitted after an event that is newer than what they could have read."""
+    times = {"begin": (NOON - timedelta(days=1)).isoformat(), "end": NOON.isoformat()}
+    about = {"table": "per_minute", "file": "f", "name": "tiny", "root": "r"}
+    rebuilt = EmitRebuiltHours(task_id="again", changed=["publish"], **about, **times)
+    published, again, before = Pulled([{"published": ["per_minute"]}]), Outlet(), up_to(NOON)
+    inlets, outlets = {ASSET: Events(before)}, {ASSET: again}
+    context = {"ti": published, "inlet_events": inlets, "outlet_events": outlets}
+    rebuilt.execute(cast(Any, context))
+    hours = [
+        Event(again.extra, NOON + timedelta(minutes=1, seconds=n))
+        for n, _ in enumerate(again.keys, 1)
+    ]
+    reached = NOON + timedelta(hours=2)
+    events = Events(before, up_to(reached, NOON + timedelta(minutes=1)), *hours * 3)
+    assert emitted(events) == reached
+    emit, told = EmitFinalHours(task_id="per_minute", waiting="wait", **about), Outlet()
+    news = Pulled({"per_minute": (reached + timedelta(hours=4)).isoformat()})
+    context = {"ti": news, "inlet_events": {ASSET: events}, "outlet_events": {ASSET: told}}
+    emit.execute(cast(Any, context))
+    assert told.keys == [f"2026-05-04T{hour}:00:00" for hour in (14, 15, 16, 17)]

@@ -17,7 +17,6 @@ from airflow.sdk.exceptions import (
 
 from headgate import exit_codes
 from headgate.airflow.gold_table import gold_asset
-from headgate.airflow.operators.final_hours import FINAL_UP_TO, last_emitted
 from headgate.airflow.operators.tables_task import TablesTask
 from headgate.supervision import hours
 from headgate.supervision.local import HEADGATE
@@ -170,7 +169,7 @@ class EmitRebuiltHours(IntervalTask):
     def __init__(self, *, table: str, changed: Sequence[str], **kwargs: Any) -> None:
         self.table, self.changed = table, tuple(changed)
         asset = gold_asset(kwargs["name"], table)
-        super().__init__(inlets=[asset], outlets=[asset], **kwargs)
+        super().__init__(outlets=[asset], **kwargs)
 
     def execute(self, context: Context) -> None:
         found = context["ti"].xcom_pull(task_ids=self.changed) or ()
@@ -179,12 +178,9 @@ class EmitRebuiltHours(IntervalTask):
             raise AirflowSkipException(f"{self.table} has not changed")
         begin, end = (datetime.fromisoformat(each) for each in (self.begin, self.end))
         keys = hours.between(hours.whole(begin), hours.whole(end + timedelta(hours=1) - _LEAST))
-        asset = gold_asset(self.name, self.table)
-        outlet = context["outlet_events"][asset]
-        outlet.add_partitions(list(keys))
-        # The stream's own events go on from the newest: this one says no more than they.
-        last = last_emitted(context, asset)
-        outlet.extra = {FINAL_UP_TO: last.isoformat()} if last else {}
+        # Only EmitFinalHours says in an event how far the table is final. A time from here could be
+        # older than that of an event that it emits meanwhile.
+        context["outlet_events"][gold_asset(self.name, self.table)].add_partitions(list(keys))
         self.log.info("%s has changed: %s", self.table, ", ".join(keys))
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
 
 FINAL_UP_TO = "final_up_to"  # in an event's extra
-_EVENTS_READ = 20  # the newest; some events may have been created by hand
+_PAGE = 50  # events at a time
 
 
 class AwaitFinalHours(TablesTask):
@@ -85,7 +85,18 @@ class EmitFinalHours(TablesTask):
 
 
 def last_emitted(context: Context, asset: Asset) -> datetime | None:
-    """The time up to which the hours of an asset have events; None if it has no event."""
-    events = context["inlet_events"][asset].ascending(False).limit(_EVENTS_READ)
-    emitted = [(one.extra or {}).get(FINAL_UP_TO) for one in events]
-    return max((datetime.fromisoformat(str(time)) for time in emitted if time), default=None)
+    """The time up to which the hours of an asset have events of `EmitFinalHours`; None if it has
+    no such event. Newer events, created by hand or for rebuilt hours, may be any number."""
+    events = context["inlet_events"][asset].ascending(False)
+    limit, before = _PAGE, None
+    while True:
+        page = list(events.limit(limit))
+        emitted = [(one.extra or {}).get(FINAL_UP_TO) for one in page]
+        times = [datetime.fromisoformat(str(time)) for time in emitted if time]
+        if times or len(page) < limit:
+            return max(times, default=None)
+        oldest = page[-1].timestamp
+        if oldest == before:
+            limit *= 2  # they all have this timestamp, and the next page begins with it
+        before = oldest
+        events = events.before(oldest.isoformat())

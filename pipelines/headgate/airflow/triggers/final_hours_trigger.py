@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
+from typing import ClassVar
 
 from airflow.triggers.base import TriggerEvent
 
@@ -16,7 +18,13 @@ from headgate.supervision import hours
 
 class FinalHoursTrigger(PlainTrigger):
     """Fires once a table has a final hour after its ``emitted`` time. The event has, for each such
-    table, the end of its last final hour in ISO 8601. Checks every ``interval`` seconds."""
+    table, the end of its last final hour in ISO 8601. Checks every ``interval`` seconds. A table
+    that cannot be read delays no other. The event is empty if one is no longer declared: the next
+    run waits for the tables of the changed declaration."""
+
+    RENEWS: ClassVar[float] = 60.0
+    """Seconds until such an event. Airflow reads DAG files about every 30 seconds; until it has
+    read the change, a next run would have the same tables."""
 
     def __init__(
         self, *, file: str, root: str, emitted: Mapping[str, str | None], interval: float
@@ -31,16 +39,18 @@ class FinalHoursTrigger(PlainTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         while True:
             try:
-                if found := await asyncio.to_thread(self.news):
+                found = await asyncio.to_thread(self.news)
+                if found or (found is None and time.monotonic() - self._made >= self.RENEWS):
                     await self.settled()
-                    yield event(dict(found))
+                    yield event(dict(found or {}))
                     return
             except (HeadgateError, OSError) as error:
                 self.log.warning("cannot read how far gold is final: %s", error)
             await asyncio.sleep(self._interval)
 
-    def news(self) -> Mapping[str, str]:
-        """Newly final hours. Raises HeadgateError if a table is not declared or its log damaged."""
+    def news(self) -> Mapping[str, str] | None:
+        """Newly final hours. None if there are none, and a table is no longer declared. Raises
+        HeadgateError if the declaration is wrong."""
         from headgate.declaration.load import load
         from headgate.supervision.finality import final_up_to
 
@@ -48,7 +58,13 @@ class FinalHoursTrigger(PlainTrigger):
         layout = Layout.of(self._root, declared.name)
         found = {}
         for table, last in self._emitted.items():
-            reached = final_up_to(layout, declared, table)
+            if table not in declared.gold:
+                continue
+            try:
+                reached = final_up_to(layout, declared, table)
+            except (HeadgateError, OSError) as error:
+                self.log.warning("cannot read how far %s is final: %s", table, error)
+                continue
             if reached is not None and (last is None or hours.whole(reached) > last):
                 found[table] = hours.whole(reached).isoformat()
-        return found
+        return found if found or self._emitted.keys() <= declared.gold.keys() else None
