@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from headgate.airflow import build_dags
+from headgate.airflow import build_dags, require_declarations
+from headgate.airflow.projects import declared_in
 from headgate.process_tree.members import MARK
 from headgate.scaffold import create_project
 from tests.unit.ledger.conftest import DECLARATION
@@ -162,6 +163,46 @@ def test_a_mistake_is_reported_with_file_and_line_and_ends_no_dag(project: Path)
     assert f"{broken}:2: sources" in said
     assert "worse.yml:" in said
     assert "unnamed.yml:" in said
+
+
+def used(project: Path) -> dict[str, str]:
+    """The file that the DAGs of each pipeline are about."""
+    found = declared_in(project / "pipelines", None)
+    return {each.stream.name: each.stream.file.name for each in found}
+
+
+@pytest.mark.parametrize("draft", ["new.yml", "a.yaml", "zoo.yml", "shop.yaml"])
+def test_a_draft_beside_a_declaration_takes_nothing_over(project: Path, draft: str) -> None:
+    add(project, "shop", "other")
+    (own := project / "pipelines/shop.yml").rename(project / "pipelines/own")
+    shutil.copyfile(project / "pipelines/own", project / "pipelines" / draft)
+    assert used(project) == {"other": "other.yml", "shop": draft}
+    (project / "pipelines/own").rename(own)
+    assert used(project) == {"other": "other.yml", "shop": "shop.yml"}
+    own.write_text("pipeline: [")
+    assert used(project) == {"other": "other.yml"}, "as while it is being edited"
+
+
+def test_a_pipeline_that_two_files_declare_is_reported_with_both(project: Path) -> None:
+    add(project, "shop", "other")
+    text = (project / "pipelines/shop.yml").read_text()
+    (project / "pipelines/new.yml").write_text(text)
+    (project / "pipelines/draft.txt").write_text(text)
+    folder = project / "pipelines"
+    with pytest.raises(ValueError, match="new.yml") as raised:
+        require_declarations(folder)
+    assert str(raised.value) == (
+        f"{folder}/new.yml, {folder}/shop.yml: all declare the pipeline shop, and its DAGs use "
+        "shop.yml. Keep one; a draft beside it needs another suffix, such as .txt"
+    )
+    assert "shop__stream" in build_dags(folder)
+    (folder / "shop.yml").rename(folder / "old.yml")
+    assert {dag for dag in build_dags(folder) if dag.startswith("shop")} == set()
+    with pytest.raises(ValueError, match=r"it has no DAGs: none is shop\.yml"):
+        require_declarations(folder)
+    (folder / "old.yml").unlink()
+    require_declarations(folder)
+    assert used(project) == {"shop": "new.yml", "other": "other.yml"}
 
 
 @pytest.mark.parametrize("of_headgate_up", [True, False])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -36,16 +36,48 @@ class Declared:
 
 def declared_in(folder: Path, root: str | Path | None) -> tuple[Declared, ...]:
     """Every declaration of a folder that names its pipeline; the rest of it is not checked. Tables
-    are under ``root``, else ``$HEADGATE_ROOT``, else ``lake`` beside the folder."""
+    are under ``root``, else ``$HEADGATE_ROOT``, else ``lake`` beside the folder.
+
+    Of several files that name the same pipeline, the one called NAME.yml counts. If there is none,
+    nothing says which of them is a draft, and the pipeline is left out."""
     tables = str(root or os.environ.get("HEADGATE_ROOT") or folder.parent / "lake")
-    found: dict[str, Declared] = {}
+    found = []
+    for name, files in _by_pipeline(folder).items():
+        file = _used(name, files)
+        if file is not None and files[file]:
+            gold = files[file].get("gold")
+            names = tuple(filter(_is_name, gold)) if isinstance(gold, dict) else ()
+            found.append(Declared(Stream(file, name, tables), names, _backfill(files[file])))
+    return tuple(found)
+
+
+def declared_twice(folder: Path) -> Iterator[str]:
+    """What is wrong with each pipeline that several files of a folder declare."""
+    for name, files in _by_pipeline(folder).items():
+        if len(files) > 1:
+            used = _used(name, files)
+            so = f"its DAGs use {used.name}" if used else f"it has no DAGs: none is {name}.yml"
+            yield (
+                f"{', '.join(map(str, files))}: all declare the pipeline {name}, and {so}. "
+                "Keep one; a draft beside it needs another suffix, such as .txt"
+            )
+
+
+def _by_pipeline(folder: Path) -> dict[str, dict[Path, dict[Any, Any]]]:
+    """The files that declare each pipeline, with their contents. A file that is no YAML, as while
+    somebody edits it, still stands for its name: a draft beside it does not take over."""
+    found: dict[str, dict[Path, dict[Any, Any]]] = {}
     for file in declarations_in(folder):
         content = _read(file)
-        name, gold = content.get("pipeline"), content.get("gold")
-        if _is_name(name) and name not in found:
-            names = tuple(filter(_is_name, gold)) if isinstance(gold, dict) else ()
-            found[name] = Declared(Stream(file, name, tables), names, _backfill(content))
-    return tuple(found.values())
+        if _is_name(name := content.get("pipeline") if content else file.stem):
+            found.setdefault(name, {})[file] = content
+    return found
+
+
+def _used(name: str, files: Iterable[Path]) -> Path | None:
+    """The file among all that declare a pipeline."""
+    first, *others = files
+    return first if not others else next((f for f in (first, *others) if f.stem == name), None)
 
 
 def _backfill(content: Mapping[Any, Any]) -> BackfillSchedule | None:

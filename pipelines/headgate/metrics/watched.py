@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from headgate.declaration.files import is_preferred
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
@@ -34,8 +35,8 @@ class Watched:
     invalid, the metrics stay those of the version before, and ``headgate_readable`` says so.
 
     With ``only_run``, pipelines that have never run under ``root`` are left out. Of two files that
-    declare the same name, the first counts: series of the same name would make Prometheus refuse
-    all. ``say`` is called with what is wrong, once.
+    declare the same name, the one called NAME.yml counts, else the first: series of the same name
+    would make Prometheus refuse all. ``say`` is called with what is wrong, once.
     """
 
     def __init__(
@@ -63,19 +64,25 @@ class Watched:
     def _look(self) -> None:
         files = tuple(self._files())
         self._watched = {file: self._watched.get(file, _Watched()) for file in files}
-        by_name: dict[str, PipelineReading] = {}
+        by_name: dict[str, tuple[Path, Pipeline]] = {}
         for file, watched in self._watched.items():
             if (version := _version(file)) != watched.version or version is None:
                 watched.version = version
                 self._load(file, watched)
             declared = watched.declared
-            if declared is None or declared.name in by_name or not self._is_wanted(declared):
+            if declared is None or not self._is_wanted(declared):
                 continue
-            if watched.reading is None:
-                layout = Layout.of(self._root, declared.name)
-                watched.reading = PipelineReading(declared, layout, self._histograms)
-            by_name[declared.name] = watched.reading
-        self._readings = tuple(by_name.values())
+            before, _ = by_name.get(declared.name, (None, None))
+            if is_preferred(file, before, declared.name):
+                by_name[declared.name] = file, declared
+        self._readings = tuple(self._reading(*each) for each in by_name.values())
+
+    def _reading(self, file: Path, declared: Pipeline) -> PipelineReading:
+        watched = self._watched[file]
+        if watched.reading is None:
+            layout = Layout.of(self._root, declared.name)
+            watched.reading = PipelineReading(declared, layout, self._histograms)
+        return watched.reading
 
     def _load(self, file: Path, watched: _Watched) -> None:
         try:

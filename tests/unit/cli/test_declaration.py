@@ -35,6 +35,11 @@ def test_a_name_is_looked_up_in_pipelines_then_here_then_in_examples() -> None:
     assert find("c") == Path("pipelines/examples/c.yml")
 
 
+def test_of_two_suffixes_the_usual_one_counts() -> None:
+    place("pipelines/a.yaml", "pipelines/a.yml")
+    assert find("a") == Path("pipelines/a.yml")
+
+
 def test_an_example_of_the_package_is_found_from_anywhere() -> None:
     assert find("auctions").is_absolute()
     assert find("auctions") in list(declarations())

@@ -15,10 +15,11 @@ import pytest
 
 from headgate.dashboard.login.passwords import Password
 from headgate.dashboard.login.throttle import FREE, Throttle
+from headgate.dashboard.reading.shown import Declarations
 from headgate.dashboard.server.connections import PromptProtocol
 from headgate.dashboard.server.hosts import host_of
 from headgate.dashboard.server.questions import Desk
-from headgate.dashboard.server.serving import Settings, application
+from headgate.dashboard.server.serving import Settings, _shown, application
 from tests.support.charted import Charted
 from tests.support.served import Served, served
 
@@ -139,6 +140,17 @@ def test_the_printed_address_is_answered(tmp_path: Path, host: str) -> None:
             return [each.status_code for each in answers]
 
     assert asyncio.run(ask()) == [200] + [400] * 5
+
+
+@pytest.mark.parametrize("draft", ["a", "z"])
+def test_a_draft_beside_a_declaration_is_not_shown(tmp_path: Path, draft: str) -> None:
+    shop = Charted(tmp_path)
+    other = shop.file.with_name(f"{draft}.yml")
+    other.write_text(shop.file.read_text())
+    files = sorted((other, shop.file))
+    shown, problems = _shown(Settings(files, shop.root, "::1", 8090), Declarations())
+    assert [(name, each.pipeline.file) for name, each in shown.items()] == [("shop", shop.file)]
+    assert problems == []
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,18 @@ def test_a_name_that_two_files_declare_is_served_once(
     assert value(reading.refresh(NOW), "limit_seconds", "latency") == 300
 
 
+@pytest.mark.parametrize("draft", ["a", "z"])
+def test_a_draft_beside_a_declaration_counts_nowhere(
+    folder: Path, watch: Watch, clock: Clock, draft: str
+) -> None:
+    text = write(folder, "shop").read_text()
+    (folder / f"{draft}.yml").write_text(f"{text}metrics: {{latency_within: 3 seconds}}\n")
+    watched = watch()
+    assert names(watched, clock) == ["shop"]
+    (reading,) = watched.readings()
+    assert value(reading.refresh(NOW), "limit_seconds", "latency") == 300
+
+
 def test_pipelines_that_have_never_run_may_be_left_out(
     folder: Path, watch: Watch, clock: Clock, tmp_path: Path
 ) -> None:

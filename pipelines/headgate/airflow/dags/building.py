@@ -25,7 +25,7 @@ from headgate.airflow.operators.preflight import Preflight
 from headgate.airflow.operators.release_approval import ReleaseApproval, ReleaseOperator
 from headgate.airflow.operators.stop_report import StopReport
 from headgate.airflow.operators.stream_operator import StreamOperator
-from headgate.airflow.projects import Declared, declared_in, place
+from headgate.airflow.projects import Declared, declared_in, declared_twice, place
 from headgate.airflow.sensors.gold_final_sensor import GoldFinalSensor
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.errors import DeclarationError
@@ -53,7 +53,8 @@ def build_dags(
     A relative ``folder`` is searched beside the calling file, then above it. ``root`` has the
     tables; by default ``$HEADGATE_ROOT``, else ``lake`` beside the folder. ``limits`` are those of
     ``headgate__health``. Only names are read from a declaration, so a mistake in it breaks no DAG:
-    ``require_declarations`` reports it, and the stream refuses to start.
+    ``require_declarations`` reports it, and the stream refuses to start. A second declaration of a
+    pipeline takes over no DAG of NAME.yml.
     """
     found = declared_in(place(folder), root)
     streams = [each.stream for each in found]
@@ -66,14 +67,16 @@ def build_dags(
 
 
 def require_declarations(folder: str | Path) -> None:
-    """Raises DeclarationError's text for all the mistakes in a folder's declarations.
+    """Raises ValueError for all the mistakes in a folder's declarations, with the text of
+    DeclarationError, and for pipelines that several of them declare.
 
     In a DAG file of its own this makes them one import error that disturbs no DAG.
     """
     from headgate.declaration.load import load
 
-    problems = []
-    for file in declarations_in(place(folder)):
+    declarations = place(folder)
+    problems = list(declared_twice(declarations))
+    for file in declarations_in(declarations):
         try:
             load(file, needs_secrets=False)
         except DeclarationError as error:
@@ -200,7 +203,8 @@ def _backfill(declared: Declared, schedule: BackfillSchedule) -> DAG:
                 None,
                 type=["null", "string"],
                 title="Other declaration",
-                description="a file with other formulas, beside the pipeline's own; empty: its own",
+                description="a file with other formulas beside the pipeline's own, "
+                "such as other.txt; empty: its own",
             )
         },
         tags=["headgate", stream.name],

@@ -26,6 +26,7 @@ from headgate.dashboard.server.context import Context
 from headgate.dashboard.server.hosts import HostCheck
 from headgate.dashboard.server.login import Guard, Login
 from headgate.dashboard.server.questions import Desk
+from headgate.declaration.files import is_preferred
 from headgate.declaration.sections.source import project_folder
 from headgate.errors import HeadgateError
 
@@ -120,12 +121,15 @@ def _contexts(settings: Settings, declarations: Declarations) -> Callable[[], Co
 def _shown(
     settings: Settings, declarations: Declarations
 ) -> tuple[Mapping[str, Shown], Sequence[str]]:
+    """By name, and what is wrong with the others."""
     found: dict[str, Shown] = {}
     problems = []
     for file in settings.files:
         try:
             each = declarations.shown(file, settings.root)
-            found[each.name] = each
+            before = found[each.name].pipeline.file if each.name in found else None
+            if is_preferred(file, before, each.name):
+                found[each.name] = each
         except HeadgateError as error:
             problems.append(error.text())
     return found, problems
