@@ -76,8 +76,9 @@ def operator(root: Path) -> StreamOperator:
     )
 
 
-def run(run_id: str) -> Any:
-    task = SimpleNamespace(dag_id="shop__stream", run_id=run_id, task_id="supervise")
+def run(run_id: str, map_index: int = -1) -> Any:
+    about = {"dag_id": "shop__stream", "run_id": run_id, "task_id": "supervise"}
+    task = SimpleNamespace(**about, map_index=map_index)
     return {"ti": task, "run_id": run_id}
 
 
@@ -175,6 +176,14 @@ def test_a_driver_that_is_down_is_replaced(tmp_path: Path, condition: str, done:
     deferred = resumed(tmp_path, condition)
     assert StreamReport.done == done
     assert len(deferred.kwargs["crashes"]) == (condition != "absent")  # type: ignore[index]
+
+
+def test_each_mapped_task_claims_in_its_own_name(tmp_path: Path, layout: Layout) -> None:
+    with pytest.raises(TaskDeferred):
+        operator(tmp_path).execute(run("run 1", map_index=1))
+    held = claimed(layout)
+    assert held is not None
+    assert held.by == ("shop__stream", "run 1", "supervise", "1")
 
 
 def test_what_somebody_else_has_started_is_left_alone(tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from headgate.airflow.triggers.stream_trigger import StreamTrigger
 from headgate.storage.failure import Failure, record_failure
@@ -176,3 +178,32 @@ def test_it_runs_on_where_airflow_does_not_say(
     monkeypatch.setattr(watching, "_state", fails)
     asyncio.run(watching.on_kill())
     assert stop_asked(layout) is None
+
+
+@pytest.mark.parametrize(
+    ("map_index", "states", "stops"),
+    [
+        (-1, {"supervise": None}, False),
+        (-1, {"supervise": "failed"}, True),
+        (0, {"supervise_0": None, "supervise_1": "failed"}, False),
+        (1, {"supervise_0": None, "supervise_1": "failed"}, True),
+        (2, {"supervise_0": None, "supervise_1": None}, True),
+    ],
+)
+def test_the_state_of_a_mapped_task_is_its_own(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    map_index: int,
+    states: dict[str, str | None],
+    stops: bool,
+) -> None:
+    """A cleared task has no state; Airflow names mapped ones by their index."""
+    layout = Layout.of(str(tmp_path), "shop")
+    claim(layout, Claim("mine", ("a test",), NOON))
+    found = {"run 1": states}
+    monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", staticmethod(lambda **_: found))
+    watching = trigger(tmp_path, ())
+    about = {"dag_id": "shop__stream", "run_id": "run 1", "task_id": "supervise"}
+    watching.task_instance = SimpleNamespace(**about, map_index=map_index)  # type: ignore[assignment]
+    asyncio.run(watching.on_kill())
+    assert (stop_asked(layout) is not None) == stops

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow.operators.stream_task import StreamTask
-from headgate.airflow.task_state import GONE, OVER, state_of
+from headgate.airflow.task_state import GONE, OVER, name_of, state_of
 from headgate.airflow.triggers.stream_trigger import LOG_LINES, START_AGAIN, StreamTrigger
 from headgate.commands import rendered
 from headgate.errors import HeadgateError
@@ -70,8 +70,7 @@ class StreamOperator(StreamTask):
 
     def execute(self, context: Context) -> None:
         now, layout = datetime.now(UTC), self._stream.layout
-        task = context["ti"]
-        by = (task.dag_id, task.run_id, task.task_id)
+        by = name_of(context["ti"])
         before = claimed(layout)
         if before is not None and is_orphaned(before, by, stop_asked(layout)):
             state = state_of(*before.by)

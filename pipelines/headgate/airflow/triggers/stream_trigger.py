@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow.triggers.base import TriggerEvent
 
-from headgate.airflow.task_state import OVER, state_of
+from headgate.airflow.task_state import OVER, name_of, state_of
 from headgate.airflow.triggers.plain_trigger import PlainTrigger, event
 from headgate.commands import pipeline_command, rendered
 from headgate.errors import HeadgateError
@@ -121,7 +121,7 @@ class StreamTrigger(PlainTrigger):
         """The state of this task in Airflow; it was set before this attempt was ended."""
         task = self.task_instance
         assert task is not None
-        return state_of(task.dag_id, task.run_id, task.task_id)
+        return state_of(*name_of(task))
 
     def _observe(
         self, now: datetime, before: Observation | None
