@@ -31,10 +31,12 @@ JOB = JobState(
 
 
 class StreamReport:
-    """A launcher that remembers what it was asked; ``fails`` is what a start ends with."""
+    """A launcher that remembers what it was asked; ``fails`` is what a start ends with, and
+    ``meanwhile`` happens during it."""
 
     done: ClassVar[list[str]] = []
     fails: ClassVar[HeadgateError | None] = None
+    meanwhile: ClassVar[Callable[[], None] | None] = None
     epoch: ClassVar[int] = 3
     state: ClassVar[State] = "running"
 
@@ -43,6 +45,8 @@ class StreamReport:
 
     def launch(self, stream: Stream, options: Sequence[str] = ()) -> str:
         StreamReport.done.append("launch")
+        if StreamReport.meanwhile is not None:
+            StreamReport.meanwhile()
         if StreamReport.fails is not None:
             raise StreamReport.fails
         return "process 1"
@@ -58,6 +62,7 @@ class StreamReport:
 def _fresh() -> None:
     StreamReport.done.clear()
     StreamReport.fails, StreamReport.epoch, StreamReport.state = None, 3, "running"
+    StreamReport.meanwhile = None
 
 
 @pytest.fixture
@@ -176,6 +181,58 @@ def test_a_driver_that_is_down_is_replaced(tmp_path: Path, condition: str, done:
     deferred = resumed(tmp_path, condition)
     assert StreamReport.done == done
     assert len(deferred.kwargs["crashes"]) == (condition != "absent")  # type: ignore[index]
+
+
+def test_a_stop_of_a_dead_driver_holds(tmp_path: Path, layout: Layout) -> None:
+    """Asked for between its death and the next start, as in the pause before a restart."""
+    StreamReport.state = "dead"
+    request_stop(layout)
+    executed(tmp_path)
+    assert StreamReport.done == []
+    waits = resumed(tmp_path, "dead")
+    assert "launch" not in StreamReport.done
+    assert waits.kwargs["crashes"] == [], "it does not count as a crash"  # type: ignore[index]
+
+
+def test_a_driver_that_is_stuck_and_was_asked_to_stop_is_only_ended(
+    tmp_path: Path, layout: Layout
+) -> None:
+    request_stop(layout)
+    assert resumed(tmp_path, "stuck").kwargs["crashes"] == []  # type: ignore[index]
+    assert StreamReport.done == ["kill"]
+
+
+def test_a_stop_of_a_run_that_was_ended_by_hand_holds_for_a_dead_driver(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executed(tmp_path, "run 1")
+    StreamReport.state = "dead"
+    monkeypatch.setattr(stream_operator, "state_of", lambda *_: "failed")
+    executed(tmp_path, "run 2")
+    assert StreamReport.done == []
+
+
+@pytest.mark.parametrize(
+    ("code", "there", "repeats"),
+    [(None, "running", True), (7, "dead", True), (7, "running", False), (6, "running", False)],
+)
+def test_a_stop_while_a_driver_starts_is_repeated_for_it(
+    tmp_path: Path, layout: Layout, code: int | None, there: State, repeats: bool
+) -> None:
+    """Unless the driver that is there is of somebody else, who has restarted the stream."""
+    asked = list[datetime | None]()
+    if code is not None:
+        StreamReport.fails = HeadgateError("it does not start", "wait")
+        StreamReport.fails.exit_code = code  # type: ignore[misc]
+
+    def stops() -> None:
+        request_stop(layout)
+        asked.append(stop_asked(layout))
+
+    StreamReport.state, StreamReport.meanwhile = there, stops
+    resumed(tmp_path, "dead")
+    assert StreamReport.done == ["kill", "launch"]
+    assert (stop_asked(layout) not in asked) == repeats
 
 
 def test_each_mapped_task_claims_in_its_own_name(tmp_path: Path, layout: Layout) -> None:

@@ -114,6 +114,14 @@ def test_rest_is_left_alone(tmp_path: Path) -> None:
     assert Scripted.asked == 3
 
 
+def test_a_stop_in_the_pause_before_a_restart_holds(tmp_path: Path) -> None:
+    request_stop(Layout.of(str(tmp_path), "shop"))
+    past = (datetime.now(UTC) + timedelta(seconds=0.1)).isoformat()
+    watching = trigger(tmp_path, (replace(JOB, state="dead"),), until=past)
+    assert fired(watching) == {"event": "rotated"}
+    assert Scripted.asked > 2
+
+
 def test_a_failure_is_reported_once_and_then_waited_with(tmp_path: Path) -> None:
     gone = Failure(3, "a file is gone", "headgate files skip", NOON)
     record_failure(Layout.of(str(tmp_path), "shop"), gone)

@@ -19,11 +19,13 @@ from headgate.storage.ownership import (
     lease_path,
     owner_of,
 )
+from headgate.storage.stopping import stop_requested
 
 State = Literal["running", "paused", "stopped", "stale", "dead"]
 """``paused``: running, but bronze absorbs nothing new until `resume`; ``stale``: probably alive,
-but its lease was not renewed in time; ``dead``: its process ended without releasing its lease. A
-stale or dead job may be started again: its tables continue exactly."""
+but its lease was not renewed in time; ``dead``: its process ended without releasing its lease, and
+nobody had asked it to stop. A stale or dead job may be started again: its tables continue
+exactly."""
 
 
 @dataclass(frozen=True)
@@ -120,18 +122,22 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
         reported["stuck"] = status.get("stuck")
         reported["finished"] = status.get("state") == "finished"
         reported["samples"] = tuple(map(Sample.from_document, status.get("samples", ())))
+    since = datetime.fromisoformat(lease["since"])
+    state = state_of(
+        released=lease["released"],
+        dead=owner.is_dead(),
+        silence=now - renewed,
+        paused=reported.get("paused") is not None,
+    )
+    if state == "dead" and stop_requested(layout, since):
+        state = "stopped"
     return JobState(
         job=job,
         layers=layers,
-        state=state_of(
-            released=lease["released"],
-            dead=owner.is_dead(),
-            silence=now - renewed,
-            paused=reported.get("paused") is not None,
-        ),
+        state=state,
         owner=owner,
         epoch=lease["epoch"],
-        since=datetime.fromisoformat(lease["since"]),
+        since=since,
         renewed=renewed,
         restarts=lease.get("restarts", 0),
         operation=lease.get("operation"),

@@ -16,10 +16,10 @@ from headgate.supervision.job_state import JobState, overall
 Condition = Literal[
     "absent", "starting", "running", "paused", "resting", "failed", "ended", "dead", "stuck"
 ]
-"""``absent``: it never ran; ``resting``: it was stopped on request and stays stopped until it is
-started; ``failed``: it ended for a reason that only a person can remove, and stays stopped, too;
-``ended``: it stopped without a request; ``dead``: its process is gone or silent; ``stuck``: its
-process runs without progress."""
+"""``absent``: it never ran; ``resting``: it was asked to stop and does not run, or is silent; it
+stays stopped until it is started; ``failed``: it ended for a reason that only a person can remove,
+and stays stopped, too; ``ended``: it stopped without a request; ``dead``: its process is gone or
+silent; ``stuck``: its process runs without progress."""
 
 DOWN: tuple[Condition, ...] = ("absent", "ended", "dead", "stuck")
 """The conditions in which a supervisor starts a driver."""
@@ -76,12 +76,13 @@ def _condition(
 ) -> Condition:
     if _needs_a_person(jobs, stop_asked, failure):
         return "failed"
+    state, holds = overall(jobs), stop_holds(jobs, stop_asked, failure)
+    if holds and state in ("stopped", "dead", "stale"):
+        return "resting"
     if not jobs:
         return "absent"
-    state = overall(jobs)
     if state == "stopped":
-        asked = stop_asked is not None and all(job.since < stop_asked for job in jobs)
-        return "resting" if asked else "ended"
+        return "ended"
     if state in ("dead", "stale"):
         return "dead"
     if state == "paused":
@@ -92,6 +93,18 @@ def _condition(
     if stands_still:
         return "stuck"
     return "running" if all(job.is_open for job in jobs) else "starting"
+
+
+def stop_holds(
+    jobs: Sequence[JobState], stop_asked: datetime | None, failure: Failure | None = None
+) -> bool:
+    """Whether a stop was requested since the jobs began: then only a person starts the stream. If
+    it never got as far as a job, whether it was requested since its last start failed."""
+    if stop_asked is None:
+        return False
+    if not jobs:
+        return failure is not None and failure.at < stop_asked
+    return all(job.since < stop_asked for job in jobs)
 
 
 Step = Literal["watch", "start", "report"]

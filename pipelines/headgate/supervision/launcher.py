@@ -54,7 +54,11 @@ class Launcher(Protocol):
         ...
 
     def stop(self, stream: Stream) -> None:
-        """Stop the driver after its batch, and wait. Raises HeadgateError if it does not end."""
+        """Stop the driver after its batch, and wait. Raises HeadgateError if it does not end.
+
+        Makes the request (``storage.stopping``) even if no driver runs: it keeps supervisors from
+        starting one.
+        """
         ...
 
     def kill(self, stream: Stream) -> None:

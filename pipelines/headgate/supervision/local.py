@@ -20,7 +20,7 @@ from headgate.commands import anywhere, pipeline_command, rendered
 from headgate.errors import HeadgateError
 from headgate.process_tree.rotation import rotate
 from headgate.storage.failure import Failure, last_failure, record_failure
-from headgate.storage.layout import Layout
+from headgate.storage.layout import CONTROL, Layout
 from headgate.storage.ownership import LAYERS
 from headgate.storage.pausing import pause as request_pause
 from headgate.storage.stopping import request_stop
@@ -170,10 +170,13 @@ def stop(
 ) -> tuple[JobState, ...]:
     """Ask the jobs to end after their current batch, and wait until they have.
 
-    Returns the jobs that were alive. Raises NotAliveError if one does not end in time.
+    The request is also made where no job is alive: a supervisor may be about to start one. Returns
+    the jobs that were alive. Raises NotAliveError if one does not end in time.
     """
     alive = _alive(layout)
-    deadline, asked = clock() + timeout, float("-inf")
+    _ask_to_stop(layout)
+    asked = clock()
+    deadline = asked + timeout
     while left := _alive(layout):
         if clock() > deadline:
             raise NotAliveError(
@@ -184,9 +187,22 @@ def stop(
             )
         if clock() - asked >= ASK_AGAIN:
             asked = clock()
-            request_stop(layout)
+            _ask_to_stop(layout)
         wait(POLL_EVERY)
     return alive
+
+
+def stop_now(layout: Layout) -> tuple[JobState, ...]:
+    """Kill the jobs, and keep supervisors from starting them again. Raises as ``kill`` does; the
+    request stays."""
+    _ask_to_stop(layout)
+    return kill(layout)
+
+
+def _ask_to_stop(layout: Layout) -> None:
+    # A mistyped root must not come into being.
+    if layout.storage.exists(CONTROL):
+        request_stop(layout)
 
 
 def pause(

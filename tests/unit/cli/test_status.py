@@ -7,8 +7,11 @@ from datetime import UTC, datetime
 import pytest
 
 from headgate.storage.failure import Failure, record_failure
-from tests.unit.cli.conftest import Ask
+from headgate.storage.ownership import Owner
+from headgate.storage.stopping import request_stop
+from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import Lake
+from tests.unit.supervision.conftest import lease
 
 OfLake = tuple[str, str, str]
 NOW = datetime(2026, 5, 4, 13, tzinfo=UTC)
@@ -26,3 +29,33 @@ def test_a_start_is_named_only_if_it_may_help(
     assert found == ends
     assert f"exit code {code}: it broke\nmend it\n" in out
     assert (f"headgate start {of_lake[0]}" in out) == starts
+
+
+GONE = Owner(pid=2**22 + 1, host=Owner.here().host, started=0.0)
+FAR = Owner(pid=1, host="another-host", started=0.0)
+
+
+@pytest.mark.parametrize("now", [(), ("--now",)])
+def test_what_died_and_is_stopped_then_needs_no_start(
+    ask: Ask, lake: Lake, of_lake: OfLake, now: tuple[str, ...]
+) -> None:
+    """Exit code 7 lets a supervisor start it."""
+    lease(lake.layout, GONE)
+    code, out, _ = ask("status", *of_lake)
+    assert (code, "dead" in out, "headgate start" in out) == (7, True, True)
+    assert ask("stop", *of_lake, *now)[:2] == (0, "tiny: not running\n")
+    code, out, _ = ask("status", *of_lake)
+    assert (code, "stopped" in out, "headgate start" in out) == (0, True, False)
+    said = last_object(ask("status", *of_lake, "--json")[1])
+    assert (said["state"], said["ended"]) == ("stopped", "stopped")
+
+
+def test_what_is_silent_and_was_asked_to_stop_needs_no_start(
+    ask: Ask, lake: Lake, of_lake: OfLake
+) -> None:
+    lease(lake.layout, FAR)
+    assert ask("status", *of_lake)[0] == 7
+    request_stop(lake.layout)
+    code, out, _ = ask("status", *of_lake)
+    assert (code, "headgate start" in out) == (0, False)
+    assert f"does not respond:\nheadgate stop {of_lake[0]}" in out

@@ -18,6 +18,7 @@ from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.resets import Target, intend
 from headgate.savepoints.store import savepoints
 from headgate.storage.layout import Layout
+from headgate.storage.stopping import stop_requested
 from headgate.supervision import local
 from headgate.supervision.local import NotAliveError
 from headgate.tables.extending import extend
@@ -197,6 +198,16 @@ def test_it_says_how_the_old_declaration_comes_back(
     assert f"headgate plan {file} --deployed > {file}.deployed && mv {file}.deployed {file}" in err
     jobs.ran = False
     assert "the old declaration is not running, as before" in ask("upgrade", *of_lake, "--json")[2]
+
+
+def test_no_supervisor_starts_what_is_rolled_back(
+    ask: Ask, of_lake: OfLake, lake: Lake, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    jobs.states, jobs.ran = ["dead"], False
+    monkeypatch.setattr(local, "kill", lambda layout: asked.append(stop_requested(layout, NOW)))
+    assert ask("upgrade", *of_lake, "--json")[0] == 7
+    assert asked == [True]
 
 
 def test_a_rollback_without_a_start_is_not_reported_as_started(

@@ -16,7 +16,7 @@ from headgate.storage.failure import Failure, record_failure
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.stopping import request_stop
 from headgate.supervision.health import HealthContext, results, violations
-from headgate.supervision.job_state import JobState
+from headgate.supervision.job_state import JobState, State
 from headgate.supervision.limits import CHECKS, Check, Limits
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import commit_time
@@ -90,11 +90,14 @@ def test_a_failure_that_needs_a_person_is_an_alarm_also_of_a_first_start(lake: L
     assert why in violations("freshness", seen(lake, replace(JOB, state="stopped")), LIMITS)
 
 
-def test_rest_is_no_alarm(lake: Lake) -> None:
-    old = replace(JOB, state="stopped", updated=NOON - timedelta(days=1))
+@pytest.mark.parametrize("state", ["stopped", "dead", "stale"])
+def test_rest_is_no_alarm(lake: Lake, state: State) -> None:
+    old = replace(JOB, state=state, updated=NOON - timedelta(days=1))
+    assert seen(lake, old).is_down
     assert violations("freshness", seen(lake, old), LIMITS)
     request_stop(lake.layout)
     assert violations("freshness", seen(lake, old), LIMITS) == ()
+    assert not seen(lake, old).is_meant_to_run
     paused = replace(old, state="paused")
     assert violations("freshness", seen(lake, paused), LIMITS) == ()
 

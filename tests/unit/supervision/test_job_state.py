@@ -11,6 +11,7 @@ import pytest
 from headgate.storage.backlog import Backlog
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, Owner
+from headgate.storage.stopping import request_stop
 from headgate.supervision.job_state import overall, probe, state_of
 from tests.unit.supervision.conftest import NOW, lease, report
 
@@ -70,6 +71,15 @@ def test_silence_and_death(layout: Layout, owner: Owner, silent: timedelta, stat
     lease(layout, owner, renewed=NOW - silent)
     (job,) = probe(layout, NOW)
     assert job.state == state
+
+
+def test_what_was_asked_to_stop_and_is_gone_is_stopped(layout: Layout) -> None:
+    """After `stop --now`, or a stop of a driver that had died."""
+    lease(layout, GONE)
+    request_stop(layout)
+    assert probe(layout, NOW)[0].state == "stopped"
+    lease(layout, FAR, renewed=NOW - timedelta(seconds=31))
+    assert probe(layout, NOW)[0].state == "stale", "it may still live"
 
 
 def test_a_process_that_inherited_the_pid_is_not_the_owner(layout: Layout) -> None:

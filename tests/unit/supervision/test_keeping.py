@@ -46,9 +46,23 @@ def test_a_job_whose_tables_are_not_open_yet() -> None:
     assert seen(replace(JOB, n=None)).condition == "starting"
 
 
-def test_a_stop_that_was_asked_for_is_rest() -> None:
-    stopped = replace(JOB, state="stopped")
+@pytest.mark.parametrize("state", ["stopped", "dead", "stale"])
+def test_a_stop_that_was_asked_for_is_rest(state: State) -> None:
+    """Also of a driver that was dead before: it must not come back."""
+    stopped = replace(JOB, state=state)
     assert seen(stopped, stop_asked=NOON + timedelta(seconds=1)).condition == "resting"
+
+
+def test_a_stop_of_an_earlier_driver_does_not_hold_for_one_that_died() -> None:
+    dead = replace(JOB, state="dead")
+    assert seen(dead, stop_asked=NOON - timedelta(seconds=1)).condition == "dead"
+
+
+def test_a_stop_holds_for_a_stream_whose_start_fails_before_it_has_a_job() -> None:
+    later = NOON + timedelta(seconds=1)
+    assert seen(failure=failure(8), stop_asked=later).condition == "resting"
+    assert seen(failure=failure(8), stop_asked=NOON - timedelta(seconds=1)).condition == "absent"
+    assert seen(stop_asked=later).condition == "absent"
 
 
 @pytest.mark.parametrize("asked", [None, NOON - timedelta(seconds=1)])

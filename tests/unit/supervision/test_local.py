@@ -16,9 +16,10 @@ from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
 from headgate.storage.pausing import paused_since
-from headgate.storage.stopping import stop_requested
+from headgate.storage.stopping import stop_asked, stop_requested
 from headgate.supervision import local
-from headgate.supervision.local import NotAliveError, kill, launch, pause, stop
+from headgate.supervision.job_state import JobState
+from headgate.supervision.local import NotAliveError, kill, launch, pause, stop, stop_now
 from tests.unit.supervision.conftest import lease, report
 
 
@@ -89,10 +90,33 @@ def test_stop_gives_up_in_time_and_says_what_to_do(layout: Layout) -> None:
     assert "--now" in raised.value.remedy
 
 
-def test_stopping_what_does_not_run_does_nothing(layout: Layout) -> None:
+def test_a_stop_of_what_does_not_run_holds(layout: Layout) -> None:
+    """A supervisor may be about to start it; a kill is no stop, it is what supervisors do."""
     lease(layout, Owner.here(), released=True)
-    assert stop(layout) == ()
     assert kill(layout) == ()
+    assert stop_asked(layout) is None
+    assert stop(layout) == ()
+    assert stop_asked(layout) is not None
+
+
+def test_a_stop_under_a_root_without_tables_leaves_nothing(layout: Layout, tmp_path: Path) -> None:
+    assert stop(layout) == ()
+    assert stop_now(layout) == ()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stop_at_once_is_asked_for_before_the_kill(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In between, a supervisor would see a driver that died."""
+    lease(layout, Owner.here(), released=True)
+
+    def killed(_: Layout) -> tuple[JobState, ...]:
+        assert stop_asked(layout) is not None
+        return ()
+
+    monkeypatch.setattr(local, "kill", killed)
+    assert stop_now(layout) == ()
 
 
 def test_kill_ends_the_owner(layout: Layout, sleeper: subprocess.Popen[bytes]) -> None:

@@ -17,9 +17,16 @@ from headgate.airflow.triggers.stream_trigger import LOG_LINES, START_AGAIN, Str
 from headgate.commands import rendered
 from headgate.errors import HeadgateError
 from headgate.storage.failure import Failure, last_failure
-from headgate.storage.stopping import request_stop, stop_asked
+from headgate.storage.stopping import request_stop, stop_asked, stop_requested
 from headgate.supervision.claim import Claim, claim, claimed, give_up, is_orphaned
-from headgate.supervision.keeping import NEEDS_A_PERSON, Condition, RestartPolicy, condition, step
+from headgate.supervision.keeping import (
+    NEEDS_A_PERSON,
+    Condition,
+    RestartPolicy,
+    condition,
+    step,
+    stop_holds,
+)
 from headgate.supervision.launcher import Launcher
 
 if TYPE_CHECKING:
@@ -115,26 +122,45 @@ class StreamOperator(StreamTask):
     def _start(
         self, launcher: Launcher, watch: _Watch, found: Condition, log: Sequence[str]
     ) -> _Watch:
-        """Start a driver in place of one that is down. The result has the crash, if it counts."""
-        if found not in ("absent", "failed"):
+        """Start a driver in place of one that is down, unless it was asked to stop. The result has
+        the crash, if it counts."""
+        decided, layout = datetime.now(UTC), self._stream.layout
+        jobs = launcher.probe(self._stream, decided)
+        # A stop that was requested after this failure shows as another condition.
+        rests = found != "failed" and stop_holds(jobs, stop_asked(layout), last_failure(layout))
+        if found not in ("absent", "failed") and not rests:
             self.log.warning("%s: its driver is %s", self.name, found)
             watch = self._counted(watch, log)
         if found in ("dead", "stuck"):
             # It is fenced anyway; killing it frees its memory.
             with suppress(HeadgateError):
                 launcher.kill(self._stream)
+        if rests:
+            self.log.info("%s is not started: it was asked to stop", self.name)
+            return watch
         try:
             self.log.info("starting %s", self.name)
             self.log.info("%s runs as %s", self.name, launcher.launch(self._stream))
         except HeadgateError as error:
+            if error.exit_code == _LEASE_HELD:
+                self.log.info("%s was started by somebody else", self.name)
+                return watch
+            if not any(job.is_alive for job in launcher.probe(self._stream, datetime.now(UTC))):
+                self._repeat_stop(decided)
             if error.exit_code in NEEDS_A_PERSON:
                 now = datetime.now(UTC)
                 refused = Failure(error.exit_code, error.message, error.remedy, now)
-                self._report(watch.token, last_failure(self._stream.layout) or refused)
-            if error.exit_code != _LEASE_HELD:
-                return self._counted(watch, [str(error)])
-            self.log.info("%s was started by somebody else", self.name)
+                self._report(watch.token, last_failure(layout) or refused)
+            return self._counted(watch, [str(error)])
+        self._repeat_stop(decided)
         return watch
+
+    def _repeat_stop(self, decided: datetime) -> None:
+        """Make a stop request again that was made since the start was ``decided``: a driver heeds
+        none from before it had its lease."""
+        if stop_requested(self._stream.layout, decided):
+            self.log.info("%s was asked to stop while it started", self.name)
+            request_stop(self._stream.layout)
 
     def _report(self, token: str, failure: Failure) -> NoReturn:
         """Fail with what a person has to do. The next run waits until the stream is started. Raises

@@ -51,14 +51,14 @@ def status(
 ) -> None:
     """Show the state of a pipeline's jobs.
 
-    Exit code 7 if a job died or failed: start it again. Exit code 2, 3 or 5 if a job failed with
-    that code, which needs a person first.
+    Exit code 7 if a job died or failed and nobody asked it to stop: start it again. Exit code 2, 3
+    or 5 if a job failed with that code, which needs a person first.
     """
     from headgate.gates.documents import holds
     from headgate.savepoints.checkpoints import checkpoints
     from headgate.sinks.letters import dead_letters
     from headgate.supervision.job_state import overall, probe
-    from headgate.supervision.keeping import NEEDS_A_PERSON
+    from headgate.supervision.keeping import NEEDS_A_PERSON, stop_holds
 
     declared = declaration.load(pipeline, needs_secrets=False)
     now = datetime.now(UTC)
@@ -68,6 +68,7 @@ def status(
     restored = last_reset(layout, declared)
     words, fresh = describe_freshness(layout, declared, now)
     ended, failure = how_it_ended(layout, jobs)
+    is_to_stop = stop_holds(jobs, stop_asked(layout))
     found = checkpoints(layout, declared) if checkpoint else None
     around = elsewhere.find_sightings([declared.file], root)
     others = elsewhere.others(around, declared.name, declared.file, root, has_run=bool(jobs))
@@ -94,7 +95,7 @@ def status(
         if jobs:
             _show(declared.name, jobs, now, ended)
             console().print(words, markup=False, soft_wrap=True)
-            _remark(declared, jobs, paused)
+            _remark(declared, jobs, paused, is_to_stop=is_to_stop)
             for step in rebuild_progress(layout, declared):
                 console().print(in_words(step), markup=False, soft_wrap=True)
             _show_waiting(held, refused)
@@ -108,7 +109,7 @@ def status(
         elsewhere.show(other_documents, declared, root)
     if failure is not None and failure.code in NEEDS_A_PERSON:
         raise typer.Exit(failure.code)
-    if state in ("dead", "stale") or failure is not None:
+    if (state in ("dead", "stale") and not is_to_stop) or failure is not None:
         raise typer.Exit(exit_codes.NOT_ALIVE)
 
 
@@ -204,7 +205,13 @@ def _as_dict(job: JobState) -> dict[str, object]:
     return job.as_dict() | {"trend": trend and trend.as_dict()}
 
 
-def _remark(declared: Pipeline, jobs: tuple[JobState, ...], paused: datetime | None) -> None:
+def _remark(
+    declared: Pipeline,
+    jobs: tuple[JobState, ...],
+    paused: datetime | None,
+    *,
+    is_to_stop: bool,
+) -> None:
     """Print what has no column in the table of jobs."""
     for job in jobs:
         if job.backlog is not None and job.backlog.partitions:
@@ -216,7 +223,9 @@ def _remark(declared: Pipeline, jobs: tuple[JobState, ...], paused: datetime | N
             console().print(f"{job.job}: {job.trouble}", style="red", markup=False)
         if (trend := trend_for(job)) is not None:
             console().print(str(trend), markup=False, soft_wrap=True)
-    if any(job.state in ("dead", "stale") for job in jobs):
+    if is_to_stop and any(job.state == "stale" for job in jobs):
+        typer.echo(f"it is asked to stop, and does not respond:\n{command('stop', '--now')}")
+    elif any(job.state in ("dead", "stale") for job in jobs):
         # The log comes before `start`: a restart may fail for the same reason.
         typer.echo(f"{command('logs')}\n{command('start')}")
     if paused is not None:

@@ -164,7 +164,7 @@ def _is_remote(declared: Pipeline) -> bool:
 def _stop(layout: Layout, now: bool) -> tuple[JobState, ...]:
     from headgate.supervision import local
 
-    return local.kill(layout) if now else local.stop(layout)
+    return local.stop_now(layout) if now else local.stop(layout)
 
 
 def _started(declared: Pipeline, pid: int, json: bool) -> None:

@@ -186,7 +186,7 @@ def _roll_back(
     done = "the new declaration may still be at work"
     remedy = f"{command('stop', '--now')}, then {back}"
     try:
-        local.kill(layout)
+        local.stop_now(layout)  # or a supervisor might start the new declaration again
         done = "the pipeline is stopped"
         remedy = back
         restore_in_place(declared, layout, savepoint, reread=reread)
