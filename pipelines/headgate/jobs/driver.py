@@ -134,7 +134,7 @@ class Driver:
         control, loading = self._control, Loading(run)
         try:
             while not control.is_ending and loading.is_open():
-                control.observe_stop_requests(run.progress.since)
+                control.observe_stop_requests()
                 if not loading.step(lambda: Backlog("batches", 0), lambda: False):
                     control.wait(stream.POLL)
         finally:

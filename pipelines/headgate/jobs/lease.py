@@ -74,6 +74,11 @@ class Lease:
         self._since = datetime.now(UTC)
 
     @property
+    def since(self) -> datetime:
+        """When it was taken."""
+        return self._since
+
+    @property
     def is_lost(self) -> bool:
         return self._lost.is_set()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from datetime import datetime
 
 from headgate.commands import pipeline_command
 from headgate.jobs.batch_lock import BatchLock
@@ -44,9 +43,9 @@ class RunControl:
         """Whether no further micro-batch may begin, for any reason."""
         return self._stop.is_set() or self._finish.is_set() or self._lease.is_lost
 
-    def observe_stop_requests(self, since: datetime) -> None:
-        """Stop if a stop was requested after ``since``, the start of the job."""
-        if stop_requested(self._layout, since):
+    def observe_stop_requests(self) -> None:
+        """Stop if a stop was requested since this driver took the lease."""
+        if stop_requested(self._layout, self._lease.since):
             self._stop.set()
 
     def observe_pause(self) -> None:

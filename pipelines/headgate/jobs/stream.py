@@ -59,7 +59,7 @@ class StreamSupervisor:
     def waits(self, trouble: str) -> None:
         """Called while brokers do not answer, possibly before the query has started."""
         run = self._run
-        run.control.observe_stop_requests(run.progress.since)
+        run.control.observe_stop_requests()
         if run.progress.waits(trouble):
             run.report(run.progress)
         run.control.check()
@@ -118,7 +118,7 @@ class StreamSupervisor:
         )
         polled = time.monotonic()
         while query.isActive:
-            control.observe_stop_requests(run.progress.since)
+            control.observe_stop_requests()
             if control.is_ending:
                 return
             if run.task.once and source.has_absorbed_all() and not self._loading.is_open():

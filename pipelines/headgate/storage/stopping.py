@@ -22,6 +22,6 @@ def stop_asked(layout: Layout) -> datetime | None:
 
 
 def stop_requested(layout: Layout, since: datetime) -> bool:
-    """Whether a stop was asked for after ``since``, the start of the job."""
+    """Whether a stop was asked for after ``since``, when the job took its lease."""
     asked = stop_asked(layout)
     return asked is not None and asked > since

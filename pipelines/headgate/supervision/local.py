@@ -36,7 +36,7 @@ HEADGATE = (sys.executable, "-m", "headgate.cli")
 STARTS_WITHIN = 180.0  # seconds until its tables are open, on a busy machine
 REACHES_WITHIN = 30.0  # seconds to wait after that for a source that does not answer
 STOPS_WITHIN = 300.0  # seconds: a batch is never cut short
-ASK_AGAIN = 5.0  # seconds: a job that is still starting looks only at requests made after that
+ASK_AGAIN = 5.0  # seconds: a job that takes its lease meanwhile heeds no request from before
 POLL_EVERY = 0.25  # seconds
 
 

@@ -67,7 +67,7 @@ def test_stop_asks_and_waits_until_released(layout: Layout) -> None:
 
 
 def test_stop_asks_again_for_a_job_that_was_still_starting(layout: Layout) -> None:
-    """A driver heeds only requests made after it began to look."""
+    """A driver heeds only requests made after it had its lease."""
     lease(layout, Owner.here(), renewed=now())
     clock, began = Clock(), list[datetime]()
 
