@@ -103,7 +103,8 @@ class Progress:
             self._take(runtime)
             read, now = self.read, self.clock()
             self.batches += 1
-            self.rows, self._read = read - self._read, read
+            # It is less after a bronze that was read again has replaced the other one.
+            self.rows, self._read = max(read - self._read, 0), read
             self.seconds = (now - self._worked).total_seconds()
             self.backlog, self.trouble = backlog, None
             self.updated = self._worked = now
@@ -167,12 +168,14 @@ class Progress:
         self.changed = time_of(max(changes)) if changes else None
 
     def _sample(self, now: datetime) -> None:
-        """Call this when backlog and totals are of the same moment. Samples from before a pause or
-        an outage are not compared with later ones."""
-        if self.paused or self.trouble:
+        """Call this when backlog and totals are of the same moment. Samples from before a pause,
+        an outage or a replacement of bronze are not compared with later ones."""
+        read = self.read
+        if self.paused or self.trouble or (self.samples and read < self.samples[-1].read):
             self.samples = ()
-        elif self.backlog is not None and self.backlog.unit == "records":
-            read = self.read
+        if self.paused or self.trouble:
+            return
+        if self.backlog is not None and self.backlog.unit == "records":
             self.samples = taken(self.samples, Sample(now, self.backlog.count, read))
 
     def _write(self) -> None:

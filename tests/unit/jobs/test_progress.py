@@ -107,6 +107,18 @@ def test_a_batch_counts_from_the_one_before_and_lasts_from_when_there_was_work(
     assert (progress.rows, progress.seconds) == (9, 8.0)
 
 
+def test_a_bronze_with_fewer_rows_that_replaces_another_is_a_new_beginning(
+    tables: Tables, progress: Progress, clock: Clock
+) -> None:
+    for n, read in ((2, 100), (1, 50), (2, 60)):
+        clock.tick(7)
+        before = progress.read
+        tables.commit("bronze/b", kind="data", n=n, total={"read": read})
+        progress.batch_done(tables.runtime, Backlog("records", 5))
+        assert progress.rows == max(read - before, 0)
+    assert [sample.read for sample in progress.samples] == [50, 60]
+
+
 def test_records_that_are_read_are_not_in_gold_before_the_batch_ends(
     tables: Tables, progress: Progress, clock: Clock
 ) -> None:
