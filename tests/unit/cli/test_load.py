@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -75,6 +76,35 @@ def test_of_several_loads_one_is_named(ask: Ask, lake: Lake, of_lake: tuple[str,
     assert found == {"l-1": "cancelled", "l-2": "open"}
 
 
+def test_a_load_that_is_not_open_is_no_other(
+    ask: Ask, lake: Lake, of_lake: tuple[str, str, str]
+) -> None:
+    keep(lake, "l-1", wish="done")
+    keep(lake, "l-2", wish="cancelled")
+    keep(lake, "l-3", wish="paused")
+    for id_, said in (
+        ("l-1", "the load l-1 is done"),
+        ("l-2", "the load l-2 is cancelled"),
+        ("l-4", "it has no load l-4"),
+    ):
+        code, _, err = ask("load", *of_lake, "--resume", "--id", id_)
+        assert (code, f"tiny: {said}" in err) == (2, True), err
+    assert {each.id: each.wish for each in requests.all_of(lake.layout)}["l-3"] == "paused"
+
+
+def test_files_of_other_times_are_not_said_to_be_missing(
+    ask: Ask, lake: Lake, of_lake: tuple[str, str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "a.json").write_text("{}")
+    os.utime(tmp_path / "old" / "a.json", (NOW.timestamp(), NOW.timestamp()))
+    code, _, err = ask("load", *of_lake, "--files", "old/a.json", "--to", "2026-01-01")
+    assert code == 3
+    assert "1 file of old/a.json: none was written between --from and --to" in err
+    assert "from 2026-05-04 12:00:00Z to 2026-05-04 12:00:00Z" in err
+    assert requests.all_of(lake.layout) == ()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
@@ -85,7 +115,13 @@ def test_of_several_loads_one_is_named(ask: Ask, lake: Lake, of_lake: tuple[str,
         (("--kafka", "orders"), 3, "reads files"),
         (("--files", "a", "--source", "x"), 2, "it has no source 'x'"),
         (("--files", "a", "--from", "soon"), 2, "neither a time"),
+        (("--files", "a", "--from", "2026-02-01", "--to", "2026-01-01"), 2, "not after --from"),
         (("--files", "a", "--share", "0"), 2, "0.01"),
+        (("--files", "a", "--id", "l-1"), 2, "it belongs to --pause"),
+        (("--id", "l-1"), 2, "it belongs to --pause"),
+        (("--from", "2026-01-01"), 2, "Invalid value for --from: it belongs to a load that begins"),
+        (("--resume", "--rate", "9"), 2, "Invalid value for --rate: it belongs to a load that"),
+        (("--share", "0.2"), 2, "Invalid value for --share: it belongs to a load that begins"),
     ],
 )
 def test_what_cannot_be_loaded_is_refused(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -40,6 +41,8 @@ class NoLoadError(HeadgateError, code=exit_codes.USAGE):
 
 
 _WISHES = {"--pause": "paused", "--resume": "open", "--cancel": "cancelled"}
+_UNDONE = ("open", "paused", "stopped")
+DEFAULT_SHARE = 0.5
 
 
 def load(
@@ -76,7 +79,7 @@ def load(
         typer.Option(
             "--share", min=0.01, max=1.0, help="Of the driver's time, while the stream has input."
         ),
-    ] = 0.5,
+    ] = DEFAULT_SHARE,
     rate: Annotated[
         int | None, typer.Option("--rate", min=1, help="At most so many records a second.")
     ] = None,
@@ -109,13 +112,13 @@ def load(
     named = [*([files] if files else []), *(kafka or ())]
     if len(wishes) + bool(named) > 1:
         raise typer.BadParameter("begin a load, or one of --pause, --resume, --cancel")
+    told = {"--from": begin, "--to": end, "--source": source, "--rate": rate, "--note": note}
+    _require_meaning(named, wishes, told | {"--share": share != DEFAULT_SHARE}, id_)
     if not named and not wishes:
         _show(declared, layout, json=json)
         return
     if named:
-        now = datetime.now(UTC)
-        given = time_given(begin, "--from", now), time_given(end, "--to", now)
-        chosen = (files, tuple(kafka or ()), *given)
+        chosen = (files, tuple(kafka or ()), *_times(begin, end))
         paced = {"share": share, "rate": rate}
         request = planned(declared, layout, chosen, source, note, paced)
         print(f"load {request.id}: {request.plan.what}", file=sys.stderr)
@@ -132,6 +135,29 @@ def load(
     respond(json, document, *words, *_said(declared, state))
 
 
+def _require_meaning(
+    named: Sequence[str], wishes: Sequence[str], told: Mapping[str, object], id_: str | None
+) -> None:
+    """Raises BadParameter for options that nothing would heed: those of a load that begins, where
+    none does (``told``, by name), and an id where no load is asked for."""
+    unheeded = [] if named else [name for name, value in told.items() if value]
+    if unheeded:
+        said = "it belongs to a load that begins: name what it reads, with --files or --kafka"
+        raise typer.BadParameter(said, param_hint=unheeded[0])
+    if id_ is not None and not wishes:
+        said = "it belongs to --pause, --resume or --cancel"
+        raise typer.BadParameter(said, param_hint="--id")
+
+
+def _times(begin: str | None, end: str | None) -> tuple[datetime | None, datetime | None]:
+    """Raises BadParameter."""
+    now = datetime.now(UTC)
+    first, last = time_given(begin, "--from", now), time_given(end, "--to", now)
+    if first is not None and last is not None and first >= last:
+        raise typer.BadParameter("it is not after --from", param_hint="--to")
+    return first, last
+
+
 def _passed_over(declared: Pipeline, layout: Layout, request: LoadRequest) -> dict[str, str]:
     """What the load could not read, and why."""
     from headgate.loads.requests import folder_of
@@ -146,13 +172,16 @@ def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -
     """Raises NoLoadError."""
     from headgate.loads import requests
 
-    found = [
-        each
-        for each in requests.all_of(layout)
-        if each.wish in ("open", "paused", "stopped") and id_ in (None, each.id)
-    ]
+    known = requests.all_of(layout)
+    found = [each for each in known if each.wish in _UNDONE and id_ in (None, each.id)]
     if len(found) != 1:
-        which = f"{len(found)} loads are open; say which: --id" if found else "no load is open"
+        ended = next((each.wish for each in known if each.id == id_), None)
+        if found:
+            which = f"{len(found)} loads are open; say which: --id"
+        elif id_ is None:
+            which = "no load is open"
+        else:
+            which = f"the load {id_} is {ended}" if ended else f"it has no load {id_}"
         raise NoLoadError(f"{declared.name}: {which}", remedy=f"see them: {command('load')}")
     return requests.change(layout, found[0], wish=_WISHES[option], why="")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -57,7 +57,7 @@ def plan_load(
     _require_elsewhere(base, source, wanted.files)
     files = chosen(found, source.order, wanted.begin, wanted.end)
     if not files:
-        raise SourceError(f"no file matches {wanted.files}", "quote the pattern; ** is any folder")
+        raise _nothing_meant(wanted.files, source.order)
     if (large := next((each for each in files if each.size >= LARGEST_FILE), None)) is not None:
         raise SourceError(f"{large.path}: a file above 64 GiB cannot be read", "split it")
     if len(files) > MOST_FILES:
@@ -67,7 +67,7 @@ def plan_load(
     log.shape.create(FILES_LOG)
     log.load()
     log.record(files, now)
-    what = f"{len(files):,} file{'' if len(files) == 1 else 's'} of {wanted.files}"
+    what = f"{_number(files)} of {wanted.files}"
     ends, details = {"sequence": len(files)}, {"folder": base}
     return LoadPlan({"sequence": 0}, ends, what, "files", details)
 
@@ -99,6 +99,19 @@ def _require_elsewhere(base: str, source: FilesSource, pattern: str) -> None:
             f"{pattern} reaches into the landing folder {source.path}, which the stream reads",
             remedy="move the history to a folder of its own, and name that",
         )
+
+
+def _nothing_meant(pattern: str, order: FileOrder) -> SourceError:
+    """Why a load has no file: none matches, or none of those that do is of the time meant."""
+    if not (files := chosen(matching(absolute(pattern))[1], order, None, None)):
+        return SourceError(f"no file matches {pattern}", "quote the pattern; ** is any folder")
+    first, last = (f"{at(each.modified for each in files):%F %T}Z" for at in (min, max))
+    said = f"{_number(files)} of {pattern}: none was written between --from and --to"
+    return SourceError(said, f"choose other times: they were written from {first} to {last}")
+
+
+def _number(files: Sequence[Stat]) -> str:
+    return f"{len(files):,} file{'' if len(files) == 1 else 's'}"
 
 
 def matching(pattern: str) -> tuple[str, Iterable[Stat]]:
