@@ -27,7 +27,7 @@ MEANINGS = {
     LEASE_HELD: "another process runs this pipeline, or a broker on this folder; a reset is open",
     NOT_ALIVE: "a job died, went silent, or did not start or stop in time",
     MACHINE: "this machine lacks something: headgate doctor",
-    PAUSED: "the pipeline is paused, and `run --once` would never end: headgate resume PIPELINE",
+    PAUSED: "the pipeline is paused: `run --once` and `load` cannot end: headgate resume PIPELINE",
     HELD: "a rule holds a gold table back: headgate gate status PIPELINE",
     DIFFERS: "rows that were computed again differ from gold",
     UNEXPECTED: "a fault of Headgate itself; its log is named",

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from headgate import exit_codes
+from headgate.cli.load.hindrance import hindrance
 from headgate.cli.options import command
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
@@ -77,7 +78,9 @@ def follow(
         if sys.stderr.isatty() or now - said >= _LINES_EVERY:
             said = now
             clock = datetime.now(UTC)
-            say(in_words(state, expected_end(begun, (now, state.read), state.total, clock)))
+            ends = expected_end(begun, (now, state.read), state.total, clock)
+            hindered = hindrance(layout, declared, id_)
+            say(in_words(state, ends) + (f"; {hindered.message}" if hindered else ""))
         if _is_driven(layout, declared):
             seen = now
         elif now - seen > _ALONE:

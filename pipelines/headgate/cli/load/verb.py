@@ -21,6 +21,7 @@ from headgate.cli.load.following import (
     in_words,
     require_done,
 )
+from headgate.cli.load.hindrance import hindrance
 from headgate.cli.load.planning import planned
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import grid, respond
@@ -126,6 +127,8 @@ def load(
         request = _changed(declared, layout, wishes[0], id_)
     if request.wish == "open" and wait:
         state = _carry_out(declared, layout, root, request)
+        if state.is_open and (hindered := hindrance(layout, declared, request.id)) is not None:
+            raise hindered
     else:
         state = state_of(layout, declared.name, request)
     require_done(state)

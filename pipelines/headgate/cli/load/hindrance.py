@@ -1,0 +1,62 @@
+"""What keeps an open load from going on, although a driver runs: a person has to end it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headgate import exit_codes
+from headgate.cli.options import command
+from headgate.commands import pipeline_command
+from headgate.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
+    from headgate.gates.documents import Hold
+    from headgate.loads.requests import LoadRequest
+    from headgate.storage.layout import Layout
+
+
+class LoadPausedError(HeadgateError, code=exit_codes.PAUSED):
+    """The pipeline is paused, and takes in no history either."""
+
+
+class LoadHeldError(HeadgateError, code=exit_codes.HELD):
+    """A gold table is held, and cannot take in a load's rows."""
+
+
+def hindrance(layout: Layout, declared: Pipeline, id_: str) -> HeadgateError | None:
+    """Why no driver carries on a load that is open; None if there is no reason."""
+    from headgate.loads.requests import all_of, next_open
+    from headgate.storage.pausing import paused_since
+
+    again = f"\nthen: {command('load', '--resume', '--id', id_)}"
+    if (since := paused_since(layout)) is not None:
+        return LoadPausedError(
+            f"the load {id_} waits: {declared.name} is PAUSED since {since:%F %T}Z",
+            remedy=f"{command('resume')}{again}",
+        )
+    # One load is carried out at a time: an older one may be in the way.
+    current = next_open(all_of(layout))
+    if current is not None and (hold := _hold(layout, declared, current)) is not None:
+        return LoadHeldError(
+            f"the load {id_} waits: {hold.title} is held by its rules",
+            remedy=f"see why: {pipeline_command('gate status')}{again}",
+        )
+    return None
+
+
+def _hold(layout: Layout, declared: Pipeline, request: LoadRequest) -> Hold | None:
+    """Why a gold table does not have the rows of a load that bronze has."""
+    from headgate.declaration.kinds import BRONZE
+    from headgate.gates.documents import holds
+    from headgate.loads.folding import Folding
+    from headgate.tables.payloads.bronze import BronzePayload
+    from headgate.tables.table import Table
+
+    bronze = Table(layout.storage, BRONZE.path(request.source), pipeline=declared.name)
+    load = BronzePayload.of(bronze.refresh()).load(request.id)
+    if load is None or not request.is_read(load):
+        return None
+    behind = Folding(layout, declared, request.source).behind(load)
+    found = (each for each in holds(layout, declared) if not each.log and each.table in behind)
+    return next(found, None)

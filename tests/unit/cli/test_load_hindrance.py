@@ -1,0 +1,144 @@
+"""A load that stays open because of a pause or a gate: which one, and what to type."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from headgate.cli import driving, log_file
+from headgate.cli.load import following, verb
+from headgate.cli.load.following import follow
+from headgate.cli.load.hindrance import hindrance
+from headgate.declaration.load import load
+from headgate.declaration.sections.source import project_folder
+from headgate.gates import documents
+from headgate.gates.documents import Hold
+from headgate.jobs.driver import Driver
+from headgate.loads import requests
+from headgate.loads.requests import LoadRequest
+from headgate.sources.loading import LoadPlan
+from headgate.storage.pausing import pause
+from headgate.tables.load import Load
+from headgate.tables.payloads.bronze import BronzePayload
+from tests.unit.cli.conftest import Ask, last_object
+from tests.unit.ledger.conftest import Lake
+
+NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
+PLAN = LoadPlan({"sequence": 0}, {"sequence": 4}, "4 files of a", "files")
+
+
+def keep(lake: Lake, id_: str = "l-1") -> LoadRequest:
+    request = LoadRequest(id_, "events", PLAN, "me", NOW)
+    requests.keep(lake.layout, request)
+    return request
+
+
+def read(lake: Lake, id_: str, sequence: int) -> None:
+    """Let bronze have a load up to a sequence."""
+    table = lake.table("bronze/events")
+    state = table.refresh()
+    had = Load(id_, 1, state.n + 1, {"sequence": sequence}, 40, "me")
+    payload = BronzePayload.of(state).with_load(had)
+    table.commit(replace(state, kind="data", n=state.n + 1, payload=payload))
+
+
+def hold(lake: Lake) -> None:
+    n = lake.table("gold/per_minute").refresh().n
+    documents.hold(lake.layout, Hold("per_minute", n, n + 4, NOW, NOW, ()))
+
+
+@pytest.fixture
+def gated(lake: Lake) -> Lake:
+    """The lake, whose gold table has a suite."""
+    file = lake.pipeline.file
+    file.write_text(
+        file.read_text().replace("    allowed_", "    expectations: sane\n    allowed_")
+    )
+    folder = project_folder(file) / "expectations"
+    folder.mkdir()
+    (folder / "sane.yml").write_text("expectations: [{id: sane, expect: events > 0}]")
+    lake.pipeline = load(file)
+    return lake
+
+
+@pytest.fixture
+def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver that ends at once, as one does that can do nothing for a load."""
+
+    def ended(driver: Driver) -> None:
+        assert driver is not None
+
+    monkeypatch.setattr(driving, "drive", ended)
+    monkeypatch.setattr(log_file, "divert_to", lambda *_: None)
+    monkeypatch.setattr(verb, "require_machine", lambda _: None)
+
+
+@pytest.mark.usefixtures("no_driver")
+def test_a_load_of_a_paused_pipeline_says_so(
+    ask: Ask, lake: Lake, of_lake: tuple[str, str, str], tmp_path: Path
+) -> None:
+    pause(lake.layout, NOW)
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "a.json").write_text("{}")
+    code, out, err = ask("load", *of_lake, "--files", "old", "--json")
+    (request,) = requests.all_of(lake.layout)
+    assert code == 9
+    assert f"the load {request.id} waits: tiny is PAUSED since 2026-05-04 12:00:00Z" in err
+    assert "headgate resume " in err
+    assert f"--resume --id {request.id}" in err
+    assert last_object(out)["error"]["exit_code"] == 9
+
+
+@pytest.mark.usefixtures("no_driver")
+def test_a_load_whose_late_rows_a_gate_holds_back_says_so(
+    ask: Ask, gated: Lake, of_lake: tuple[str, str, str]
+) -> None:
+    keep(gated)
+    hold(gated)
+    read(gated, "l-1", 4)
+    code, _, err = ask("load", *of_lake, "--resume")
+    assert code == 10
+    assert "the load l-1 waits: gold/per_minute is held by its rules" in err
+    assert "gate status" in err
+
+
+@pytest.mark.usefixtures("no_driver")
+def test_a_load_that_a_person_interrupts_is_carried_on_by_the_same_command(
+    ask: Ask, lake: Lake, of_lake: tuple[str, str, str]
+) -> None:
+    keep(lake)
+    code, out, _ = ask("load", *of_lake, "--resume")
+    assert code == 0
+    assert "load l-1: [....................] 0 of 4 files" in out
+    assert "load" in out.splitlines()[-1]
+    assert "--resume" in out.splitlines()[-1]
+
+
+def test_a_gate_is_in_the_way_once_all_is_read_and_of_the_loads_after_it(gated: Lake) -> None:
+    declared, layout = gated.pipeline, gated.layout
+    keep(gated)
+    keep(gated, "l-2")
+    hold(gated)
+    assert hindrance(layout, declared, "l-1") is None
+    read(gated, "l-1", 3)
+    assert hindrance(layout, declared, "l-1") is None
+    read(gated, "l-1", 4)
+    for id_ in ("l-1", "l-2"):
+        assert f"the load {id_} waits: gold/per_minute" in str(hindrance(layout, declared, id_))
+    documents.let_go(layout, "per_minute")
+    assert hindrance(layout, declared, "l-1") is None
+
+
+def test_who_follows_a_load_is_told_of_a_pause(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "_POLL", 0)
+    keep(lake)
+    pause(lake.layout, NOW)
+    said: list[str] = []
+    follow(lake.layout, lake.pipeline, "l-1", said.append, is_over=lambda: bool(said))
+    assert said == [
+        "[....................] 0 of 4 files, 0 records; "
+        "the load l-1 waits: tiny is PAUSED since 2026-05-04 12:00:00Z"
+    ]
