@@ -30,11 +30,13 @@ _SECTIONS = {BRONZE: "sources", SILVER: "silver", GOLD: "gold"}
 
 @dataclass(frozen=True)
 class TablePlan:
-    """``table`` is a path such as ``gold/bids_per_minute``. The plan includes its late table."""
+    """``table`` is a path such as ``gold/bids_per_minute``. The plan includes its late table.
+    ``late_again``: replays of late rows will not be repeated, as a reason says."""
 
     table: str
     verdict: DeploymentAction
     reasons: tuple[str, ...] = ()
+    late_again: bool = False
 
 
 @dataclass(frozen=True)

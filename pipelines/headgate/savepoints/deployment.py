@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from deltalake import Schema
 
 from headgate.declaration.digest import GOLD_LAYOUT, Meaning, meaning_of, table_digests
-from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
+from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of, name_of
 from headgate.declaration.model import Pipeline
 from headgate.graph.graph import graph_of
 from headgate.savepoints import rebuilds
 from headgate.savepoints.additions import nested_columns, only_adds
 from headgate.savepoints.compatibility import Deployed, DeploymentAction, TablePlan, compare, worst
 from headgate.savepoints.declarations import all_kept, declaration_of
+from headgate.savepoints.late_again import late_again
 from headgate.sources.contract import DeployedSource, connector_of
 from headgate.storage.layout import Layout
 from headgate.tables.engine import engine
 from headgate.tables.extending import extended
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.payloads.silver import SilverPayload
 from headgate.tables.snapshot import tables_of
 from headgate.tables.state import State
@@ -70,6 +72,7 @@ def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
     if bronze is not None:
         plans = tuple(_under_way(layout, pipeline, bronze, plans))
         plans = tuple(_with_rules(pipeline, states, plans))
+        plans = tuple(_with_replays(pipeline, states, meanings, plans))
     made_as = {path: table.refresh().definition for path, table in tables.items()}
     declaration = declaration_of(layout, pipeline, made_as) if bronze else ""
     wrote = next((s.engine for path, s in states.items() if kind_of(path) == BRONZE), None)
@@ -146,6 +149,26 @@ def _with_rules(
                 yield TablePlan(plan.table, "resume", (*plan.reasons, why))
                 continue
         yield plan
+
+
+def _with_replays(
+    pipeline: Pipeline,
+    states: Mapping[str, State],
+    meanings: Mapping[tuple[str, str], Meaning],
+    plans: Sequence[TablePlan],
+) -> Iterator[TablePlan]:
+    """The plans. A gold table that is rebuilt says which replays of late rows are not repeated."""
+    head, declared = graph_of(pipeline).head.path, meaning_of(pipeline)
+    asked = BronzePayload.of(states[head]).operations
+    rereads = any(plan.table == head and plan.verdict == "reread" for plan in plans)
+    for plan in plans:
+        if plan.verdict != "rebuild" or kind_of(plan.table) != GOLD:
+            yield plan
+            continue
+        before = meanings.get((plan.table, states[plan.table].definition))
+        name = name_of(plan.table)
+        found = tuple(late_again(name, before, declared, asked, rereads=rereads))
+        yield replace(plan, reasons=(*plan.reasons, *found), late_again=bool(found))
 
 
 def _bronze(pipeline: Pipeline) -> str:

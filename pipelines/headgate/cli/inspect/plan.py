@@ -73,4 +73,7 @@ def _print_deployed(layout: Layout, declared: Pipeline, found: Deployment, *, js
 def next_commands(found: Deployment) -> list[str]:
     if found.verdict == "refuse":
         return ["read the source into a root of its own:", command("run", "--root", NEW_ROOT)]
-    return [command("upgrade" if found.verdict in ("extend", "rebuild", "reread") else "run")]
+    goes_on = command("upgrade" if found.verdict in ("extend", "rebuild", "reread") else "run")
+    if not any(plan.late_again for plan in found.tables):
+        return [goes_on]
+    return [goes_on, f"afterwards, the rows that are late again: {command('late list')}"]

@@ -241,5 +241,6 @@ def _respond(
         done | {"running": runs, "rebuilding": steps},
         f"{declared.name}: upgraded; the way back is savepoint {savepoint.id}",
         *map(in_words, steps),
+        *([command("late list")] if any(plan.late_again for plan in found.tables) else []),
         command("status" if runs else "run"),
     )
