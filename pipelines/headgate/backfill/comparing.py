@@ -3,13 +3,15 @@
 Two numbers of floating point are the same if they differ by no more than ``NEAR`` times the larger
 of them, or of 1: a sum depends on the order of its parts. The digest of a side is the number of its
 rows, and the sums modulo 2^64 of two 64-bit hashes (xxHash) of each row, so the order of rows does
-not matter. Where numbers are the same in this sense, both digests have the table's.
+not matter. Where numbers are the same in this sense, both digests have the table's. They have it
+rounded, so that rows that are computed again have the same digest, though not for certain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row
@@ -133,7 +135,9 @@ class Comparison:
         same = old.eqNullSafe(new)
         if _is_floating(self._types[name]):
             most = F.greatest(F.abs(old), F.abs(new), F.lit(1.0))
-            same |= F.coalesce(F.abs(old - new) <= most * NEAR, F.lit(False))
+            # Not if one is infinite or none at all: Spark has NaN above every number.
+            near = (most < F.lit(inf)) & (F.abs(old - new) <= most * NEAR)
+            same |= F.coalesce(near, F.lit(False))
         return same
 
     def _largest(self, name: str) -> Column:
@@ -150,7 +154,7 @@ class Comparison:
                 if side == "new" and _is_floating(self._types[name]):
                     same = F.col("old").isNotNull() & self._same(name)
                     value = F.when(same, self._side("old", name)).otherwise(value)
-                values.append(value)
+                values.append(_rounded(value) if _is_floating(self._types[name]) else value)
             # The hash passes over nulls: without the flags, a null could change its column.
             flags = [F.isnull(value) for value in values]
             for number, seed in enumerate(_SEEDS):
@@ -165,6 +169,14 @@ class Comparison:
 
 def _is_floating(type_: DataType) -> bool:
     return isinstance(type_, DoubleType | FloatType)
+
+
+def _rounded(value: Column) -> Column:
+    """One number for numbers that are the same, unless a border is between them. Borders are where
+    no number with few digits is: a logarithm, which also makes a relative difference an absolute
+    one."""
+    spread = F.signum(value) * F.log1p(F.abs(value))
+    return F.rint(spread / NEAR) + F.lit(0.0)  # no -0.0
 
 
 def _digest(rows: int, side: str, found: Any) -> str:
