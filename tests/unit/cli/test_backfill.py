@@ -12,9 +12,12 @@ import pyarrow as pa
 import pytest
 
 from headgate.backfill.report import Published, Report, TableReport
-from headgate.backfill.running import Outcome
-from headgate.cli.backfill import computing
+from headgate.backfill.running import Asked, Outcome
+from headgate.cli.backfill import computing, publishing
+from headgate.cli.backfill.publishing import UnexpectedRowsError, publish_here
 from headgate.lineage import emitting
+from headgate.operations.requests import waiting
+from headgate.savepoints.store import savepoints
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
@@ -101,3 +104,39 @@ def test_after_a_changed_formula_the_stream_keeps_the_old_one(
     _, out, _ = ask(*publish, "--declaration", str(changed))
     assert "the stream computes later windows by tiny.yml as before" in out
     assert f"headgate upgrade {pipeline}" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--expect", "gold.per_minute=1-ff"], "only with --publish"),
+        (["--publish", "--expect", "gold.per_minute"], "is not TABLE=DIGEST"),
+        (["--publish", "--expect", "a=1", "--expect", "gold.a=2"], "a is given twice"),
+    ],
+)
+def test_an_expectation_that_makes_no_sense_is_refused(
+    ask: Ask, empty_lake: Lake, of_lake: OfLake, found: Given, options: list[str], says: str
+) -> None:
+    found(TABLE)
+    code, _, err = ask("backfill", *of_lake, "--from", "2026-05-01", *options)
+    assert (code, says in err) == (2, True)
+
+
+def test_rows_that_nobody_expects_are_not_published(
+    empty_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even those of the table that has the expected ones: they were approved together."""
+    layout, declared = empty_lake.layout, empty_lake.pipeline
+    tables = [replace(TABLE, table=name, changed=1, backfilled="1-ff") for name in ("a", "b")]
+    outcome = Outcome(Report("b1", "tiny", NOON, NOON, None, "digest", tuple(tables)), {}, 0)
+    asked = Asked(declared, declared, ("a", "b"), NOON, None)
+    monkeypatch.setattr(publishing, "carried_out", lambda *_, **__: Published(1, "s1"))
+    for expected in ({"a": "1-ff"}, {"a": "1-ff", "b": "1-fe"}):
+        with pytest.raises(UnexpectedRowsError, match=r"gold\.b: .* 1-ff was computed") as caught:
+            publish_here("", expected)(layout, asked, outcome, "")
+        assert caught.value.exit_code == 11
+        assert "gold.a" not in str(caught.value)
+    assert not waiting(layout)
+    assert not [*savepoints(layout)]
+    publish_here("", {"a": "1-ff", "b": "1-ff"})(layout, asked, outcome, "")
+    assert len(waiting(layout)) == 1

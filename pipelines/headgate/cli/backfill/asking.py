@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +46,19 @@ def asked_of(
         if used is not declared:
             require_compatible(declared, used, name)
     return Asked(declared, used, tuple(dict.fromkeys(names)), first, last)
+
+
+def expected_of(given: Sequence[str] | None) -> Mapping[str, str] | None:
+    """The digests that computed rows must have, by table; None if there is no condition. Raises
+    BadParameter."""
+    found: dict[str, str] = {}
+    for each in given or ():
+        name, _, digest = each.removeprefix("gold.").partition("=")
+        if not (name and digest):
+            raise typer.BadParameter(f"{each!r} is not TABLE=DIGEST", param_hint="--expect")
+        if found.setdefault(name, digest) != digest:
+            raise typer.BadParameter(f"{name} is given twice", param_hint="--expect")
+    return found or None
 
 
 def _named(declared: Pipeline, given: str) -> str:

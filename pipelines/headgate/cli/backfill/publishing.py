@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from headgate import exit_codes
 from headgate.cli.carried_out import PATIENCE, carried_out
 from headgate.cli.options import command
 from headgate.cli.person import person
@@ -14,7 +15,7 @@ from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
-    from headgate.backfill.report import Published
+    from headgate.backfill.report import Published, Report
     from headgate.backfill.running import Asked, Outcome
     from headgate.operations.requests import Request
     from headgate.storage.layout import Layout
@@ -24,13 +25,22 @@ class NotPublishedError(HeadgateError):
     """The backfill was not published, or not yet."""
 
 
-def publish_here(note: str) -> Callable[[Layout, Asked, Outcome, str], Published]:
-    """Takes a savepoint, asks for the operation and waits for it. Raises NotPublishedError."""
+class UnexpectedRowsError(HeadgateError, code=exit_codes.DIFFERS):
+    """The computed rows are not those that may be published."""
+
+
+def publish_here(
+    note: str, expected: Mapping[str, str] | None
+) -> Callable[[Layout, Asked, Outcome, str], Published]:
+    """Takes a savepoint, asks for the operation and waits for it. Raises UnexpectedRowsError if the
+    computed rows do not have the digests ``expected``, NotPublishedError."""
 
     def publish(layout: Layout, asked: Asked, outcome: Outcome, root: str) -> Published:
         from headgate.backfill.running import ask_to_publish
         from headgate.savepoints.store import create
 
+        if expected is not None:
+            _require(outcome.report, expected)
         now, id_ = datetime.now(UTC), outcome.report.id
         savepoint = create(layout, asked.deployed, now, f"before backfill {id_}").id
         print(f"savepoint {savepoint} was taken before", file=sys.stderr)
@@ -53,6 +63,21 @@ def publish_here(note: str) -> Callable[[Layout, Asked, Outcome, str], Published
         )
 
     return publish
+
+
+def _require(report: Report, expected: Mapping[str, str]) -> None:
+    """Raises UnexpectedRowsError."""
+    others = [
+        f"gold.{each.table}: {expected.get(each.table, 'nothing')} was expected, and "
+        f"{each.backfilled} was computed"
+        for each in report.tables
+        if each.backfilled != expected.get(each.table)
+    ]
+    if others:
+        raise UnexpectedRowsError(
+            "nothing was published: " + "; ".join(others),
+            remedy="leave out --publish and --expect to see how they differ from gold",
+        )
 
 
 def _state(

@@ -12,7 +12,7 @@ import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
-from headgate.cli.backfill.asking import asked_of
+from headgate.cli.backfill.asking import asked_of, expected_of
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import respond
 
@@ -47,6 +47,16 @@ Other = Annotated[
         help="Compute by this changed declaration, which makes the same columns.",
     ),
 ]
+Expect = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--expect",
+        metavar="TABLE=DIGEST",
+        help="With --publish: only if the computed rows of the table have this digest, which an "
+        "earlier report shows; else exit code 11. Once for each table that may be published.",
+        show_default=False,
+    ),
+]
 
 
 def backfill(
@@ -64,6 +74,7 @@ def backfill(
     publish: Annotated[
         bool, typer.Option("--publish", help="Put the rows that differ into the gold tables.")
     ] = False,
+    expect: Expect = None,
     note: Annotated[str, typer.Option("--note", help="Kept in bronze's commits.")] = "",
     root: Root = DEFAULT_ROOT,
     json: Json = False,
@@ -75,6 +86,9 @@ def backfill(
     """
     if sum((dry_run, verify, publish)) > 1:
         raise typer.BadParameter("only one of --dry-run, --verify and --publish can be given")
+    if expect and not publish:
+        raise typer.BadParameter("only with --publish", param_hint="--expect")
+    expected = expected_of(expect)
     declared, layout = declaration.opened(pipeline, root)
     if begin is None:
         if tables or end or other or dry_run or verify or publish:
@@ -91,7 +105,8 @@ def backfill(
     from headgate.cli.backfill.windows import final_range
     from headgate.lineage.emitting import send_backfill
 
-    outcome = compute_here(layout, asked, root, publish=publish_here(note) if publish else None)
+    publishing = publish_here(note, expected) if publish else None
+    outcome = compute_here(layout, asked, root, publish=publishing)
     report = outcome.report
     send_backfill(declared, layout, report, lambda text: print(text, file=sys.stderr))
     words = list(next_steps(asked, report))
