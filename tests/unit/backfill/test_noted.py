@@ -1,0 +1,99 @@
+"""What a later attempt finds of the requests of an earlier one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headgate.backfill import publication
+from headgate.backfill.noted import changed, is_open
+from headgate.graph.graph import graph_of
+from headgate.operations.carrying_out import intend
+from headgate.operations.late_replay import meant
+from headgate.operations.requests import ask, remove, waiting
+from headgate.tables.arrow import stage_arrow
+from headgate.tables.errors import LogGapError
+from headgate.tables.log import Commit
+from headgate.tables.table import Table
+from tests.unit.ledger.conftest import NOON, SCHEMAS, Lake
+from tests.unit.savepoints.conftest import NOW, lake
+
+__all__ = ["lake"]  # a fixture
+
+NOTE = "Airflow, run 1"
+GOLD = "gold/per_minute"
+
+
+def asked(lake: Lake, note: str = NOTE) -> None:
+    ask(lake.layout, "late_replay", meant("per_minute", by=f"me@here: {note}"), NOW)
+
+
+def taken_in(lake: Lake) -> None:
+    """What bronze's job does about the requests."""
+    for request in waiting(lake.layout):
+        bronze = lake.table("bronze/events")
+        intend(bronze, graph_of(lake.pipeline), request.name, request.document, NOW)
+        remove(lake.layout, request)
+
+
+def carried_out(lake: Lake, *, changes: bool = True) -> None:
+    """What gold's stage does about the newest operation."""
+    table, number = lake.table(GOLD), lake.table("bronze/events").refresh().operation
+    state = replace(table.refresh().held("operation", table.epoch), operation=number)
+    rows: list[dict[str, Any]] = [{"time": NOON, "window_start": NOON, "events": 9}]
+    content = pa.Table.from_pylist(rows, pa.schema(SCHEMAS[GOLD]))
+    staged = stage_arrow(table, state, content, time_column="time") if changes else ()
+    table.commit(state, add=tuple(replace(f, partition={"final": "true"}) for f in staged))
+
+
+def test_what_was_asked_for_is_open_until_gold_has_it_and_has_changed_it_then(lake: Lake) -> None:
+    about = lake.layout, lake.pipeline, NOTE
+    assert (is_open(*about), changed(*about)) == (False, set())
+    for step in (asked, taken_in):
+        step(lake)
+        assert (is_open(*about), changed(*about)) == (True, set())
+    carried_out(lake)
+    for _ in range(2):
+        assert (is_open(*about), changed(*about)) == (False, {"per_minute"})
+        lake.commit(GOLD, lake.table(GOLD).refresh().n + 1, [], {})
+
+
+@pytest.mark.parametrize("note", ["Airflow, run 11", "run 1", "Airflow, run"])
+def test_another_run_has_not_asked_for_it(lake: Lake, note: str) -> None:
+    about = lake.layout, lake.pipeline, note
+    asked(lake)
+    assert not is_open(*about)
+    taken_in(lake)
+    assert not is_open(*about)
+    carried_out(lake)
+    assert changed(*about) == set()
+
+
+def test_a_request_that_has_changed_nothing_is_no_change(lake: Lake) -> None:
+    asked(lake)
+    taken_in(lake)
+    carried_out(lake, changes=False)
+    assert changed(lake.layout, lake.pipeline, NOTE) == set()
+
+
+def test_where_the_log_does_not_say_it_may_have_changed(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An hour that is emitted twice is harmless; one that is not is lost."""
+
+    def trimmed(_: Table) -> Iterator[Commit]:
+        return iter(())
+
+    def damaged(_: Table) -> Iterator[Commit]:
+        raise LogGapError("a commit is missing", remedy="none")
+
+    asked(lake)
+    taken_in(lake)
+    carried_out(lake, changes=False)
+    for lineage in (trimmed, damaged):
+        monkeypatch.setattr(publication, "lineage", lineage)
+        assert changed(lake.layout, lake.pipeline, NOTE) == {"per_minute"}
