@@ -1,0 +1,29 @@
+"""Runs a verb of the command line in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from headgate.supervision.local import HEADGATE
+
+_LAST_LINES = 20
+
+
+def run_verb(words: Sequence[str], log: Callable[[str], None]) -> tuple[int, str]:
+    """Its output goes to the log, line by line. Returns the exit code, which is negative if a
+    signal has ended it, and the last lines."""
+    last: deque[str] = deque(maxlen=_LAST_LINES)
+    with subprocess.Popen(
+        [*HEADGATE, *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            log(line.rstrip("\n"))
+            last.append(line)
+    return process.returncode, "".join(last).strip()
