@@ -1,54 +1,230 @@
-"""What the task of a scheduled backfill makes of the verb's exit code."""
+"""What the tasks of a scheduled backfill make of the verb's exit code, and of earlier attempts."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowSkipException,
+)
 
-from headgate.airflow.operators.backfill import BackfillInterval
+from headgate.airflow import GoldFinalSensor, gold_asset
+from headgate.airflow.interval import FROM, TO
+from headgate.airflow.operators import backfill
+from headgate.airflow.operators.backfill import (
+    BackfillInterval,
+    EmitRebuiltHours,
+    ReplayInterval,
+)
+from headgate.airflow.operators.verb import run_verb
 from headgate.backfill.report import Report, TableReport
 from headgate.backfill.reports import write_report
 from headgate.declaration.load import load
+from tests.dags.test_final_hours import Outlet
+from tests.unit.backfill.test_noted import asked, carried_out, taken_in
 from tests.unit.ledger.conftest import DECLARATION, Lake
 
 DAY = datetime(2026, 5, 4, tzinfo=UTC)
 NEXT = DAY + timedelta(days=1)
 EMPTY = TableReport("per_minute", 1, 0, 0, 0, 0, 0, 0, "0-00", "0-00")
+DIFFERS = replace(EMPTY, changed=1, windows=1, live="1-00", backfilled="1-ff")
+RUN: Any = {"run_id": "1"}
+Verb = Callable[..., list[tuple[str, ...]]]
 
 
 @pytest.fixture
-def task(tmp_path: Path) -> BackfillInterval:
+def lake(tmp_path: Path) -> Lake:
     file = tmp_path / "tiny.yml"
     file.write_text(DECLARATION)
-    Lake(tmp_path / "lake", load(file))
-    about: dict[str, Any] = {"file": str(file), "name": "tiny", "root": str(tmp_path / "lake")}
-    times = {"begin": DAY.isoformat(), "end": NEXT.isoformat(), "declaration": ""}
-    return BackfillInterval(task_id="compute", then="verify", **times, **about)
+    return Lake(tmp_path / "lake", load(file))
 
 
-def verb(task: BackfillInterval, monkeypatch: pytest.MonkeyPatch, *, reports: bool) -> None:
-    """The verb ends with exit code 1; it may have left an empty report."""
-
-    def run(*_: str) -> int:
-        if reports:
-            layout = task._opened()[1]
-            at = datetime.now(UTC)
-            write_report(layout, Report("b1", "tiny", at, DAY, NEXT, "digest", (EMPTY,)))
-        return 1
-
-    monkeypatch.setattr(task, "_headgate", run)
+def about(lake: Lake, **more: Any) -> dict[str, Any]:
+    root = str(Path(lake.layout.storage.root).parent)
+    times = {"begin": DAY.isoformat(), "end": NEXT.isoformat()}
+    return {"file": str(lake.pipeline.file), "name": "tiny", "root": root, **times, **more}
 
 
-def test_a_quiet_day_is_no_failure(task: BackfillInterval, monkeypatch: pytest.MonkeyPatch) -> None:
-    verb(task, monkeypatch, reports=True)
-    assert task.execute({}) == {"id": "b1", "differing": [], "published": []}
+def task(lake: Lake, then: Any = "verify", **more: Any) -> BackfillInterval:
+    more = {"declaration": "", **more}
+    return BackfillInterval(task_id="compute", then=then, **about(lake, **more))
 
 
-def test_another_failure_is_one(task: BackfillInterval, monkeypatch: pytest.MonkeyPatch) -> None:
-    verb(task, monkeypatch, reports=False)
-    with pytest.raises(AirflowFailException, match="exit code 1"):
-        task.execute({})
+@pytest.fixture
+def verb(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Verb:
+    """Sets how the verb ends, and the report that it leaves; gives what it is asked for."""
+
+    def set_end(code: int, table: TableReport | None = None, digest: str = "digest") -> Any:
+        calls = []
+
+        def run(words: tuple[str, ...], _: Any) -> tuple[int, str]:
+            calls.append(words)
+            if table is not None:
+                at = datetime.now(UTC)
+                write_report(lake.layout, Report("b1", "tiny", at, DAY, NEXT, digest, (table,)))
+            return code, ""
+
+        monkeypatch.setattr(backfill, "run_verb", run)
+        return calls
+
+    return set_end
+
+
+def context(xcom: Any) -> Any:
+    return {**RUN, "ti": SimpleNamespace(xcom_pull=lambda task_ids: xcom)}
+
+
+def test_a_quiet_day_is_no_failure(lake: Lake, verb: Verb) -> None:
+    verb(1, EMPTY)
+    found = {"declaration": "digest", "backfilled": {"per_minute": "0-00"}}
+    assert task(lake).execute(RUN) == {"id": "b1", "differing": [], "published": [], **found}
+
+
+@pytest.mark.parametrize("then", ["verify", "show", "publish"])
+@pytest.mark.parametrize(
+    ("code", "is_final"),
+    [(1, False), (6, False), (7, False), (-9, False), (2, True), (3, True), (5, True), (11, True)],
+)
+def test_only_what_needs_a_person_is_not_tried_again(
+    lake: Lake, verb: Verb, then: str, code: int, is_final: bool
+) -> None:
+    verb(code)
+    with pytest.raises(AirflowException) as caught:
+        task(lake, then).execute(RUN)
+    assert isinstance(caught.value, AirflowFailException) == is_final
+    if code != 11:
+        replay = ReplayInterval(task_id="replay", tables=["per_minute"], **about(lake))
+        with pytest.raises(AirflowException, match=r"gold\.per_minute: ") as caught:
+            replay.execute(RUN)
+        assert isinstance(caught.value, AirflowFailException) == is_final
+
+
+def emit(lake: Lake) -> list[str]:
+    """The hours that the run emits."""
+    outlet = Outlet()
+    to: Any = {"outlet_events": {gold_asset("tiny", "per_minute"): outlet}}
+    EmitRebuiltHours(task_id="emit", table="per_minute", **about(lake)).execute(RUN | to)
+    return outlet.keys
+
+
+def test_hours_are_emitted_whichever_attempt_has_changed_them(lake: Lake, verb: Verb) -> None:
+    """The first attempt has asked, and ended before it was carried out; the next finds nothing that
+    differs."""
+    verb(1, DIFFERS)
+    with pytest.raises(AirflowException, match="exit code 1"):
+        task(lake, "publish").execute(RUN)
+    asked(lake)
+    taken_in(lake)
+    with pytest.raises(AirflowSkipException):
+        emit(lake)
+    carried_out(lake)
+    verb(0, replace(EMPTY, equal=1, windows=1))
+    assert task(lake, "publish").execute(RUN)["published"] == []
+    keys = emit(lake)
+    assert (len(keys), keys[0], keys[-1]) == (24, "2026-05-04T00:00:00", "2026-05-04T23:00:00")
+
+
+def test_hours_that_nothing_has_changed_are_not_emitted(lake: Lake) -> None:
+    with pytest.raises(AirflowSkipException):
+        emit(lake)
+    asked(lake)
+    taken_in(lake)
+    carried_out(lake, changes=False)
+    with pytest.raises(AirflowSkipException):
+        emit(lake)
+
+
+def test_what_an_earlier_attempt_has_asked_for_is_not_asked_for_again(
+    lake: Lake, verb: Verb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = verb(0, EMPTY)
+    replay = ReplayInterval(task_id="replay", tables=["per_minute"], **about(lake))
+    monkeypatch.setattr(backfill, "PATIENCE", 0.0)
+    asked(lake)
+    for step in (lambda _: None, taken_in):
+        step(lake)
+        for each in (task(lake, "publish"), replay):
+            with pytest.raises(AirflowException, match="gate status") as caught:
+                each.execute(RUN)
+            assert not isinstance(caught.value, AirflowFailException)
+            assert "⟦" not in str(caught.value)
+    assert calls == []
+    carried_out(lake)
+    task(lake, "publish").execute(RUN)
+    replay.execute(RUN)
+    assert len(calls) == 2
+
+
+def test_only_what_was_approved_is_published(lake: Lake, verb: Verb) -> None:
+    verb(0, DIFFERS)
+    shown = context(task(lake, "show").execute(RUN))
+    publish = task(lake, "publish", approved="compute")
+    calls = verb(0, DIFFERS)
+    publish.execute(shown)
+    (words,) = calls
+    assert words[words.index("--expect") + 1] == "gold.per_minute=1-ff"
+    verb(11, replace(DIFFERS, backfilled="9-00"), "another")
+    with pytest.raises(AirflowFailException, match="clear the task compute") as caught:
+        publish.execute(shown)
+    assert "has changed: gold.per_minute, the declaration." in str(caught.value)
+    calls = verb(0, DIFFERS)
+    for nothing in (None, {"id": "b1", "differing": ["per_minute"], "published": []}):
+        with pytest.raises(AirflowFailException, match="clear the task compute"):
+            publish.execute(context(nothing))
+    assert calls == []
+
+
+def test_another_declaration_is_a_file_beside_the_pipelines_own(lake: Lake, verb: Verb) -> None:
+    calls = verb(0, EMPTY)
+    beside = lake.pipeline.file.with_name("other.txt")
+    elsewhere = lake.pipeline.file.parent / "elsewhere"
+    elsewhere.mkdir()
+    for file in (beside, elsewhere / "secret.txt"):
+        file.write_text("token: secret\n")
+    for given in (str(beside), "elsewhere/secret.txt", "../x/other.txt", "..", "gone.txt"):
+        with pytest.raises(AirflowFailException, match="not the name of a file beside"):
+            task(lake, declaration=given).execute(RUN)
+    assert calls == []
+    task(lake, declaration="other.txt").execute(RUN)
+    assert str(beside) in calls[0]
+
+
+def test_a_run_without_an_interval_says_what_to_do(lake: Lake, verb: Verb) -> None:
+    calls = verb(0, EMPTY)
+    of = about(lake, begin=FROM, end=TO)
+    place = {"file": of["file"], "root": of["root"]}
+    for each in (
+        BackfillInterval(task_id="compute", then="show", **of),
+        ReplayInterval(task_id="replay", tables=["per_minute"], **of),
+        GoldFinalSensor(task_id="final", table="per_minute", up_to=TO, **place),
+    ):
+        none: Any = {"data_interval_start": None, "data_interval_end": None, "params": {}}
+        each.render_template_fields(none)
+        with pytest.raises(AirflowFailException, match="airflow backfill create"):
+            each.execute(RUN)
+    assert calls == []
+
+
+def test_an_interval_is_rendered(lake: Lake) -> None:
+    each = task(lake, begin=FROM, end=TO)
+    each.render_template_fields(
+        {"data_interval_start": DAY, "data_interval_end": NEXT}  # type: ignore[typeddict-item]
+    )
+    assert (each.begin, each.end) == (DAY.isoformat(), NEXT.isoformat())
+
+
+@pytest.mark.slow
+def test_a_verb_tells_the_log_and_its_last_lines_what_it_says() -> None:
+    lines: list[str] = []
+    code, last = run_verb(["nothing-of-this-name"], lines.append)
+    assert code == 2
+    assert "nothing-of-this-name" in last
+    assert lines[-1] == last.splitlines()[-1]

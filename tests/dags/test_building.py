@@ -145,6 +145,21 @@ def test_a_declaration_may_ask_for_backfills(
     assert bool(found["errors"]) == (tasks is None)
 
 
+def test_hours_are_emitted_also_if_nobody_is_asked(project: Path) -> None:
+    """A cleared run finds nothing that differs if an earlier attempt has published. What a person
+    has approved is what is published."""
+    add(project, "shop")
+    with (project / "pipelines/shop.yml").open("a") as file:
+        keys = "every: 1 day, mode: rebuild, publish: after_approval"
+        file.write(f"airflow: {{backfill: {{{keys}}}}}\n")
+    dag = build_dags(project / "pipelines")["shop__backfill"]
+    emitting, publish = dag.get_task("per_minute"), dag.get_task("publish")
+    assert emitting.upstream_task_ids == {"publish"}
+    assert emitting.trigger_rule == "none_failed"
+    assert publish.upstream_task_ids == {"approve"}
+    assert getattr(publish, "approved", None) == "compute"
+
+
 def test_a_mistake_is_reported_with_file_and_line_and_ends_no_dag(project: Path) -> None:
     """Not even the stream that it is about: it runs, and is to be looked after."""
     add(project, "good")

@@ -19,6 +19,7 @@ from headgate.airflow.operators.final_hours import EmitFinalHours, last_emitted
 from headgate.airflow.triggers.final_hours_trigger import FinalHoursTrigger
 from headgate.tables.state import commit_time
 from tests.dags.test_gold_final import NOON, Place
+from tests.unit.backfill.test_noted import asked, carried_out, taken_in
 
 
 @pytest.fixture
@@ -190,14 +191,16 @@ class Pulled:
         return self.value
 
 
-def test_rebuilt_hours_move_no_event_back() -> None:
+def test_rebuilt_hours_move_no_event_back(place: Place) -> None:
     """They may be emitted after an event that is newer than what they could have read."""
     times = {"begin": (NOON - timedelta(days=1)).isoformat(), "end": NOON.isoformat()}
-    about = {"table": "per_minute", "file": "f", "name": "tiny", "root": "r"}
-    rebuilt = EmitRebuiltHours(task_id="again", changed=["publish"], **about, **times)
-    published, again, before = Pulled([{"published": ["per_minute"]}]), Outlet(), up_to(NOON)
-    inlets, outlets = {ASSET: Events(before)}, {ASSET: again}
-    context = {"ti": published, "inlet_events": inlets, "outlet_events": outlets}
+    files = {"file": str(place.file), "root": str(place.root)}
+    about = {"table": "per_minute", "name": "tiny", **files}
+    rebuilt = EmitRebuiltHours(task_id="again", **about, **times)
+    again, before = Outlet(), up_to(NOON)
+    for step in (asked, taken_in, carried_out):
+        step(place.lake)
+    context: dict[str, Any] = {"run_id": "1", "outlet_events": {ASSET: again}}
     rebuilt.execute(cast(Any, context))
     hours = [
         Event(again.extra, NOON + timedelta(minutes=1, seconds=n))

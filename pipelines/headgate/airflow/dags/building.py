@@ -12,6 +12,7 @@ from airflow.timetables.interval import DeltaDataIntervalTimetable
 from headgate.airflow.dags import docs
 from headgate.airflow.dags.common import SINCE, keywords, tables
 from headgate.airflow.dags.shared_dags import health, maintenance
+from headgate.airflow.interval import TO
 from headgate.airflow.operators.backfill import (
     BackfillInterval,
     EmitRebuiltHours,
@@ -216,24 +217,26 @@ def _backfill(declared: Declared, schedule: BackfillSchedule) -> DAG:
                 file=about["file"],
                 root=about["root"],
                 table=table,
-                up_to="{{ data_interval_end.isoformat() }}",
+                up_to=TO,
             )
             for table in gold
         ]
         compute = BackfillInterval(task_id="compute", then=_then(schedule), **about)
-        last, changing = compute, [compute.task_id]
+        last = compute
         if schedule.mode == "late":
             replay = ReplayInterval(task_id="replay", tables=gold, **about)
             final >> replay >> compute
-            changing.append(replay.task_id)
         else:
             final >> compute
         if compute.then == "show":
-            last = BackfillInterval(task_id="publish", then="publish", **about)
-            changing = [last.task_id]
+            last = BackfillInterval(task_id="publish", then="publish", approved="compute", **about)
             compute >> PublishApproval(task_id="approve", name=stream.name, asks="compute") >> last
         for table in gold:
-            last >> EmitRebuiltHours(task_id=table, table=table, changed=changing, **about)
+            # Also if nothing differs any more, and nobody is asked: an earlier attempt may have
+            # published.
+            last >> EmitRebuiltHours(
+                task_id=table, table=table, trigger_rule=TriggerRule.NONE_FAILED, **about
+            )
     return dag
 
 

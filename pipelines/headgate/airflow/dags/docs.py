@@ -50,10 +50,13 @@ publish: `{publish}` (`airflow: {{backfill: …}}` in the declaration).
 |---|---|
 | **backfill** (or `airflow backfill create`) | Computes past intervals, two at a time. |
 | **clear** a run | Computes it again; what is equal by then is not published again. |
+| **clear** `compute` | The same; a person is asked again. |
 | **pause**, **mark**, **delete** | Change no table and no stream. |
 
-A published interval has a savepoint before it, which takes it back. Its hours are emitted again as
-events of the tables' assets, so what follows them runs again.
+A published interval has a savepoint before it, which takes it back. The hours of an interval that
+was published, or whose late rows were replayed, are emitted again as events of the tables' assets,
+so what follows them runs again; clearing such a run emits them again, too. An approval holds for
+the rows that were computed when it was asked for: others are not published.
 """
 
 HEALTH = """\

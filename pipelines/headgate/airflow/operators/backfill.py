@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,19 +17,22 @@ from airflow.sdk.exceptions import (
 
 from headgate import exit_codes
 from headgate.airflow.gold_table import gold_asset
+from headgate.airflow.interval import FROM, TO, require_interval
 from headgate.airflow.operators.tables_task import TablesTask
+from headgate.airflow.operators.verb import run_verb
+from headgate.commands import pipeline_command, rendered
 from headgate.supervision import hours
-from headgate.supervision.local import HEADGATE
+from headgate.supervision.keeping import NEEDS_A_PERSON
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from headgate.backfill.report import Report
 
-FROM, TO = "{{ data_interval_start.isoformat() }}", "{{ data_interval_end.isoformat() }}"
-"""The interval of a run."""
-
 Then = Literal["verify", "show", "publish"]
+
+PATIENCE = 120.0  # seconds
+_POLL = 1.0
 
 
 class IntervalTask(TablesTask):
@@ -42,92 +45,127 @@ class IntervalTask(TablesTask):
         self.begin, self.end = begin, end
 
     def _headgate(self, verb: str, *arguments: str) -> int:
-        """Run a verb over the interval; its output goes to the task log, line by line. Returns its
-        exit code. Raises AirflowException, so that Airflow tries again, if it was killed."""
+        """Run a verb over the interval; its output goes to the task log. Returns its exit code."""
         name, *more = verb.split()
-        command = [*HEADGATE, name, *more, self.file, *arguments]
-        command += ["--from", self.begin, "--to", self.end, "--root", self.root]
-        with subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        ) as process:
-            assert process.stdout is not None
-            for line in process.stdout:
-                self.log.info(line.rstrip("\n"))
-        if process.returncode < 0:
-            raise AirflowException(f"{verb} was ended by signal {-process.returncode}")
-        return process.returncode
+        words = [name, *more, self.file, *arguments, "--from", self.begin, "--to", self.end]
+        return run_verb([*words, "--root", self.root], self.log.info)[0]
+
+    def _await_earlier(self, context: Context) -> None:
+        """Wait until the tables have carried out what an earlier attempt of this run has asked for:
+        it would be asked for a second time. Raises AirflowException if they have not."""
+        from headgate.backfill.noted import is_open
+
+        declared, layout = self._opened()
+        ends = time.monotonic() + PATIENCE
+        while is_open(layout, declared, _note(context)):
+            if time.monotonic() >= ends:
+                look = f"{pipeline_command('status')}; {pipeline_command('gate status')}"
+                raise AirflowException(
+                    "what an earlier attempt has asked for is not carried out yet: the stream is "
+                    f"stopped, or a gate holds a table: {rendered(look)}"
+                )
+            time.sleep(_POLL)
 
 
 class ReplayInterval(IntervalTask):
-    """Replays the late rows of ``tables`` in the interval. Returns those that had some."""
+    """Replays the late rows of ``tables`` in the interval."""
 
     def __init__(self, *, tables: Sequence[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.tables = tuple(tables)
 
-    def execute(self, context: Context) -> list[str]:
-        self._opened()
-        before = self._replayed()
+    def execute(self, context: Context) -> None:
+        require_interval(self.dag_id, self.begin, self.end)
+        self._await_earlier(context)
         for table in self.tables:
             if code := self._headgate("late replay", f"gold.{table}", "--note", _note(context)):
-                raise AirflowFailException(f"gold.{table}: exit code {code}; the log says why")
-        after = self._replayed()
-        return [table for table in self.tables if after[table] != before[table]]
-
-    def _replayed(self) -> dict[str, int]:
-        from headgate.declaration.kinds import GOLD
-        from headgate.tables.table import Table
-
-        declared, layout = self._opened()
-        tables = {
-            name: Table(layout.storage, GOLD.path(name), pipeline=declared.name)
-            for name in self.tables
-        }
-        return {name: table.refresh().total.get("replayed", 0) for name, table in tables.items()}
+                raise _failure(f"gold.{table}: ", code)
 
 
 class BackfillInterval(IntervalTask):
     """Computes the interval again and compares; the parity report is in the task log. ``then``:
     ``verify`` fails if a row differs, ``show`` leaves the decision to others, ``publish`` publishes
     what differs. An interval without data is no failure. Returns ``differing``, the tables that
-    differ, and ``published``, those that were published. ``declaration`` is a file with other
-    formulas, beside the pipeline's own; empty for none."""
+    differ, ``published``, those that were published, and what was computed: the digests
+    ``backfilled`` of the tables, and that of the ``declaration``.
+
+    ``approved`` is the task of which a person has approved what it computed: nothing else is
+    published. ``declaration`` is a file with other formulas, beside the pipeline's own; empty for
+    none."""
 
     template_fields: Sequence[str] = (*IntervalTask.template_fields, "declaration")
 
     def __init__(
-        self, *, then: Then, declaration: str = "{{ params.declaration or '' }}", **kwargs: Any
+        self,
+        *,
+        then: Then,
+        approved: str = "",
+        declaration: str = "{{ params.declaration or '' }}",
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.then, self.declaration = then, declaration
+        self.then, self.approved, self.declaration = then, approved, declaration
 
     def execute(self, context: Context) -> dict[str, Any]:
-        self._opened()
+        require_interval(self.dag_id, self.begin, self.end)
+        self._await_earlier(context)
+        approved = context["ti"].xcom_pull(task_ids=self.approved) if self.approved else None
         began = datetime.now(UTC)
-        options = {"verify": ["--verify"], "show": [], "publish": ["--publish"]}[self.then]
-        if self.then == "publish":
-            options += ["--note", _note(context)]
-        if self.declaration:
-            options += ["--declaration", str(Path(self.file).parent / self.declaration)]
-        code = self._headgate("backfill", *options)
-        report = self._report(began) if code in (exit_codes.OK, exit_codes.FAILED) else None
+        code = self._headgate("backfill", *self._options(context, approved))
+        kept = code in (exit_codes.OK, exit_codes.FAILED, exit_codes.DIFFERS)
+        report = self._report(began) if kept else None
         if code == exit_codes.FAILED and report is not None and report.verdict == "empty":
             self.log.info("no window of [%s, %s) has data", self.begin, self.end)
             code = exit_codes.OK
         if code == exit_codes.DIFFERS:
-            raise AirflowFailException(
-                f"gold of [{self.begin}, {self.end}) differs from bronze: the log has the report"
-            )
+            raise AirflowFailException(self._difference(report, approved))
         if code:
-            raise AirflowFailException(f"exit code {code}; the log says why")
+            raise _failure("", code)
         if report is None:
             raise AirflowFailException("it has left no report; the log says why")
         published = report.differing if report.published is not None else ()
-        return {"id": report.id, "differing": [*report.differing], "published": [*published]}
+        return {
+            "id": report.id,
+            "differing": [*report.differing],
+            "published": [*published],
+            "declaration": report.declaration,
+            "backfilled": {each.table: each.backfilled for each in report.tables},
+        }
+
+    def _options(self, context: Context, approved: Any) -> list[str]:
+        """Raises AirflowFailException."""
+        options = {"verify": ["--verify"], "show": [], "publish": ["--publish"]}[self.then]
+        if self.then == "publish":
+            options += ["--note", _note(context)]
+        if self.approved:
+            if not (approved or {}).get("backfilled"):
+                raise AirflowFailException(f"nobody knows what was approved: {self._ask_again}")
+            for table, digest in approved["backfilled"].items():
+                options += ["--expect", f"gold.{table}={digest}"]
+        if self.declaration:
+            file = Path(self.file).parent / self.declaration
+            if Path(self.declaration).name != self.declaration or not file.is_file():
+                raise AirflowFailException(
+                    f"{self.declaration!r} is not the name of a file beside {self.file}"
+                )
+            options += ["--declaration", str(file)]
+        return options
+
+    @property
+    def _ask_again(self) -> str:
+        return f"clear the task {self.approved}, and a person is asked again"
+
+    def _difference(self, report: Report | None, approved: Any) -> str:
+        if not self.approved:
+            return f"gold of [{self.begin}, {self.end}) differs from bronze: the log has the report"
+        was, now = approved["backfilled"], report.tables if report is not None else ()
+        what = [f"gold.{each.table}" for each in now if was.get(each.table) != each.backfilled]
+        if report is not None and report.declaration != approved.get("declaration"):
+            what.append("the declaration")
+        return (
+            "what would be published is not what was approved, so nothing was published. Since "
+            f"then has changed: {', '.join(what) or 'see the log'}. To publish, {self._ask_again}"
+        )
 
     def _report(self, since: datetime) -> Report | None:
         """The report of the process that this task has run."""
@@ -144,13 +182,14 @@ class PublishApproval(ApprovalOperator):
     nothing."""
 
     def __init__(self, *, name: str, asks: str, **kwargs: Any) -> None:
-        found = f"ti.xcom_pull(task_ids='{asks}')"
         super().__init__(
             subject=f"Publish the backfill of {name}?",
+            # Airflow keeps the text of the first question when tasks are cleared: it has nothing
+            # that may be otherwise then.
             body=(
-                f"From {FROM} to {TO}, these gold tables differ from what bronze gives now: "
-                f"{{{{ ({found} or {{}}).get('differing', []) | join(', ') }}}}.\n\n"
-                f"The log of the task `{asks}` has the report. A savepoint is taken before."
+                f"From {FROM} to {TO}, gold differs from what bronze gives. The log of the task "
+                f"`{asks}` has the report; only what it shows is published. A savepoint is taken "
+                "before."
             ),
             **kwargs,
         )
@@ -163,18 +202,20 @@ class PublishApproval(ApprovalOperator):
 
 
 class EmitRebuiltHours(IntervalTask):
-    """Emits an asset event of ``table`` for every hour of the interval if one of the tasks
-    ``changed`` has changed it, so that what follows runs again; skipped otherwise."""
+    """Emits an asset event of ``table`` for every hour of the interval if this run has changed it,
+    so that what follows runs again; skipped otherwise. Bronze's commits say so, whichever attempt
+    has asked for it: a cleared run emits the hours again."""
 
-    def __init__(self, *, table: str, changed: Sequence[str], **kwargs: Any) -> None:
-        self.table, self.changed = table, tuple(changed)
+    def __init__(self, *, table: str, **kwargs: Any) -> None:
+        self.table = table
         asset = gold_asset(kwargs["name"], table)
         super().__init__(outlets=[asset], **kwargs)
 
     def execute(self, context: Context) -> None:
-        found = context["ti"].xcom_pull(task_ids=self.changed) or ()
-        tables = {name for each in found if each for name in _names(each)}
-        if self.table not in tables:
+        from headgate.backfill.noted import changed
+
+        declared, layout = self._opened()
+        if self.table not in changed(layout, declared, _note(context)):
             raise AirflowSkipException(f"{self.table} has not changed")
         begin, end = (datetime.fromisoformat(each) for each in (self.begin, self.end))
         keys = hours.between(hours.whole(begin), hours.whole(end + timedelta(hours=1) - _LEAST))
@@ -187,10 +228,12 @@ class EmitRebuiltHours(IntervalTask):
 _LEAST = timedelta(microseconds=1)
 
 
-def _names(found: Any) -> Sequence[str]:
-    names: Sequence[str] = found["published"] if isinstance(found, dict) else found
-    return names
-
-
 def _note(context: Context) -> str:
     return f"Airflow, run {context['run_id']}"
+
+
+def _failure(what: str, code: int) -> AirflowException:
+    """Airflow tries again, unless only a person can remove the reason."""
+    kind = AirflowFailException if code in NEEDS_A_PERSON else AirflowException
+    ended = f"exit code {code}" if code > 0 else f"ended by signal {-code}"
+    return kind(f"{what}{ended}; the log says why")

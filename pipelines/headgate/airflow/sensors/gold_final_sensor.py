@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
+from headgate.airflow.interval import require_interval
 from headgate.airflow.triggers.gold_final_trigger import GoldFinalTrigger
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class GoldFinalSensor(BaseOperator):
         self.timeout = timeout
 
     def execute(self, context: Context) -> None:
+        require_interval(self.dag_id, self.up_to)
         trigger = GoldFinalTrigger(
             file=self.file,
             root=self.root,

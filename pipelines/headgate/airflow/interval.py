@@ -1,0 +1,18 @@
+"""The data interval of a run, as tasks get it."""
+
+from __future__ import annotations
+
+from airflow.sdk.exceptions import AirflowFailException
+
+FROM = "{{ data_interval_start.isoformat() if data_interval_start else '' }}"
+TO = "{{ data_interval_end.isoformat() if data_interval_end else '' }}"
+"""Empty in a run without an interval: Airflow permits to trigger one by hand."""
+
+
+def require_interval(dag_id: str, *times: str) -> None:
+    """Raises AirflowFailException if a time is empty."""
+    if not all(times):
+        raise AirflowFailException(
+            "this run has no data interval, so nobody knows which hours are meant. Run a past "
+            f"interval: airflow backfill create --dag-id {dag_id} --from-date … --to-date …"
+        )
