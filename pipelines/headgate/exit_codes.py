@@ -29,7 +29,7 @@ MEANINGS = {
     MACHINE: "this machine lacks something: headgate doctor",
     PAUSED: "the pipeline is paused: `run --once` and `load` cannot end: headgate resume PIPELINE",
     HELD: "a rule holds a gold table back: headgate gate status PIPELINE",
-    DIFFERS: "rows that were computed again differ from gold",
+    DIFFERS: "rows that were computed again differ from gold, or from what was expected",
     UNEXPECTED: "a fault of Headgate itself; its log is named",
     INTERRUPTED: "interrupted twice: ended at once, nothing is lost",
 }

@@ -115,6 +115,7 @@ def emit(lake: Lake) -> list[str]:
     return outlet.keys
 
 
+@pytest.mark.slow
 def test_hours_are_emitted_whichever_attempt_has_changed_them(lake: Lake, verb: Verb) -> None:
     """The first attempt has asked, and ended before it was carried out; the next finds nothing that
     differs."""
