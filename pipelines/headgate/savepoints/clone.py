@@ -18,6 +18,7 @@ from headgate.declaration.kinds import BRONZE, kind_of
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
 from headgate.graph.operations import known
+from headgate.savepoints.copied_loads import copy_loads
 from headgate.savepoints.errors import FolderTakenError, SavepointError
 from headgate.savepoints.savepoint import SavedTable, Savepoint
 from headgate.savepoints.verify import verify
@@ -74,6 +75,7 @@ def clone(
         failpoint("clone.table_done")
     for path in _beside(layout, savepoint):
         layout.storage.copy(path, to.storage)
+    copy_loads(layout, savepoint, to)
     if layout.storage.exists(kept := Layout.declaration(savepoint.definition)):
         layout.storage.copy(kept, to.storage)
     for path, saved in tables.items():

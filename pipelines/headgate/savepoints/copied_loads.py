@@ -1,0 +1,63 @@
+"""The loads of history in the copy of a pipeline: what bronze has of them is read again from there
+if the record of the copy changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from headgate.declaration.kinds import BRONZE, kind_of
+from headgate.failpoints import failpoint
+from headgate.loads.requests import all_of, folder_of, keep
+from headgate.savepoints.savepoint import Savepoint
+from headgate.storage.files import Storage
+from headgate.storage.layout import Layout
+from headgate.tables.history import lineage
+from headgate.tables.log import read_commit
+from headgate.tables.log_folder import log_folder
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.table import Table
+
+_LOG = "/_delta_log/"
+
+
+def copy_loads(layout: Layout, savepoint: Savepoint, to: Layout) -> None:
+    """Copy the loads of which bronze has something in a savepoint. One that has ended since goes on
+    in the copy; one that a person has ended or held stays so. Repeatable."""
+    paths = {path: saved for path, saved in savepoint.tables.items() if kind_of(path) == BRONZE}
+    for path, saved in paths.items():
+        bronze = Table(layout.storage, path, pipeline=savepoint.pipeline)
+        state = next(lineage(bronze, saved.version)).state
+        payload = BronzePayload.of(state)
+        for request in all_of(layout):
+            load = payload.load(request.id)
+            if load is None or BRONZE.path(request.source) != path:
+                continue
+            _copy(folder_of(layout, request.id), folder_of(to, request.id), state.epoch)
+            goes_on = request.wish == "done" and not request.is_read(load)
+            keep(to, replace(request, wish="open") if goes_on else request)
+            failpoint("clone.load_done")
+
+
+def _copy(folder: Storage, to: Storage, epoch: int) -> None:
+    """What a source keeps for a load. Of logs, only what drivers up to ``epoch`` have written: a
+    driver of the copy has a higher one, which may be lower than that of the original's newest."""
+    # The logs are listed before the files that their entries name.
+    tables = {path.partition(_LOG)[0] for path in _paths(folder) if _LOG in path}
+    logs = [f"{path}/{entry}" for path in tables for entry in _entries(folder.at(path), epoch)]
+    files = [path for path in _paths(folder) if _LOG not in path]
+    for path in (*files, *logs):
+        folder.copy(path, to)
+
+
+def _paths(folder: Storage) -> tuple[str, ...]:
+    return tuple(stat.path for stat in folder.list(recursive=True))
+
+
+def _entries(table: Storage, epoch: int) -> Iterator[str]:
+    found = log_folder(table)
+    for version in found.entries:
+        commit = read_commit(table, version)
+        if commit is not None and commit.state.epoch > epoch:
+            return
+        yield from (path for at, path in found.paths if at == version)
