@@ -8,7 +8,7 @@ from datetime import datetime
 from headgate.failpoints import failpoint
 from headgate.graph.graph import graph_of
 from headgate.jobs.runtime import PipelineRuntime
-from headgate.loads.requests import reopen
+from headgate.loads.reopening import reopen
 from headgate.savepoints import rebuilds
 from headgate.savepoints.rebuilds import FOLDER, Rebuild
 from headgate.storage.layout import Layout
@@ -68,9 +68,9 @@ def _recorded(
     generation = runtime.resets.bronze.refresh().generation
     definitions = {path: runtime.pipeline.definitions[path] for path in sorted(wanted)}
     rebuild = Rebuild(f"{FOLDER}/{epoch}", generation + 1, definitions, why, now)
+    # Before it is recorded: after a crash in between, a load of which bronze has all is done again.
+    reopen(layout, runtime.pipeline.name, definitions)
     rebuilds.record(layout, rebuild)
-    if runtime.head.table.name in definitions:
-        reopen(layout)
     failpoint("rebuild.recorded")
     return rebuild
 

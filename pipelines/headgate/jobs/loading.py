@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 
 from headgate.errors import HeadgateError
@@ -45,7 +46,8 @@ class _Opened:
             cores=task.cores,
         )
         folder = requests.folder_of(run.layout, request.id)
-        self.reader: MicroBatchSource = connector_of(source).loading(context, request.plan, folder)
+        plan = replace(request.plan, ends=request.ends)
+        self.reader: MicroBatchSource = connector_of(source).loading(context, plan, folder)
 
 
 class Loading:
@@ -133,7 +135,11 @@ class Loading:
             self._stop(request, error)
             return
         if load is not None and is_read:
-            self._fold(request, opened.folding, load)
+            if request.until is None:
+                self._fold(request, opened.folding, load)
+            else:  # bronze has no more and no less of it than before it was read again
+                self.close()
+                requests.change(run.layout, request, wish=request.then, until=None)
             return
         failpoint("load.absorbed")
         self._skip_others(request.source)

@@ -6,7 +6,7 @@ after a restored savepoint, goes on where its tables are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -19,14 +19,16 @@ from headgate.tables.load import Load
 
 FOLDER = f"{CONTROL}/loads"
 
-Wish = Literal["open", "paused", "cancelled", "stopped", "done"]
+Wish = Literal["open", "paused", "cancelled", "stopped", "done", "taken back"]
 
 
 @dataclass(frozen=True)
 class LoadRequest:
     """``share`` is the part of the driver's time that the load may take while the stream has input,
     ``rate`` the most records in a second. ``wish`` is what is to become of it: ``stopped`` after an
-    error, which ``why`` describes."""
+    error, which ``why`` describes; ``taken back`` by a restore after it was done. ``until`` is set
+    while a load is read again that had not reached its end: as far as bronze had it. ``then`` is
+    what it is to be after that."""
 
     id: str
     source: str
@@ -37,24 +39,31 @@ class LoadRequest:
     rate: int | None = None
     wish: Wish = "open"
     why: str = ""
+    until: Mapping[str, int] | None = None
+    then: Wish = "done"
 
     @property
     def path(self) -> str:
         return f"{FOLDER}/{self.id}/load.json"
 
     @property
+    def ends(self) -> Mapping[str, int]:
+        """The offsets at which reading ends for now."""
+        return self.plan.ends if self.until is None else self.until
+
+    @property
     def total(self) -> int:
         """How much there is to read, in the plan's unit."""
-        return sum(end - self.plan.begins.get(at, 0) for at, end in self.plan.ends.items())
+        return sum(end - self.plan.begins.get(at, 0) for at, end in self.ends.items())
 
     def read(self, load: Load | None) -> int:
         """How much of it bronze has."""
         reached = self.plan.begins if load is None else load.offsets
-        return sum(reached[at] - self.plan.begins.get(at, 0) for at in self.plan.ends)
+        return sum(reached[at] - self.plan.begins.get(at, 0) for at in self.ends)
 
     def is_read(self, load: Load | None) -> bool:
         """Whether bronze has all of it."""
-        return self.read(load) == self.total
+        return self.read(load) >= self.total
 
 
 def folder_of(layout: Layout, id_: str) -> Storage:
@@ -89,14 +98,6 @@ def all_of(layout: Layout) -> tuple[LoadRequest, ...]:
     """All loads that were ever asked for, oldest first. Raises DamagedDocumentError."""
     found = (find(layout, id_) for id_ in sorted(layout.storage.folders(FOLDER)))
     return tuple(request for request in found if request is not None)
-
-
-def reopen(layout: Layout) -> None:
-    """Have all loads carried out again that are done: bronze is read again from its source. One of
-    which bronze still has everything is done at once."""
-    for request in all_of(layout):
-        if request.wish == "done":
-            change(layout, request, wish="open")
 
 
 def next_open(requests: Iterable[LoadRequest]) -> LoadRequest | None:

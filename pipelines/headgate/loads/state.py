@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from headgate.declaration.kinds import BRONZE
 from headgate.loads.requests import LoadRequest
 from headgate.storage.layout import Layout
+from headgate.tables.load import Load
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table
 
 
 @dataclass(frozen=True)
 class LoadState:
-    """``state`` is ``reading``, ``folding`` (late rows into final ones), or what a person or an
-    error has made of the load; then ``why`` says it. ``read`` of ``total`` are in bronze, in
+    """``state`` is ``reading``, ``folding`` (late rows into final ones), ``taken back`` (by a
+    restore, after it was done), or what a person or an error has made of the load; then ``why``
+    says it. ``read`` of ``total`` are in bronze, in
     ``unit``, and ``rows`` records so far."""
 
     id: str
@@ -32,19 +34,31 @@ class LoadState:
         return self.state in ("reading", "folding")
 
 
-def state_of(layout: Layout, pipeline: str, request: LoadRequest) -> LoadState:
-    """Reads bronze's newest commit. Raises FileNotFoundError if there is no bronze."""
+def load_of(layout: Layout, pipeline: str, request: LoadRequest) -> Load | None:
+    """What bronze has of a load. Raises FileNotFoundError if there is no bronze."""
     bronze = Table(layout.storage, BRONZE.path(request.source), pipeline=pipeline)
-    load = BronzePayload.of(bronze.refresh()).load(request.id)
-    doing = "folding" if request.is_read(load) else "reading"
+    return BronzePayload.of(bronze.refresh()).load(request.id)
+
+
+def state_of(layout: Layout, pipeline: str, request: LoadRequest) -> LoadState:
+    """As ``load_of``."""
+    load = load_of(layout, pipeline, request)
     return LoadState(
         id=request.id,
         what=request.plan.what,
         unit=request.plan.unit,
-        state=doing if request.wish == "open" else request.wish,
+        state=_word(request, load),
         why=request.why if request.wish == "stopped" else "",
         read=request.read(load),
         total=request.total,
         rows=load.rows if load else 0,
         reason=request.reason,
     )
+
+
+def _word(request: LoadRequest, load: Load | None) -> str:
+    if request.wish == "open":
+        return "folding" if request.is_read(load) and request.until is None else "reading"
+    if request.wish in ("done", "taken back"):
+        return "done" if request.is_read(load) else "taken back"
+    return request.wish

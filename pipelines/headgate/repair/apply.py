@@ -12,7 +12,7 @@ from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
 from headgate.graph.graph import graph_of
-from headgate.loads.requests import reopen
+from headgate.loads.reopening import reopen, reopen_done
 from headgate.repair.files_log import fill
 from headgate.repair.findings import CannotRepairError
 from headgate.repair.plan import Plan
@@ -58,7 +58,9 @@ def mend(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: dateti
             f"again into another folder: {pipeline_command('run', '--root', NEW_ROOT)}",
         )
     put_documents_aside(layout, (document.path for document in plan.documents), now)
-    aside = Aside(layout.storage, now)
+    aside, bronze = Aside(layout.storage, now), graph_of(pipeline).head
+    if plan.reread or any(log.path == bronze.path for log in plan.logs):
+        reopen_done(layout, bronze.name)
     for log in plan.logs:
         if log.is_lost:
             put_log_aside(layout.storage, log.path, aside)
@@ -71,7 +73,7 @@ def mend(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: dateti
     if plan.filling is not None:
         fill(layout, pipeline, plan.filling, epoch, now)
     if plan.reread:
-        reopen(layout)
+        reopen(layout, pipeline.name, [bronze.path])
     _reset(tables, pipeline, plan, now)
     for path, version in plan.positions.items():
         _place(tables[path], version, now)

@@ -13,6 +13,7 @@ from headgate.commands import NEW_ROOT, pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.graph.graph import graph_of
+from headgate.loads.reopening import take_back
 from headgate.savepoints.bronze_lineage import BronzeLineage
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.resets import Intent, Resets, Target, intend, is_built
@@ -21,6 +22,7 @@ from headgate.savepoints.verify import passed_over, verify
 from headgate.storage.layout import Layout
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import lineage
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
 
@@ -56,6 +58,10 @@ def restore(
     if not reread:
         _require_in_lineage(savepoint, bronze)
     targets = savepoint.targets()
+    if reread:
+        # Noted first: bronze's log is what a repair cannot count on.
+        state = next(lineage(bronze.reader(), savepoint.bronze.version)).state
+        take_back(layout, BronzePayload.of(state), graph_of(pipeline).head.name)
     # A table that is newer than the savepoint is emptied and catches up.
     declared = pipeline.definitions
     younger = (path for path in tables if is_built(path) and path not in targets)

@@ -47,7 +47,8 @@ def test_loads_are_listed_with_what_stopped_them(
     assert code == 0
     assert "l-2: a.json has vanished" in out
     loads = last_object(ask("load", *of_lake, "--json")[1])["loads"]
-    assert [(each["id"], each["state"]) for each in loads] == [("l-1", "done"), ("l-2", "stopped")]
+    states = [(each["id"], each["state"]) for each in loads]
+    assert states == [("l-1", "taken back"), ("l-2", "stopped")], "bronze has nothing of them"
 
 
 def test_a_load_is_held_and_ended(ask: Ask, lake: Lake, of_lake: tuple[str, str, str]) -> None:
@@ -62,6 +63,17 @@ def test_a_load_is_held_and_ended(ask: Ask, lake: Lake, of_lake: tuple[str, str,
     code, _, err = ask("load", *of_lake, "--resume")
     assert code == 2
     assert "no load is open" in err
+
+
+def test_a_load_that_was_taken_back_goes_on_where_it_is_named(
+    ask: Ask, lake: Lake, of_lake: tuple[str, str, str]
+) -> None:
+    keep(lake, "l-1", wish="done")
+    keep(lake, "l-2", wish="cancelled")
+    assert ask("load", *of_lake, "--resume", "--no-wait")[0] == 2
+    assert ask("load", *of_lake, "--resume", "--id", "l-2", "--no-wait")[0] == 2
+    assert ask("load", *of_lake, "--resume", "--id", "l-1", "--no-wait")[0] == 0
+    assert [each.wish for each in requests.all_of(lake.layout)] == ["open", "cancelled"]
 
 
 def test_of_several_loads_one_is_named(ask: Ask, lake: Lake, of_lake: tuple[str, str, str]) -> None:

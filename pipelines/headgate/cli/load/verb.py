@@ -172,13 +172,23 @@ def _passed_over(declared: Pipeline, layout: Layout, request: LoadRequest) -> di
 
 
 def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -> LoadRequest:
-    """Raises NoLoadError."""
+    """Raises NoLoadError. One that was taken back goes on only if it is named."""
     from headgate.loads import requests
+    from headgate.loads.state import state_of
+
+    def is_meant(each: LoadRequest) -> bool:
+        if id_ not in (None, each.id):
+            return False
+        is_named = option == "--resume" and id_ is not None
+        return each.wish in _UNDONE or (is_named and state(each) == "taken back")
+
+    def state(each: LoadRequest) -> str:
+        return state_of(layout, declared.name, each).state
 
     known = requests.all_of(layout)
-    found = [each for each in known if each.wish in _UNDONE and id_ in (None, each.id)]
+    found = [each for each in known if is_meant(each)]
     if len(found) != 1:
-        ended = next((each.wish for each in known if each.id == id_), None)
+        ended = next((state(each) for each in known if each.id == id_), None)
         if found:
             which = f"{len(found)} loads are open; say which: --id"
         elif id_ is None:
@@ -186,7 +196,10 @@ def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -
         else:
             which = f"the load {id_} is {ended}" if ended else f"it has no load {id_}"
         raise NoLoadError(f"{declared.name}: {which}", remedy=f"see them: {command('load')}")
-    return requests.change(layout, found[0], wish=_WISHES[option], why="")
+    changes: dict[str, Any] = {"wish": _WISHES[option], "why": ""}
+    if option == "--cancel":
+        changes["until"] = None
+    return requests.change(layout, found[0], **changes)
 
 
 def _carry_out(declared: Pipeline, layout: Layout, root: str, request: LoadRequest) -> LoadState:

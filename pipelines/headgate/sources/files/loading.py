@@ -10,7 +10,7 @@ from headgate.sources.contract import DeployedSource
 from headgate.sources.errors import SourceError
 from headgate.sources.files.declared import FileOrder, FilesSource
 from headgate.sources.files.listing import LARGEST_FILE, in_order, is_ignored
-from headgate.sources.files.log import FILES_LOG, FilesLog
+from headgate.sources.files.log import FILES_LOG, FilesLog, LoggedFile
 from headgate.sources.files.micro_batches import FilesMicroBatches
 from headgate.sources.limits import next_limit
 from headgate.sources.loading import BATCH_TARGET, LoadPlan, LoadWanted
@@ -28,13 +28,16 @@ _FIRST_BYTES = 1 << 20
 class FilesLoad(FilesMicroBatches):
     """The files of a load, in batches that take about ``BATCH_TARGET``."""
 
-    def __init__(self, log: FilesLog, context: SourceContext) -> None:
+    def __init__(self, log: FilesLog, context: SourceContext, end: int) -> None:
         super().__init__(log, context)
-        self._most = _FIRST_BYTES
+        self._most, self._end = _FIRST_BYTES, end
 
     @property
     def max_bytes(self) -> int:
         return self._most
+
+    def _pending(self) -> Sequence[LoggedFile]:
+        return [file for file in super()._pending() if file.sequence <= self._end]
 
     def batch_took(self, took: timedelta) -> None:
         highest = max(super().max_bytes, _FIRST_BYTES)
@@ -79,7 +82,8 @@ def loading(context: SourceContext, plan: LoadPlan, folder: Storage) -> MicroBat
     log = FilesLog.of(folder, context.pipeline, context.source.name)
     log.table.fence(context.bronze.table.epoch)
     log.load()
-    return FilesLoad(log, replace(context, source=replace(context.source, reads=reads)))
+    context = replace(context, source=replace(context.source, reads=reads))
+    return FilesLoad(log, context, plan.ends["sequence"])
 
 
 def passed_over(folder: Storage, pipeline: str, source: str) -> Mapping[str, str]:

@@ -71,7 +71,7 @@ class FilesMicroBatches(MicroBatchSource):
     def backlog(self) -> Backlog:
         """The files and bytes that are recorded and not absorbed."""
         with self._lock:
-            pending = self._files.pending(self._position)
+            pending = self._pending()
         return Backlog("files", len(pending), sum(f.size for f in pending))
 
     def has_absorbed_all(self) -> bool:
@@ -107,11 +107,15 @@ class FilesMicroBatches(MicroBatchSource):
                     if not self._files.set_unreadable_aside(files, self._clock()):
                         raise
 
+    def _pending(self) -> Sequence[LoggedFile]:
+        """The recorded files that are not absorbed."""
+        return self._files.pending(self._position)
+
     def _ends(self) -> list[int]:
         """The sequences at which the next micro-batches may end."""
         source = self._files.source
         with self._lock:
-            pending = self._files.pending(self._position)
+            pending = self._pending()
         return list(
             batch_ends(
                 pending,

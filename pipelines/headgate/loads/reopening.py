@@ -1,0 +1,73 @@
+"""What becomes of loads when bronze goes back, or is read again from its source.
+
+Bronze has each record of history as often as its loads have brought it, so only what bronze has is
+read again: a load that a restore has taken back may have been asked for once more since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from headgate.declaration.kinds import BRONZE
+from headgate.failpoints import failpoint
+from headgate.loads.requests import LoadRequest, all_of, change
+from headgate.storage.layout import Layout
+from headgate.tables.load import Load
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.state import State
+from headgate.tables.table import Table
+
+
+def reopen(layout: Layout, pipeline: str, tables: Collection[str]) -> None:
+    """Have all that some bronze ``tables`` have of loads read again. A load of which bronze still
+    has everything is done at once."""
+    for request, load in loads_of(layout, pipeline, tables):
+        if changes := again(request, load):
+            change(layout, request, **changes)
+            failpoint("load.reopened")
+
+
+def reopen_done(layout: Layout, source: str) -> None:
+    """As ``reopen``, before a damaged log of bronze is mended: it cannot tell what was lost."""
+    for request in all_of(layout):
+        if request.wish == "done" and request.source == source:
+            change(layout, request, wish="open")
+
+
+def loads_of(
+    layout: Layout, pipeline: str, tables: Collection[str]
+) -> Iterator[tuple[LoadRequest, Load | None]]:
+    """The loads into some bronze tables, oldest first, and what these have of them."""
+    found: dict[str, BronzePayload] = {}
+    for request in all_of(layout):
+        path = BRONZE.path(request.source)
+        if path in tables:
+            if path not in found:
+                table = Table(layout.storage, path, pipeline=pipeline)
+                state = table.refresh() if table.exists else State.empty(path)
+                found[path] = BronzePayload.of(state)
+            yield request, found[path].load(request.id)
+
+
+def again(request: LoadRequest, load: Load | None) -> Mapping[str, Any]:
+    """The changes of a request of which bronze has ``load``; empty if it is not to be reopened."""
+    if request.wish == "open":
+        return {}
+    if request.wish in ("done", "taken back") and request.is_read(load):
+        return {"wish": "open"}
+    if load is None:
+        return {}
+    if request.until is not None and request.wish != "cancelled":
+        return {"wish": "open"}  # it was held while it was read again
+    then = "taken back" if request.wish == "done" else request.wish
+    return {"wish": "open", "until": dict(load.offsets), "then": then}
+
+
+def take_back(layout: Layout, bronze: BronzePayload, source: str) -> None:
+    """Note which loads are taken back, before the bronze table of a source gets a payload that it
+    had. A load that is open goes on from there."""
+    for request in all_of(layout):
+        is_done = request.wish == "done" and request.source == source
+        if is_done and not request.is_read(bronze.load(request.id)):
+            change(layout, request, wish="taken back")

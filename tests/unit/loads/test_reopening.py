@@ -1,0 +1,59 @@
+"""What becomes of a load when bronze is read again, or goes back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from headgate.loads.reopening import again
+from headgate.loads.requests import LoadRequest, Wish
+from headgate.sources.loading import LoadPlan
+from headgate.tables.load import Load
+
+NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
+PLAN = LoadPlan({"sequence": 0}, {"sequence": 3}, "3 files of a", "files")
+REQUEST = LoadRequest("l-1", "events", PLAN, "me", NOW)
+ALL = Load("l-1", 1, 9, {"sequence": 3}, 30, "me")
+PART = replace(ALL, offsets={"sequence": 2})
+AGAIN = {"wish": "open"}
+
+
+@pytest.mark.parametrize(
+    ("wish", "has", "changes"),
+    [
+        ("done", ALL, AGAIN),
+        ("done", None, {}),
+        ("taken back", None, {}),
+        ("taken back", ALL, AGAIN),
+        ("cancelled", None, {}),
+        ("paused", None, {}),
+        ("open", None, {}),
+        ("open", PART, {}),
+        ("done", PART, {**AGAIN, "until": PART.offsets, "then": "taken back"}),
+        ("taken back", PART, {**AGAIN, "until": PART.offsets, "then": "taken back"}),
+        ("cancelled", PART, {**AGAIN, "until": PART.offsets, "then": "cancelled"}),
+        ("cancelled", ALL, {**AGAIN, "until": ALL.offsets, "then": "cancelled"}),
+        ("paused", PART, {**AGAIN, "until": PART.offsets, "then": "paused"}),
+        ("stopped", PART, {**AGAIN, "until": PART.offsets, "then": "stopped"}),
+    ],
+)
+def test_what_bronze_has_of_a_load_is_read_again(
+    wish: Wish, has: Load | None, changes: dict[str, Any]
+) -> None:
+    assert again(replace(REQUEST, wish=wish), has) == changes
+
+
+def test_one_that_is_held_while_it_is_read_again_keeps_its_end() -> None:
+    held = replace(REQUEST, wish="paused", until={"sequence": 2}, then="cancelled")
+    has = replace(ALL, offsets={"sequence": 1})
+    assert again(held, has) == AGAIN
+    assert (held.total, held.read(has), held.is_read(has), held.is_read(PART)) == (
+        2,
+        1,
+        False,
+        True,
+    )
+    assert again(replace(held, wish="cancelled"), has)["until"] == has.offsets
