@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from headgate.cli.output import console, grid
@@ -17,7 +18,7 @@ MEANINGS = {
     "extend": "extend: columns get new fields, null in what was read before; nothing is built anew",
     "rebuild": "rebuild: the tables below are built anew, from the table above them",
     "reread": "rebuild all: everything is read again from the source, which still holds it",
-    "refuse": "refuse: bronze cannot be built anew, the source does not hold all that was read",
+    "refuse": "refuse: bronze cannot be built anew, not all that was read can be read again",
 }
 
 
@@ -31,6 +32,7 @@ def as_dict(found: Deployment) -> dict[str, Any] | None:
         "tables": {
             p.table: {"verdict": p.verdict, "reasons": list(p.reasons)} for p in found.tables
         },
+        "loads": [asdict(each) for each in found.loads],
     }
 
 
@@ -46,3 +48,9 @@ def show(found: Deployment, root: str) -> None:
         verdict = f"[{COLOUR.get(each.verdict, 'dim')}]{each.verdict}[/]"
         table.add_row(*cells(each.table), verdict, *cells("; ".join(each.reasons)))
     out.print(table)
+    if found.loads and found.verdict == "reread":
+        count = len(found.loads)
+        words = f"{count:,} load{'' if count == 1 else 's'} of history"
+        out.print(f"then what bronze has of {words} is read again:", markup=False)
+        for load in found.loads:
+            out.print(f"  {load.id}  {load.what}", markup=False, soft_wrap=True)

@@ -16,6 +16,7 @@ from headgate.savepoints.additions import nested_columns, only_adds
 from headgate.savepoints.compatibility import Deployed, DeploymentAction, TablePlan, compare, worst
 from headgate.savepoints.declarations import all_kept, declaration_of
 from headgate.savepoints.late_again import late_again
+from headgate.savepoints.loads_again import LoadAgain, loads_again
 from headgate.sources.contract import DeployedSource, connector_of
 from headgate.storage.layout import Layout
 from headgate.tables.engine import engine
@@ -31,11 +32,12 @@ from headgate.tables.table import Table
 class Deployment:
     """``engine`` has the versions that wrote the tables last; None if there are no tables.
     ``declaration`` is the digest of the declaration that all tables were made from, empty if it is
-    not kept."""
+    not kept. ``loads`` are those that are read again, if bronze is to be."""
 
     tables: tuple[TablePlan, ...]
     engine: str | None
     declaration: str
+    loads: tuple[LoadAgain, ...] = ()
 
     @property
     def verdict(self) -> DeploymentAction:
@@ -67,8 +69,12 @@ def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
     meanings = _meanings(layout)
     plans = _plans(pipeline, tables, meanings, can_reread=False)
     is_refused = bronze is not None and worst(plans) == "refuse"
+    loads: tuple[LoadAgain, ...] = ()
     if is_refused and _holds_everything(layout, pipeline):
-        plans = _plans(pipeline, tables, meanings, can_reread=True)
+        loads = tuple(loads_again(layout, pipeline))
+        gone = [f"load {each.id}: {each.gone}" for each in loads if each.gone]
+        plans = _plans(pipeline, tables, meanings, can_reread=not gone)
+        plans = tuple(_refusing(plans, gone))
     if bronze is not None:
         plans = tuple(_under_way(layout, pipeline, bronze, plans))
         plans = tuple(_with_rules(pipeline, states, plans))
@@ -76,7 +82,7 @@ def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
     made_as = {path: table.refresh().definition for path, table in tables.items()}
     declaration = declaration_of(layout, pipeline, made_as) if bronze else ""
     wrote = next((s.engine for path, s in states.items() if kind_of(path) == BRONZE), None)
-    return Deployment(plans, wrote, declaration)
+    return Deployment(plans, wrote, declaration, loads)
 
 
 def to_extend(layout: Layout, pipeline: Pipeline, tables: Mapping[str, Table]) -> dict[str, Schema]:
@@ -121,6 +127,13 @@ def _plans(
 
 def _extended(pipeline: Pipeline, table: Table) -> Schema | None:
     return extended(table.handle.schema(), nested_columns(pipeline, table.name))
+
+
+def _refusing(plans: Iterable[TablePlan], why: Iterable[str]) -> Iterator[TablePlan]:
+    """The plans. One that is refused says why else."""
+    for plan in plans:
+        is_refused = plan.verdict == "refuse"
+        yield replace(plan, reasons=(*plan.reasons, *why)) if is_refused else plan
 
 
 def _under_way(

@@ -121,6 +121,11 @@ class Connector(SourceKind[Reads]):
         ``plan.ends``. Raises SourceError if what it has to read has changed."""
         raise SourceError(f"{self.title} cannot be loaded", "load files, or a topic")
 
+    def gone_of_load(self, place: DeployedSource, plan: LoadPlan, folder: Storage) -> str | None:
+        """A message about what of a load, up to ``plan.ends``, can no longer be read; None if all
+        can, or if this is unknown. Starts no JVM."""
+        return None
+
     def passed_over(self, place: DeployedSource, folder: Storage) -> Mapping[str, str]:
         """What a load could not read, and why."""
         return {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,8 +15,12 @@ from headgate.loads.requests import LoadRequest
 from headgate.loads.state import LoadState
 from headgate.sources.files.log import FilesLog
 from headgate.sources.loading import LoadPlan
+from headgate.storage.ownership import Owner
+from headgate.tables.load import Load
+from headgate.tables.payloads.bronze import BronzePayload
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import Lake
+from tests.unit.supervision.conftest import lease
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 PLAN = LoadPlan({"sequence": 0}, {"sequence": 4}, "4 files of a", "files")
@@ -26,6 +31,15 @@ def keep(lake: Lake, id_: str, **more: str) -> LoadRequest:
     request = LoadRequest(id_, "events", PLAN, "me", NOW, **more)  # type: ignore[arg-type]
     requests.keep(lake.layout, request)
     return request
+
+
+def brought(lake: Lake, id_: str, files: int) -> None:
+    """Bronze has the first files of a load."""
+    bronze = lake.table("bronze/events")
+    state = bronze.refresh()
+    has = Load(id_, 1, state.n, {"sequence": files}, files, "me")
+    payload = replace(BronzePayload.of(state), loads=(has,))
+    bronze.commit(replace(state.held("fence", bronze.epoch), payload=payload))
 
 
 def test_a_pipeline_without_loads_says_how_to_begin_one(
@@ -92,6 +106,7 @@ def test_a_load_that_is_not_open_is_no_other(
     ask: Ask, lake: Lake, of_lake: tuple[str, str, str]
 ) -> None:
     keep(lake, "l-1", wish="done")
+    brought(lake, "l-1", 4)
     keep(lake, "l-2", wish="cancelled")
     keep(lake, "l-3", wish="paused")
     for id_, said in (
@@ -199,3 +214,51 @@ def test_a_stopped_load_is_an_error_with_two_ways_on() -> None:
         require_done(stopped)
     assert "--resume" in refused.value.remedy
     assert "--cancel" in refused.value.remedy
+
+
+def test_status_names_a_load_that_is_stopped(
+    ask: Ask, lake: Lake, of_lake: tuple[str, str, str]
+) -> None:
+    lease(lake.layout, Owner.here(), released=True)
+    keep(lake, "l-1")
+    assert last_object(ask("status", *of_lake, "--json")[1])["stopped_loads"] == []
+    keep(lake, "l-2", wish="stopped", why="a.json has vanished")
+    code, out, _ = ask("status", *of_lake)
+    assert code == 0
+    assert "load l-2, 4 files of a, is stopped: a.json has vanished" in out
+    assert "headgate load" in out
+    stopped = last_object(ask("status", *of_lake, "--json")[1])["stopped_loads"]
+    assert stopped == [{"id": "l-2", "what": "4 files of a", "why": "a.json has vanished"}]
+
+
+@pytest.mark.slow
+def test_bronze_is_read_again_only_with_what_it_has_of_loads(
+    ask: Ask, lake: Lake, of_lake: tuple[str, str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "old").mkdir()
+    for name in ("a.json", "b.json"):
+        (tmp_path / "old" / name).write_text("{}")
+    for _ in range(2):
+        assert ask("load", *of_lake, "--files", "old", "--no-wait")[0] == 0
+    request, _ = requests.all_of(lake.layout)
+    brought(lake, request.id, 1)
+    requests.change(lake.layout, request, wish="cancelled")
+    text = lake.pipeline.file.read_text()
+    lake.pipeline.file.write_text(text.replace("amount: int}", "amount: int, more: int}"))
+
+    (tmp_path / "old" / "b.json").unlink()  # which nobody has read
+    code, out, _ = ask("plan", *of_lake)
+    assert code == 0
+    assert "then what bronze has of 1 load of history is read again" in out
+    deployed = last_object(ask("plan", *of_lake, "--json")[1])["deployed"]
+    assert deployed["verdict"] == "reread"
+    assert deployed["loads"] == [{"id": request.id, "what": "2 files of old", "gone": None}]
+
+    (tmp_path / "old" / "a.json").unlink()
+    code, out, _ = ask("plan", *of_lake)
+    assert "is read again" not in out
+    assert f"load {request.id}: {tmp_path}/old/a.json" in out.replace("\n", "")
+    assert last_object(ask("plan", *of_lake, "--json")[1])["deployed"]["verdict"] == "refuse"
+    code, _, err = ask("upgrade", *of_lake)
+    assert code == 2
+    assert f"{tmp_path}/old/a.json: the file was recorded as sequence 1 and has vanished" in err

@@ -57,6 +57,7 @@ class Jobs:
             engine_changed=False,
             engine="",
             tables=(),
+            loads=(),
             to_rebuild=lambda: self.rebuilt,
             to_change=lambda: (*self.rebuilt, *self.extended),
         )

@@ -15,6 +15,7 @@ from headgate.cli.inspect import elsewhere
 from headgate.cli.inspect.backlogs import partitions_table, trend_for, waiting_for
 from headgate.cli.inspect.checkpoints import as_dict, show
 from headgate.cli.inspect.freshness import describe_freshness
+from headgate.cli.inspect.stopped_loads import show_stopped, stopped_loads
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rebuild_progress import in_words, rebuild_progress
@@ -64,7 +65,7 @@ def status(
     now = datetime.now(UTC)
     layout = Layout.of(root, declared.name)
     jobs, paused, held = probe(layout, now), paused_since(layout), holds(layout, declared)
-    state, refused = overall(jobs), dead_letters(declared, layout)
+    state, refused, stopped = overall(jobs), dead_letters(declared, layout), stopped_loads(layout)
     restored = last_reset(layout, declared)
     words, fresh = describe_freshness(layout, declared, now)
     ended, failure = how_it_ended(layout, jobs)
@@ -87,6 +88,7 @@ def status(
                 "rebuilding": rebuild_progress(layout, declared),
                 "held": [hold.as_dict() for hold in held],
                 "dead_letters": refused,
+                "stopped_loads": stopped,
                 "reset": restored and restored.document() | {"generation": restored.generation},
                 **({"checkpoint": as_dict(found)} if found else {}),
             }
@@ -98,7 +100,7 @@ def status(
             _remark(declared, jobs, paused, is_to_stop=is_to_stop)
             for step in rebuild_progress(layout, declared):
                 console().print(in_words(step), markup=False, soft_wrap=True)
-            _show_waiting(held, refused)
+            _show_waiting(held, refused, stopped)
             _show_reset(restored)
             if found is not None:
                 show(found)
@@ -124,8 +126,10 @@ def _show_rejected(jobs: tuple[JobState, ...]) -> None:
         console().print(f"rows that rules rejected: {said}", markup=False, soft_wrap=True)
 
 
-def _show_waiting(held: Sequence[Hold], refused: Mapping[str, int]) -> None:
-    """Print what waits for a person: gold that is held, and dead letters."""
+def _show_waiting(
+    held: Sequence[Hold], refused: Mapping[str, int], stopped: Sequence[Mapping[str, str]]
+) -> None:
+    """Print what waits for a person: gold that is held, dead letters, and stopped loads."""
     for hold in held:
         text = f"{hold.title} is held since {hold.since:%F %T}Z: {hold.why}"
         console().print(text, style="red", markup=False, soft_wrap=True)
@@ -136,6 +140,7 @@ def _show_waiting(held: Sequence[Hold], refused: Mapping[str, int]) -> None:
             text = f"dead letters of {name}, rows that its sink refuses: {count:,}"
             console().print(text, style="red", markup=False, soft_wrap=True)
             typer.echo(command("publication letters", name))
+    show_stopped(stopped)
 
 
 def _show_reset(restored: Intent | None) -> None:

@@ -112,7 +112,8 @@ def _require_possible(found: Deployment, declared: Pipeline) -> None:
     if found.verdict == "new":
         raise UpgradeError(f"{declared.name} has no tables", command("run"))
     if found.verdict == "refuse":
-        raise UpgradeError(MEANINGS["refuse"], f"see why: {command('plan')}")
+        gone = next((f": {each.gone}" for each in found.loads if each.gone), "")
+        raise UpgradeError(f"{MEANINGS['refuse']}{gone}", f"see why: {command('plan')}")
     if not found.declaration:
         print("the declaration of before is not kept: a rollback cannot start it", file=sys.stderr)
 

@@ -110,6 +110,11 @@ class Files(Connector[FilesSource]):
 
         return loading(context, plan, folder)
 
+    def gone_of_load(self, place: DeployedSource, plan: LoadPlan, folder: Storage) -> str | None:
+        from headgate.sources.files.rereading import gone_of_load
+
+        return gone_of_load(place, plan, folder)
+
     def passed_over(self, place: DeployedSource, folder: Storage) -> Mapping[str, str]:
         from headgate.sources.files.loading import passed_over
 

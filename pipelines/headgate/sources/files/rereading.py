@@ -1,11 +1,15 @@
-"""Checks whether a landing folder still has the recorded files."""
+"""Checks whether a landing folder, or the folder of a load, still has the recorded files."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from headgate.errors import HeadgateError
 from headgate.sources.contract import DeployedSource
 from headgate.sources.files.intake import FilesIntake
 from headgate.sources.files.log import FilesLog
+from headgate.sources.loading import LoadPlan
+from headgate.storage.files import Storage
 
 
 def gone_files(place: DeployedSource, after: int) -> str | None:
@@ -28,3 +32,17 @@ def require_unchanged(place: DeployedSource, after: int) -> None:
     if log.table.exists:
         log.load()
         FilesIntake(place.source.reads, log).readable(after, log.last_sequence)
+
+
+def gone_of_load(place: DeployedSource, plan: LoadPlan, folder: Storage) -> str | None:
+    """A message about the files of a load that cannot be read again; None if all can."""
+    log = FilesLog.of(folder, place.pipeline, place.source.name)
+    if not log.table.exists:
+        return "there is no log of its files"
+    try:
+        log.load()
+        reads = replace(place.source.reads, path=plan.details["folder"])
+        FilesIntake(reads, log).readable(0, plan.ends["sequence"])
+    except HeadgateError as error:
+        return error.message
+    return None
