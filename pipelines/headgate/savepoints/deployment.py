@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from deltalake import Schema
@@ -78,7 +78,8 @@ def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
     if bronze is not None:
         plans = tuple(_under_way(layout, pipeline, bronze, plans))
         plans = tuple(_with_rules(pipeline, states, plans))
-        plans = tuple(_with_replays(pipeline, states, meanings, plans))
+        folded = [each.id for each in loads if each.folds]
+        plans = tuple(_with_replays(pipeline, states, meanings, plans, folded))
     made_as = {path: table.refresh().definition for path, table in tables.items()}
     declaration = declaration_of(layout, pipeline, made_as) if bronze else ""
     wrote = next((s.engine for path, s in states.items() if kind_of(path) == BRONZE), None)
@@ -169,6 +170,7 @@ def _with_replays(
     states: Mapping[str, State],
     meanings: Mapping[tuple[str, str], Meaning],
     plans: Sequence[TablePlan],
+    folded: Collection[str],
 ) -> Iterator[TablePlan]:
     """The plans. A gold table that is rebuilt says which replays of late rows are not repeated."""
     head, declared = graph_of(pipeline).head.path, meaning_of(pipeline)
@@ -180,8 +182,9 @@ def _with_replays(
             continue
         before = meanings.get((plan.table, states[plan.table].definition))
         name = name_of(plan.table)
-        found = tuple(late_again(name, before, declared, asked, rereads=rereads))
-        yield replace(plan, reasons=(*plan.reasons, *found), late_again=bool(found))
+        found = late_again(name, before, declared, asked, rereads=rereads, folded=folded)
+        said = tuple(found)
+        yield replace(plan, reasons=(*plan.reasons, *said), late_again=bool(said))
 
 
 def _bronze(pipeline: Pipeline) -> str:

@@ -6,7 +6,7 @@ other ones cannot say any more which rows were meant.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,15 +22,17 @@ def late_again(
     asked: Iterable[Operation],
     *,
     rereads: bool,
+    folded: Collection[str] = (),
 ) -> Iterator[str]:
     """Messages about the replays of a gold table that is rebuilt. ``before`` and ``after`` are the
     meanings of the deployed declaration, if it is kept, and of the new one. ``rereads``: bronze,
-    which has the replays, is replaced by one that has none."""
+    which has the replays, is replaced by one that has none. ``folded`` are the loads whose late
+    rows are folded again then."""
     of_late = (each.document for each in asked if each.name == "late_replay")
     replays = [each for each in of_late if each["table"] == table]
     if rereads:
-        # A load is carried out again, and asks for its replays again.
-        if lost := [each for each in replays if "load" not in each]:
+        # Such a load asks for its replays again.
+        if lost := [each for each in replays if each.get("load") not in folded]:
             yield f"{_Counted(len(lost))} will not be repeated, and the rows will be late again"
         return
     new = _by(after, table)

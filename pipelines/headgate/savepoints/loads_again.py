@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline
-from headgate.loads.reopening import loads_of
+from headgate.loads.reopening import again, loads_of
 from headgate.loads.requests import folder_of
 from headgate.sources.contract import DeployedSource, connector_of
 from headgate.storage.layout import Layout
@@ -15,11 +15,13 @@ from headgate.storage.layout import Layout
 
 @dataclass(frozen=True)
 class LoadAgain:
-    """``gone`` is a message about what of it can no longer be read; None if all can."""
+    """``gone`` is a message about what of it can no longer be read; None if all can. ``folds``: its
+    late rows are folded again, too, since it was not ended or held."""
 
     id: str
     what: str
     gone: str | None
+    folds: bool
 
 
 def loads_again(layout: Layout, pipeline: Pipeline) -> Iterator[LoadAgain]:
@@ -31,4 +33,5 @@ def loads_again(layout: Layout, pipeline: Pipeline) -> Iterator[LoadAgain]:
             place = DeployedSource(layout.storage, pipeline.name, source)
             plan = replace(request.plan, ends=load.offsets)
             gone = connector_of(source).gone_of_load(place, plan, folder_of(layout, request.id))
-            yield LoadAgain(request.id, request.plan.what, gone)
+            until = again(request, load).get("until", request.until)
+            yield LoadAgain(request.id, request.plan.what, gone, folds=until is None)

@@ -252,7 +252,8 @@ def test_bronze_is_read_again_only_with_what_it_has_of_loads(
     assert "then what bronze has of 1 load of history is read again" in out
     deployed = last_object(ask("plan", *of_lake, "--json")[1])["deployed"]
     assert deployed["verdict"] == "reread"
-    assert deployed["loads"] == [{"id": request.id, "what": "2 files of old", "gone": None}]
+    of_load = {"id": request.id, "what": "2 files of old", "gone": None, "folds": False}
+    assert deployed["loads"] == [of_load]
 
     (tmp_path / "old" / "a.json").unlink()
     code, out, _ = ask("plan", *of_lake)

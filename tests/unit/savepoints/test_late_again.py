@@ -45,7 +45,8 @@ def said(
 ) -> list[str]:
     before, after = declare(folder / "a.yml"), declare(folder / "b.yml", to)
     meanings = meaning_of(before), meaning_of(after)
-    return list(late_again("per_minute", *meanings, asked(*keys, **more), rereads=rereads))
+    replays = asked(*keys, **more)
+    return list(late_again("per_minute", *meanings, replays, rereads=rereads, folded=["l-1"]))
 
 
 AMOUNT = {"amount": "1"}
@@ -74,9 +75,11 @@ def test_a_declaration_that_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_a_bronze_that_is_read_again_has_no_replays_but_those_of_loads(tmp_path: Path) -> None:
+    """Of loads that fold their late rows again: not of one that a person has ended."""
     (found,) = said(tmp_path, BY, {}, rereads=True)
     assert found == "1 replay of late rows will not be repeated, and the rows will be late again"
     assert said(tmp_path, BY, {}, rereads=True, load="l-1") == []
+    assert said(tmp_path, BY, {}, rereads=True, load="l-2") == [found]
 
 
 @pytest.mark.usefixtures("ask")
