@@ -11,6 +11,7 @@ import pytest
 from tests.support.broker import create_topic, produce
 from tests.support.drivers import PATIENCE
 from tests.support.own_broker import BrokerWithLogin
+from tests.support.rounds import IN_FULL
 from tests.support.waiting import wait_until
 from tests.support.watched import CANARY, LOGIN, Said, declare, events
 
@@ -37,8 +38,9 @@ def test_a_pause_outlives_a_restart_and_no_password_is_anywhere(
         assert "watched is PAUSED since" in again.stderr
         assert "headgate resume" in again.stderr
         behind(headgate, topic, 30)
-        once = headgate("run", "watched", "--once")
-        assert (once.returncode, read(headgate)) == (9, 50)
+        if IN_FULL:  # a start more
+            once = headgate("run", "watched", "--once")
+            assert (once.returncode, read(headgate)) == (9, 50)
         assert "takes in nothing new, until:" in headgate("status", "watched").stdout
         job = headgate.json("status", "watched")["jobs"][0]
         lines += family(job["owner"]["pid"])
