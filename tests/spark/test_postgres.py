@@ -48,7 +48,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def _empty(server: Server) -> None:
-    server.ask("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    server.empty()
 
 
 class Shop:

@@ -71,6 +71,10 @@ class Server:
             cursor.execute(sql, values or None)
             return cursor.fetchall() if cursor.description else []
 
+    def empty(self) -> None:
+        """Remove all tables."""
+        self.ask("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+
     @contextmanager
     def locked(self, table: str) -> Iterator[None]:
         """Other sessions wait for the table."""

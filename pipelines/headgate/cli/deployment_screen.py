@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from headgate.cli.output import console, grid
+from headgate.cli.output import console, grid, plural
 from headgate.cli.rows import cells
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ def show(found: Deployment, root: str) -> None:
         table.add_row(*cells(each.table), verdict, *cells("; ".join(each.reasons)))
     out.print(table)
     if found.loads and found.verdict == "reread":
-        count = len(found.loads)
-        words = f"{count:,} load{'' if count == 1 else 's'} of history"
-        out.print(f"then what bronze has of {words} is read again:", markup=False)
+        loads = plural(len(found.loads), "load")
+        out.print(f"then what bronze has of {loads} of history is read again:", markup=False)
         for load in found.loads:
             out.print(f"  {load.id}  {load.what}", markup=False, soft_wrap=True)

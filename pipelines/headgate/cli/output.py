@@ -69,6 +69,11 @@ def size_of(size: int) -> str:
     return f"{size:,} B"
 
 
+def plural(count: int, noun: str) -> str:
+    """Such as "1 row" and "2 rows"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def grid(title: str, *headers: str) -> Table:
     """An empty table; a header that ends in a colon heads numbers."""
     from rich.table import Table

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from headgate.cli.output import grid
+from headgate.cli.output import grid, plural
 
 MOST = 1_000
 """Rows that a terminal shows; a pipe gets all of them."""
@@ -66,7 +66,7 @@ def print_rows(out: Console, columns: Sequence[str], rows: Sequence[Row]) -> Non
     else:
         for line in _lines(columns, rows):
             print(line, file=out.file)
-    count = f"{len(rows):,} row{'' if len(rows) == 1 else 's'}"
+    count = plural(len(rows), "row")
     if out.is_terminal and len(rows) > MOST:
         count = f"the first {MOST:,} of {count}; for all of them write into a file, or add --json"
     out.print(count, style="dim")

@@ -16,8 +16,7 @@ from headgate.tables.table import Table
 class LoadState:
     """``state`` is ``reading``, ``folding`` (late rows into final ones), ``taken back`` (by a
     restore, after it was done), or what a person or an error has made of the load; then ``why``
-    says it. ``read`` of ``total`` are in bronze, in
-    ``unit``, and ``rows`` records so far."""
+    says it. ``read`` of ``total`` are in bronze, in ``unit``, and ``rows`` records so far."""
 
     id: str
     what: str

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import psutil
 
-from headgate.process_tree.members import started
+from headgate.process_tree.members import is_the_one, started
 from headgate.storage.documents import Document
 from headgate.storage.layout import Layout
 
@@ -37,7 +37,7 @@ class Owner:
             return None
         try:
             process = psutil.Process(self.pid)
-            is_it = abs(started(process) - self.started) <= 1
+            is_it = is_the_one(process, self.started)
             return process if is_it and process.status() != psutil.STATUS_ZOMBIE else None
         except psutil.NoSuchProcess:
             return None

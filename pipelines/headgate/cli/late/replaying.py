@@ -11,7 +11,7 @@ from headgate.cli.carried_out import PATIENCE, carried_out
 from headgate.cli.driving import require_machine
 from headgate.cli.late.selecting import require_marks, rows_of
 from headgate.cli.options import command
-from headgate.cli.output import respond
+from headgate.cli.output import plural, respond
 from headgate.cli.person import person
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
@@ -54,8 +54,8 @@ def replay_rows(
     if dry_run:
         rows = rows_of(declared, layout, table, wanted, None)
         windows = _windows(rows, table)
-        into = _number(windows, "window")
-        said = f"{_rows(len(rows))} of {name} would be folded, into {into}"
+        found, into = plural(len(rows), "late row"), plural(windows, "window")
+        said = f"{found} of {name} would be folded, into {into}"
         document = {"table": name, "pairs": len(rows), "windows": windows}
         respond(json, {"pipeline": declared.name, **document}, said)
         return
@@ -77,21 +77,14 @@ def replay_rows(
         ),
     )
     document = {"table": name, "pairs": done.pairs, "n": done.n, "operation": done.number}
-    said = f"replayed {_rows(done.pairs)} of {name}, after batch {done.n:,}"
+    replayed = plural(done.pairs, "late row")
+    said = f"replayed {replayed} of {name}, after batch {done.n:,}"
     respond(
         json,
         {"pipeline": declared.name, **document},
         said if done.pairs else f"no late row of {name} was meant; nothing has changed",
         command("ledger", "--by-id"),
     )
-
-
-def _rows(count: int) -> str:
-    return _number(count, "late row")
-
-
-def _number(count: int, of: str) -> str:
-    return f"{count:,} {of}{'' if count == 1 else 's'}"
 
 
 def _windows(rows: Any, table: GoldTable) -> int:

@@ -27,7 +27,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def _empty(server: Server) -> None:
-    server.ask("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    server.empty()
 
 
 def sink_of(server: Server, **more: Any) -> PostgresSink:
