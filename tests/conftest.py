@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headgate import commands
-from headgate.jars import class_archive
+from headgate.jars import class_archive, java
 from tests.support.broker import broker  # noqa: F401  (a fixture)
 from tests.support.reaper import reaping
 
@@ -23,7 +23,11 @@ os.environ["PATH"] = os.pathsep.join(
     [str(Path(sys.executable).absolute().parent), os.environ["PATH"]]
 )
 # A JVM of a test lives for seconds: what its optimizing compiler costs never comes back.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+# Nor does what its collector with several threads costs, nor huge pages.
+os.environ.setdefault(
+    java.OPTIONS,
+    "-XX:TieredStopAtLevel=1 -XX:-UseParallelGC -XX:+UseSerialGC -XX:-UseTransparentHugePages",
+)
 # Tests change the caches' place: the archive stays, and none of them records another.
 os.environ.setdefault(class_archive.SWITCH, str(class_archive.path() or "off"))
 

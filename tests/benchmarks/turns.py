@@ -11,6 +11,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from headgate.jars import java
+
 Lap = dict[str, float]
 
 
@@ -25,7 +27,7 @@ class Order:
 
 def user_environment() -> dict[str, str]:
     """Tests have a JVM of their own kind (tests/conftest.py); a job's is one as users have it."""
-    return {k: v for k, v in os.environ.items() if k != "JDK_JAVA_OPTIONS"}
+    return {k: v for k, v in os.environ.items() if k != java.OPTIONS}
 
 
 class Job:

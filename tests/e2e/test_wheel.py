@@ -100,7 +100,7 @@ def installed(clone: Path) -> Path:
 
 def headgate_of(environment: Path, folder: Path) -> Headgate:
     """The installed command, with nothing of this clone in its environment."""
-    kept = ("HOME", "JAVA_HOME", "JDK_JAVA_OPTIONS", "LANG")
+    kept = ("HOME", "JAVA_HOME", "HEADGATE_DRIVER_JAVA_OPTIONS", "LANG")
     variables = {k: v for k, v in os.environ.items() if k in kept}
     variables["PATH"] = f"{environment / 'bin'}:{os.environ['PATH']}"
     # A first run would record its classes, beside the tests and into the user's cache, for nobody.

@@ -44,6 +44,13 @@ def java(platform: str = sys.platform) -> CheckResult:
             _JAVA_NEEDED,
             f"{_install_java(platform)}; then point to it: export JAVA_HOME=<its folder>",
         )
+    if found.refusal:
+        return failed(
+            "Java",
+            f"{described} does not start with the settings of a driver: {found.refusal}",
+            f"{_JAVA_NEEDED} that starts with them",
+            f"Correct {javas.HEAP} or {javas.OPTIONS} in the environment",
+        )
     return passed("Java", described, _JAVA_NEEDED)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from headgate.commands import pipeline_command
+from headgate import exit_codes
+from headgate.commands import pipeline_command, shell_command
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.tables.errors import FencedError
@@ -30,6 +31,19 @@ class ResetAskedError(FencedError):
         super().__init__(
             f"{pipeline.name}: a restore or a repair has asked for other versions of its tables",
             remedy=f"start again, which finishes that: {pipeline_command('start')}",
+        )
+
+
+class JavaEndedError(HeadgateError):
+    """Spark's JVM did not start. It said why on its own standard error."""
+
+    exit_code: ClassVar[int] = exit_codes.MACHINE
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Java ended before Spark had started",
+            remedy=f"see what it said: {pipeline_command('logs', '--spark')}\n"
+            f"check the machine: {shell_command('doctor')}",
         )
 
 

@@ -14,8 +14,9 @@ from typing import Protocol
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from headgate.jars import class_archive
+from headgate.jars import class_archive, java
 from headgate.jobs import references
+from headgate.jobs.errors import JavaEndedError
 from headgate.jobs.workers_python import workers_python
 from headgate.jvm import leave_out_checksum_files
 
@@ -57,7 +58,7 @@ class LocalSessions:
     def start(self, name: str, scratch: Path) -> SparkSession:
         """Start a session that listens on loopback only and writes nothing outside ``scratch``.
 
-        Reads ``HEADGATE_DRIVER_MEMORY`` (default 2g).
+        Reads ``HEADGATE_DRIVER_MEMORY`` and ``HEADGATE_DRIVER_JAVA_OPTIONS``.
         """
         return _start(name, self.cores, scratch, self.jars)
 
@@ -80,11 +81,14 @@ def _start(name: str, cores: int, scratch: Path, jars: Sequence[Path]) -> SparkS
     with workers_python(scratch):
         try:
             spark = _session(name, cores, scratch, jars, archived)
-        except PySparkRuntimeError:
+        except PySparkRuntimeError as error:
             if not archived:
-                raise
+                raise JavaEndedError from error
             # The cause is unknown, so start again without the archive to exclude it.
-            spark = _session(name, cores, scratch, jars, "")
+            try:
+                spark = _session(name, cores, scratch, jars, "")
+            except PySparkRuntimeError as again:
+                raise JavaEndedError from again
     leave_out_checksum_files(spark)
     references.register(spark)
     return spark
@@ -107,8 +111,8 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
     return {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": os.environ.get("HEADGATE_DRIVER_MEMORY", "2g"),
-        _OPTIONS: f"{_JVM} -Dderby.system.home={scratch}",
+        "spark.driver.memory": java.heap(),
+        _OPTIONS: f"{_JVM} -Dderby.system.home={scratch} {java.options()}",
         "spark.redaction.regex": _SECRET,
         "spark.sql.redaction.options.regex": f"{_SECRET}|url",
         "spark.ui.enabled": "false",

@@ -79,3 +79,34 @@ def test_a_stub_that_prints_no_version(path: Path) -> None:
     found = java()
     assert not found.ok
     assert "of unknown version" in found.found
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "why"),
+    [
+        ("HEADGATE_DRIVER_MEMORY", "2x", "is '2x', and an amount of memory is written like"),
+        ("HEADGATE_DRIVER_MEMORY", "600m", "is 600m, and a driver needs at least 1g"),
+        ("HEADGATE_DRIVER_MEMORY", "2", "is 2, and a driver needs at least 1g"),
+        ("HEADGATE_DRIVER_MEMORY", "9999999t", "heap"),
+        ("HEADGATE_DRIVER_JAVA_OPTIONS", "-XX:+NoSuchOption", "NoSuchOption"),
+        ("HEADGATE_DRIVER_JAVA_OPTIONS", "-Dname='open", "cannot be read: No closing quotation"),
+        ("HEADGATE_DRIVER_JAVA_OPTIONS", "-Xmx4g", "the heap is given by HEADGATE_DRIVER_MEMORY"),
+    ],
+)
+def test_settings_with_which_a_driver_does_not_start(
+    variable: str, value: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    found = java()
+    assert not found.ok
+    assert why in found.found
+    assert found.remedy == (
+        "Correct HEADGATE_DRIVER_MEMORY or HEADGATE_DRIVER_JAVA_OPTIONS in the environment"
+    )
+
+
+@pytest.mark.parametrize("heap", ["", "1g", "1024M", "3G"])
+def test_settings_with_which_a_driver_starts(heap: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADGATE_DRIVER_MEMORY", heap)
+    monkeypatch.setenv("HEADGATE_DRIVER_JAVA_OPTIONS", "-Da='b c' -XX:+UseSerialGC")
+    assert java().ok

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 import sys
@@ -131,7 +130,6 @@ def a_jvm(options: str, folder: Path) -> tuple[str, bool]:
             *("-cp", str(launcher), "org.apache.spark.launcher.Main"),
         ],
         cwd=folder,  # where a JVM that dies leaves its report
-        env={k: v for k, v in os.environ.items() if k != "JDK_JAVA_OPTIONS"},
         capture_output=True,
         text=True,
         check=False,
