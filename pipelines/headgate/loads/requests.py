@@ -96,10 +96,11 @@ def find(layout: Layout, id_: str) -> LoadRequest | None:
 
 def all_of(layout: Layout) -> tuple[LoadRequest, ...]:
     """All loads that were ever asked for, oldest first. Raises DamagedDocumentError."""
-    found = (find(layout, id_) for id_ in sorted(layout.storage.folders(FOLDER)))
-    return tuple(request for request in found if request is not None)
+    found = (find(layout, id_) for id_ in layout.storage.folders(FOLDER))
+    asked = (request for request in found if request is not None)
+    return tuple(sorted(asked, key=lambda request: (request.at, request.id)))
 
 
 def next_open(requests: Iterable[LoadRequest]) -> LoadRequest | None:
-    """The load that a driver carries out: one at a time, in the order of their ids."""
+    """The load that a driver carries out: one at a time, the oldest first."""
     return next((request for request in requests if request.wish == "open"), None)

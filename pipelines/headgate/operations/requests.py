@@ -21,7 +21,7 @@ _FOLDER = f"{CONTROL}/operations"
 
 @dataclass(frozen=True)
 class Request:
-    """A person asks for the operation ``name``. Requests are taken in by their ids, in order."""
+    """A person asks for the operation ``name``. The oldest request is taken in first."""
 
     id: str
     name: str
@@ -50,9 +50,9 @@ def ask(layout: Layout, name: str, document: Mapping[str, Any], now: datetime) -
 def waiting(layout: Layout) -> tuple[Request, ...]:
     """The requests that no driver has taken in yet, oldest first. Raises DamagedDocumentError."""
     found = (stat.path for stat in layout.storage.list(_FOLDER))
-    paths = sorted(path for path in found if not path.rpartition("/")[2].startswith("."))
+    paths = (path for path in found if not path.rpartition("/")[2].startswith("."))
     read = ((path, read_document(layout.storage, path)) for path in paths)
-    return tuple(
+    asked = (
         Request(
             id=path.rpartition("/")[2].removesuffix(".json"),
             name=document["name"],
@@ -62,6 +62,7 @@ def waiting(layout: Layout) -> tuple[Request, ...]:
         for path, document in read
         if document is not None
     )
+    return tuple(sorted(asked, key=lambda request: (request.at, request.id)))
 
 
 def remove(layout: Layout, request: Request) -> None:

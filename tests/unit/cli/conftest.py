@@ -3,18 +3,24 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headgate.cli.main import answer
+from headgate.declaration.load import load
+from headgate.declaration.sections.source import project_folder
+from headgate.gates import documents
+from headgate.gates.documents import Hold
 from headgate.supervision import elsewhere
 from tests.unit.ledger.conftest import Lake, fill
 from tests.unit.ledger.conftest import empty_lake as _empty_lake
 
 empty_lake = _empty_lake
 
+AT = datetime(2026, 5, 4, 12, tzinfo=UTC)
 Ask = Callable[..., tuple[int, str, str]]
 
 
@@ -42,10 +48,29 @@ def last_object(out: str) -> dict[str, Any]:
     return document
 
 
+def hold(lake: Lake) -> None:
+    n = lake.table("gold/per_minute").refresh().n
+    documents.hold(lake.layout, Hold("per_minute", n, n + 4, AT, AT, ()))
+
+
 @pytest.fixture
 def lake(empty_lake: Lake) -> Lake:
     fill(empty_lake)
     return empty_lake
+
+
+@pytest.fixture
+def gated(lake: Lake) -> Lake:
+    """The lake, whose gold table has a suite."""
+    file = lake.pipeline.file
+    file.write_text(
+        file.read_text().replace("    allowed_", "    expectations: sane\n    allowed_")
+    )
+    folder = project_folder(file) / "expectations"
+    folder.mkdir()
+    (folder / "sane.yml").write_text("expectations: [{id: sane, expect: events > 0}]")
+    lake.pipeline = load(file)
+    return lake
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from headgate.cli.late.replaying import ReplayHeldError, _state
 from headgate.cli.late.selecting import (
     LateCount,
     NoSuchGoldError,
@@ -17,7 +18,12 @@ from headgate.cli.late.selecting import (
     selection,
 )
 from headgate.declaration.model import GoldTable
+from headgate.operations import requests
+from headgate.tables.operation import Operation
+from headgate.tables.payloads.bronze import BronzePayload
 from tests.support.readings import declare
+from tests.unit.cli.conftest import AT, hold
+from tests.unit.ledger.conftest import Lake
 
 DAY = 86_400_000_000  # microseconds
 
@@ -82,3 +88,20 @@ def test_a_range_without_a_late_row_says_where_others_are() -> None:
     assert "from 2026-01-02 00:00:00Z to 2026-01-02 00:00:00Z" in said
     none = replace(count, waiting=0)
     assert nothing_meant(none, "2 days", None, None) == "no late row waits"
+
+
+def test_a_replay_of_a_held_table_says_so_at_once(gated: Lake) -> None:
+    declared, layout = gated.pipeline, gated.layout
+    table = gold_table(declared, "gold.per_minute")
+    request = requests.ask(layout, "late_replay", {"table": "per_minute"}, AT)
+    bronze = gated.table("bronze/events")
+    state = bronze.refresh()
+    operation = Operation(state.operation + 1, "late_replay", state.n, request.document)
+    payload = BronzePayload.of(state)
+    taken = replace(payload, operations=(*payload.operations, operation))
+    bronze.commit(replace(state, kind="operation", operation=operation.number, payload=taken))
+    assert _state(declared, layout, table, request) == (None, True)
+    hold(gated)
+    with pytest.raises(ReplayHeldError, match=r"gold/per_minute is held by its rules") as held:
+        _state(declared, layout, table, request)
+    assert held.value.exit_code == 10

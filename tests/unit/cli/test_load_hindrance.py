@@ -12,10 +12,7 @@ from headgate.cli import driving, log_file
 from headgate.cli.load import following, verb
 from headgate.cli.load.following import follow
 from headgate.cli.load.hindrance import hindrance
-from headgate.declaration.load import load
-from headgate.declaration.sections.source import project_folder
 from headgate.gates import documents
-from headgate.gates.documents import Hold
 from headgate.jobs.driver import Driver
 from headgate.loads import requests
 from headgate.loads.requests import LoadRequest
@@ -23,7 +20,7 @@ from headgate.sources.loading import LoadPlan
 from headgate.storage.pausing import pause
 from headgate.tables.load import Load
 from headgate.tables.payloads.bronze import BronzePayload
-from tests.unit.cli.conftest import Ask, last_object
+from tests.unit.cli.conftest import Ask, hold, last_object
 from tests.unit.ledger.conftest import Lake
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -43,25 +40,6 @@ def read(lake: Lake, id_: str, sequence: int) -> None:
     had = Load(id_, 1, state.n + 1, {"sequence": sequence}, 40, "me")
     payload = BronzePayload.of(state).with_load(had)
     table.commit(replace(state, kind="data", n=state.n + 1, payload=payload))
-
-
-def hold(lake: Lake) -> None:
-    n = lake.table("gold/per_minute").refresh().n
-    documents.hold(lake.layout, Hold("per_minute", n, n + 4, NOW, NOW, ()))
-
-
-@pytest.fixture
-def gated(lake: Lake) -> Lake:
-    """The lake, whose gold table has a suite."""
-    file = lake.pipeline.file
-    file.write_text(
-        file.read_text().replace("    allowed_", "    expectations: sane\n    allowed_")
-    )
-    folder = project_folder(file) / "expectations"
-    folder.mkdir()
-    (folder / "sane.yml").write_text("expectations: [{id: sane, expect: events > 0}]")
-    lake.pipeline = load(file)
-    return lake
 
 
 @pytest.fixture

@@ -50,3 +50,9 @@ def test_a_damaged_one_is_not_taken_for_another(layout: Layout) -> None:
     layout.storage.write(asked.path, text)
     with pytest.raises(DamagedDocumentError, match="checksum"):
         waiting(layout)
+
+
+def test_requests_of_one_second_are_taken_in_as_they_were_asked(layout: Layout) -> None:
+    times = [NOW + timedelta(milliseconds=each) for each in range(9)]
+    asked = tuple(ask(layout, "drain", {}, time) for time in times)
+    assert waiting(layout) == asked

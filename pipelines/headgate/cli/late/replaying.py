@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from headgate import exit_codes
 from headgate.cli.carried_out import PATIENCE, carried_out
 from headgate.cli.driving import require_machine
 from headgate.cli.late.selecting import require_marks, rows_of
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 class NotReplayedError(HeadgateError):
     """The replay did not take place, or is not done yet."""
+
+
+class ReplayHeldError(HeadgateError, code=exit_codes.HELD):
+    """The table with the replay breaks its rules."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ def replay_rows(
     dry_run: bool,
     json: bool,
 ) -> None:
-    """Show what would be folded, or have it folded. Raises NotReplayedError."""
+    """Show what would be folded, or have it folded. Raises NotReplayedError or ReplayHeldError."""
     from headgate.cli.log_file import divert_to
 
     require_machine(declared)
@@ -106,7 +111,7 @@ def _state(
     declared: Pipeline, layout: Layout, table: GoldTable, request: Request
 ) -> tuple[Replayed | None, bool]:
     """The replay, if gold has carried it out, and whether it will still do so. The request is
-    looked at first: it is removed after bronze's commit."""
+    looked at first: it is removed after bronze's commit. Raises ReplayHeldError."""
     from headgate.declaration.kinds import BRONZE, GOLD
     from headgate.graph.graph import graph_of
     from headgate.operations.requests import waiting
@@ -120,9 +125,22 @@ def _state(
         return None, waits
     gold = Table(layout.storage, GOLD.path(table.name), pipeline=declared.name).refresh()
     if gold.operation < operation.number:
+        _require_free(declared, layout, table)
         return None, True
     pairs = _pairs(declared, layout, table, operation.number)
     return Replayed(operation.number, operation.n, pairs), False
+
+
+def _require_free(declared: Pipeline, layout: Layout, table: GoldTable) -> None:
+    """Raises ReplayHeldError if a gate holds the table: a person has to decide."""
+    from headgate.gates.documents import holds
+
+    for hold in holds(layout, declared):
+        if hold.table == table.name and not hold.log:
+            raise ReplayHeldError(
+                f"the replay waits: {hold.title} is held by its rules: {hold.why}",
+                remedy=f"see what can be done: {pipeline_command('gate status')}",
+            )
 
 
 def _pairs(declared: Pipeline, layout: Layout, table: GoldTable, number: int) -> int:
