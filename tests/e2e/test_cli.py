@@ -6,16 +6,19 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.rounds import IN_FULL, in_full
+
 pytestmark = pytest.mark.e2e
 
 Headgate = Callable[..., "subprocess.CompletedProcess[str]"]
 RUN = ("run", "shop", "--once", "--drain", "--json")
+BACKFILL = ("shop", "gold.sales_per_hour", "--from", "2000-01-01", "--json")
 
 
 def headgate_in(folder: Path) -> Headgate:
@@ -168,7 +171,82 @@ def test_a_late_row_is_folded_when_a_person_asks(shop: Headgate) -> None:
     assert last_object(shop("query", "shop", sql, "--json"))["rows"] == [["app", 6]]
 
 
-def test_history_is_loaded_beside_a_running_stream(shop: Headgate, folder: Path) -> None:
+@pytest.fixture(scope="module")
+def running(shop: Headgate) -> Iterator[Headgate]:
+    """The project, whose driver runs in the background."""
+    done = shop("start", "shop")
+    assert done.returncode == 0, done.stderr
+    yield shop
+    assert shop("stop", "shop").returncode == 0
+
+
+def test_a_backfill_says_what_it_would_read_and_reads_nothing(
+    running: Headgate, folder: Path
+) -> None:
+    done = last_object(running("backfill", *BACKFILL, "--dry-run"))
+    (table,) = done["tables"]
+    assert (done["rows"], table["rows"], done["steps"]) == (60, 9, 1)
+    assert table["windows"] == 3
+    assert not [*(folder / "lake/shop/_headgate").glob("backfills/*")]
+
+
+@in_full
+def test_what_a_backfill_computes_again_is_equal(running: Headgate) -> None:
+    done = running("backfill", *BACKFILL, "--verify")
+    assert done.returncode == 0, done.stderr
+    (table,) = last_object(done)["tables"]
+    assert (table["equal"], table["verdict"], table["live"]) == (9, "equal", table["backfilled"])
+
+
+def test_a_backfill_is_published_by_the_running_driver(running: Headgate, folder: Path) -> None:
+    text = (folder / "pipelines/shop.yml").read_text()
+    assert "largest: max(amount)" in text
+    changed = folder / "pipelines/changed.yml"
+    changed.write_text(text.replace("largest: max(amount)", "largest: min(amount)"))
+    changed_by = ("--declaration", str(changed))
+    sql = "SELECT count(*), sum(revision) FROM sales_per_hour"
+    ((_, earlier),) = last_object(running("query", "shop", sql, "--json"))["rows"]
+    done = running("backfill", *BACKFILL, *changed_by, "--publish", "--note", "a mistake")
+    assert done.returncode == 0, done.stderr
+    assert "the running driver takes it in" in done.stderr
+    document = last_object(done)
+    assert document["published"]["void"] == []
+    assert {each["column"] for each in document["tables"][0]["columns"]} == {"largest"}
+    revisions = earlier + document["tables"][0]["changed"]
+    assert last_object(running("query", "shop", sql, "--json"))["rows"] == [[9, revisions]]
+    assert last_object(running("ledger", "shop", "--by-id", "--json"))["by_id"]["holds"] is True
+    found = last_object(running("savepoint", "list", "shop", "--json"))["savepoints"]
+    assert document["published"]["savepoint"] in {each["id"] for each in found}
+    (newest, *_) = last_object(running("backfill", "shop", "--json"))["backfills"]
+    assert newest == {key: value for key, value in document.items() if key != "schema"}
+    if IN_FULL:
+        verified = running("backfill", *BACKFILL, "--verify")
+        assert verified.returncode == 11
+        assert last_object(verified)["tables"][0]["earlier"] == [document["id"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("--verify",), 2, "--from"),
+        (("gold.sales", "--from", "2 days"), 2, "there are: gold.sales_per_hour"),
+        (("--from", "2026-01-02", "--to", "2026-01-01"), 2, "not after --from"),
+        (("--from", "2 days", "--verify", "--publish"), 2, "only one of"),
+        (("--from", "2 days", "--declaration", "pipelines/wider.yml"), 2, "headgate upgrade"),
+    ],
+)
+def test_a_backfill_that_cannot_be_done_is_refused(
+    running: Headgate, folder: Path, arguments: tuple[str, ...], code: int, says: str
+) -> None:
+    text = (folder / "pipelines/shop.yml").read_text()
+    (folder / "pipelines/wider.yml").write_text(text.replace("tumbling: 1 h", "tumbling: 2 h"))
+    done = running("backfill", "shop", *arguments)
+    assert done.returncode == code
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_history_is_loaded_beside_a_running_stream(running: Headgate, folder: Path) -> None:
     sent = (folder / "landing/orders/2026-05-04T10.json").read_text()
     orders = [json.loads(line) for line in sent.splitlines()]
     archive = folder / "archive" / "2025"
@@ -181,22 +259,18 @@ def test_history_is_loaded_beside_a_running_stream(shop: Headgate, folder: Path)
             for i, o in enumerate(orders)
         )
         (archive / f"{month}.json").write_text("\n".join(lines))
-    before = last_object(shop("ledger", "shop", "--json"))["gold"]["sales_per_hour"]["late"]
-    assert shop("start", "shop").returncode == 0
-    try:
-        done = shop("load", "shop", "--files", "archive/**", "--json")
-        assert done.returncode == 0, done.stderr
-        state = last_object(done)
-        assert (state["state"], state["rows"]) == ("done", 2 * len(orders))
-    finally:
-        assert shop("stop", "shop").returncode == 0
-    assert last_object(shop("load", "shop", "--json"))["loads"][0]["state"] == "done"
-    ledger = last_object(shop("ledger", "shop", "--by-id", "--json"))
+    before = last_object(running("ledger", "shop", "--json"))["gold"]["sales_per_hour"]["late"]
+    done = running("load", "shop", "--files", "archive/**", "--json")
+    assert done.returncode == 0, done.stderr
+    state = last_object(done)
+    assert (state["state"], state["rows"]) == ("done", 2 * len(orders))
+    assert last_object(running("load", "shop", "--json"))["loads"][0]["state"] == "done"
+    ledger = last_object(running("ledger", "shop", "--by-id", "--json"))
     assert ledger["by_id"]["holds"] is True
     assert ledger["gold"]["sales_per_hour"]["late"] == before, "late rows of the load are folded"
     sql = "SELECT sum(orders) FROM sales_per_hour WHERE window_start < '2026-01-01' AND final"
     valid = sum(order["quantity"] > 0 for order in orders)
-    assert last_object(shop("query", "shop", sql, "--json"))["rows"] == [[2 * valid]]
-    refused = shop("load", "shop", "--resume")
+    assert last_object(running("query", "shop", sql, "--json"))["rows"] == [[2 * valid]]
+    refused = running("load", "shop", "--resume")
     assert refused.returncode == 2
     assert "no load is open" in refused.stderr
