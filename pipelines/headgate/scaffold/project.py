@@ -1,15 +1,18 @@
-"""Copies the shop template that ships with Headgate into a folder, with the schema for editors."""
+"""Copies the shop template that ships with Headgate into a folder, with schemas for editors."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from headgate.commands import shell_command
-from headgate.declaration.reference.schema import json_text
+from headgate.dashboard.boards.keys import BOARD
+from headgate.declaration.reference.schema import json_text, schema_of
 from headgate.errors import HeadgateError
 
-# Editors use it to complete and check declarations; the first line of each names it.
+# Editors use them to complete and check files beside them; the first line of each file names its
+# schema.
 _SCHEMA = Path("pipelines", "headgate.schema.json")
+_BOARDS = Path("dashboards", "headgate-dashboard.schema.json")
 _TEMPLATE = Path(__file__).resolve().parents[1] / "templates" / "shop"
 
 # These have other names in the template, where git would apply one and ignore the other.
@@ -24,6 +27,7 @@ def create_project(folder: Path) -> list[Path]:
     """
     files = {folder / _place(source): source.read_bytes() for source in _template_files()}
     files[folder / _SCHEMA] = json_text().encode()
+    files[folder / _BOARDS] = json_text(schema_of(BOARD, "A Headgate dashboard")).encode()
     taken = sorted(target for target in files if target.exists())
     if taken or (folder.exists() and not folder.is_dir()):
         listed = "\n".join(f"  {path}" for path in taken or [folder])

@@ -58,6 +58,7 @@ def test_a_project_has_its_folders_and_sample_data(tmp_path: Path) -> None:
         ".gitignore",
         "README.md",
         "dags/README.md",
+        "dashboards/headgate-dashboard.schema.json",
         "dashboards/shop.yml",
         "dags/declarations.py",
         "dags/finished_hours.py",
@@ -92,15 +93,24 @@ def test_the_sample_has_the_faults_that_the_readme_names(tmp_path: Path) -> None
     assert late == 1
 
 
-def test_an_editor_finds_the_schema_of_the_declaration(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("file", "wrong"),
+    [
+        ("pipelines/shop.yml", {"jobs": "both"}),
+        ("dashboards/shop.yml", {"charts": {"revenue": {"kind": "pie", "sql": "SELECT 1"}}}),
+    ],
+)
+def test_an_editor_finds_the_schema_of_a_file(
+    file: str, wrong: dict[str, object], tmp_path: Path
+) -> None:
     create_project(tmp_path)
-    file = tmp_path / "pipelines" / "shop.yml"
-    first, *_ = file.read_text().splitlines()
-    schema = file.parent / first.removeprefix("# yaml-language-server: $schema=")
+    text = tmp_path / file
+    first, *_ = text.read_text().splitlines()
+    schema = text.parent / first.removeprefix("# yaml-language-server: $schema=")
     validator = jsonschema.Draft202012Validator(json.loads(schema.read_text()))
-    declared = YAML(typ="safe", pure=True).load(file)
+    declared = YAML(typ="safe", pure=True).load(text)
     validator.validate(declared)
-    assert not validator.is_valid(declared | {"jobs": "both"})
+    assert not validator.is_valid(declared | wrong)
 
 
 def test_a_folder_with_other_files_is_fine(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""A JSON Schema of declarations, for editors that complete and check while a person types.
+"""JSON Schemas of declarations and other files, for editors that complete and check while a person
+types.
 
-Generated from the table of keys. It checks shapes only; ``headgate plan`` checks names and
-expressions.
+Generated from their keys. They check shapes only; ``headgate plan`` checks names and expressions.
 """
 
 from __future__ import annotations
@@ -56,16 +56,18 @@ _SCALARS: dict[str, dict[str, Any]] = {
 
 def json_schema() -> dict[str, Any]:
     """The schema of a whole declaration."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A Headgate pipeline",
-        **_schema(pipeline_key()),
-    }
+    return schema_of(pipeline_key(), "A Headgate pipeline")
 
 
-def json_text() -> str:
-    """The schema as the file that ships."""
-    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+def schema_of(file: Key, title: str) -> dict[str, Any]:
+    """The schema of a file whose keys are those of the section ``file``."""
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, "title": title, **_schema(file)}
+
+
+def json_text(schema: dict[str, Any] | None = None) -> str:
+    """A schema, by default that of declarations, as the file that ships."""
+    return json.dumps(schema or json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def _schema(key: Key) -> dict[str, Any]:
