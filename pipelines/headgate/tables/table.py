@@ -3,22 +3,17 @@
 The fence has two rules (docs/exactly-once.md). A commit is made on the version whose state
 :meth:`Table.refresh` returned, never on a fresher one: it is refused if another commit came in
 between. If the state has a higher epoch than the driver, the driver is fenced and must end.
-
-Which version is the newest, and its state, are read from the log's entries. delta-rs reads the log
-(some milliseconds) only when its handle is needed: a table that is only followed does without.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, DeltaError
 
-from headgate.commands import SEE_DAMAGE
 from headgate.declaration.kinds import GOLD, kind_of, transaction_id
 from headgate.failpoints import failpoint
 from headgate.storage.files import Storage
@@ -28,8 +23,9 @@ from headgate.tables.engine import engine
 from headgate.tables.errors import CommitRefusedError, FencedError, LogGapError
 from headgate.tables.gate import Gate
 from headgate.tables.live_files import live_files
-from headgate.tables.log import FOREIGN_COMMITS, commit_metadata, has_entry, read_commit
+from headgate.tables.log import commit_metadata
 from headgate.tables.log_folder import last_checkpoint, log_folder
+from headgate.tables.log_follower import LogFollower
 from headgate.tables.state import State
 from headgate.tables.writing import Files, write, write_wider
 
@@ -43,9 +39,6 @@ PROPERTIES: Mapping[str, str | None] = {
     "delta.enableDeletionVectors": "false",
     "delta.columnMapping.mode": "none",
 }
-REOPEN_EVERY = 20
-"""Commits on one handle, and versions that it is behind: delta-rs gets slower as its log in memory
-grows."""
 
 
 class Table:
@@ -67,12 +60,7 @@ class Table:
         self.app = transaction_id(pipeline, path)
         self.partition_by = [FINAL] if kind_of(path) == GOLD else []
         self.epoch = 0
-        self._handle: DeltaTable | None = None
-        self._version = 0
-        self._commits = 0
-        self._read: tuple[int, State] | None = None
-        self._columns: tuple[str, Schema] | None = None
-        self._foreign = False
+        self._followed = LogFollower(self.log, self.name)
         self.gate: Gate | None = None
 
     @property
@@ -132,47 +120,30 @@ class Table:
     @property
     def version(self) -> int:
         """The version as of the last refresh."""
-        self._require_read()
-        return self._version
+        return self._followed.version
 
     @property
     def handle(self) -> DeltaTable:
         """delta-rs's, at the version of the last refresh. Raises LogGapError."""
-        self._require_read()
-        assert self._handle is not None
-        at: int | None = self._handle.version()  # None after a version that could not be loaded
-        if at is None or self._version - at > REOPEN_EVERY:
-            with self._as_gaps():
-                self._handle = DeltaTable(self.log.uri(), version=self._version)
-        elif at != self._version:
-            with self._as_gaps():
-                self._handle.update_incremental()
-                if self._handle.version() != self._version:  # another driver or job has gone on
-                    self._handle.load_as_version(self._version)
-        return self._handle
+        return self._followed.handle
 
     @property
     def schema(self) -> Schema:
         """The columns as of the last refresh."""
-        shape = self.state.shape
-        if self._columns is None or self._columns[0] != shape or not shape:
-            self._columns = shape, self.handle.schema()
-        return self._columns[1]
+        return self._followed.schema
 
     @property
     def state(self) -> State:
         """The state as of the last refresh."""
-        return self._state_at(self.version)
+        return self._followed.state
 
     def refresh(self) -> State:
         """Read the log's end and return the table's state.
 
         Raises FencedError if a driver with a higher epoch owns the table, LogGapError if its log
-        cannot be read. If there is no new commit, this only checks whether one file exists;
-        delta-rs would list the log, which grows.
+        cannot be read.
         """
-        with self._as_gaps():
-            self._update()
+        self._followed.update()
         state = self.state
         if self.epoch and state.epoch > self.epoch:
             raise FencedError(
@@ -181,61 +152,6 @@ class Table:
                 remedy="nothing to do: the other driver goes on from the last commit",
             )
         return state
-
-    def _require_read(self) -> None:
-        if self._handle is None:
-            self.refresh()
-
-    def _update(self) -> None:
-        if self._handle is None or self._commits >= REOPEN_EVERY or self._is_trimmed_away():
-            self._handle = DeltaTable(self.log.uri())
-            self._version = self._handle.version()
-            self._commits = 0
-        while has_entry(self.log, self._version + 1):
-            self._version += 1
-
-    @contextmanager
-    def _as_gaps(self) -> Iterator[None]:
-        """Errors of delta-rs, which cannot read the log, as LogGapError."""
-        try:
-            yield
-        except TableNotFoundError as error:
-            if log_folder(self.log).paths:
-                raise self._damaged(f"the table's log cannot be read: {error}") from error
-            raise FileNotFoundError(self.log.uri()) from error
-        except DeltaError as error:
-            why = str(error).partition(":")[2].strip().splitlines()[0][:200]
-            raise self._damaged(f"the table's log cannot be read: {why}") from error
-
-    def _damaged(self, what: str) -> LogGapError:
-        return LogGapError(
-            f"{self.log.uri()}: {what}",
-            remedy=f"see what is damaged: {SEE_DAMAGE}",
-        )
-
-    def _is_trimmed_away(self) -> bool:
-        """Whether the log no longer has the version. Then later versions may be trimmed too, and
-        the check for the next entry would not find them."""
-        return not has_entry(self.log, self._version)
-
-    def _state_at(self, version: int) -> State:
-        """The state of exactly this version. The log may have newer ones."""
-        if self._read is None or self._read[0] != version:
-            self._read = version, self._read_state(version)
-        return self._read[1]
-
-    def _read_state(self, version: int) -> State:
-        for earlier in range(version, max(version - FOREIGN_COMMITS, 0) - 1, -1):
-            commit = read_commit(self.log, earlier)
-            if commit is not None:
-                if not isinstance(commit.state.payload, type(State.empty(self.name).payload)):
-                    raise self._damaged("its commits are those of another kind of table")
-                self._foreign = earlier < version
-                return commit.state
-        raise CommitRefusedError(
-            f"{self.name}: the last commits were not made by Headgate; it must be the only writer",
-            remedy=f"look at the table's history: {self.log.uri('_delta_log')}",
-        )
 
     def fence(self, epoch: int) -> State:
         """Fence older drivers with an empty commit under ``epoch``, repeated until it succeeds.
@@ -257,10 +173,10 @@ class Table:
         """Raises LogGapError if the refreshed log has other files or columns than its last commit
         recorded: an earlier entry or a checkpoint is damaged."""
         state = self.state
-        if not self._foreign and self._live_digest() != state.files:
-            raise self._damaged("the log gives other files than its last commit says")
+        if not self._followed.is_foreign and self._live_digest() != state.files:
+            raise self._followed.damaged("the log gives other files than its last commit says")
         if state.shape not in ("", self._shape()):
-            raise self._damaged("the log gives other columns than its last commit says")
+            raise self._followed.damaged("the log gives other columns than its last commit says")
 
     def _shape(self) -> str:
         partition_by = self.handle.metadata().partition_columns
@@ -290,7 +206,7 @@ class Table:
         if self.gate is not None and state.kind in ("data", "operation") and (add or remove):
             state = self.gate(state, [*add, *moved], remove)
         version, handle = self.version, self._handle_of_commit(state)
-        held = self._live_digest() if self._foreign else self.state.files
+        held = self._live_digest() if self._followed.is_foreign else self.state.files
         state = replace(
             state,
             epoch=self.epoch,
@@ -319,8 +235,7 @@ class Table:
         # After entries were trimmed, a late commit could take the version of one of them.
         if last_checkpoint(self.log) > version + 1:
             raise self._refused(state, "the log has gone on behind a checkpoint")
-        self._commits += 1
-        self._version = handle.version()  # it has gone on if columns were added
+        self._followed.committed(handle)
         failpoint(f"{kind_of(self.name).name}.committed")
         return state
 

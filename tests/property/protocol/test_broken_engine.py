@@ -62,8 +62,9 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
 def look_again(table: Table) -> None:
     """Without asking whether it is fenced."""
-    table._handle = DeltaTable(table.log.uri())
-    table._version = table._handle.version()
+    followed = table._followed
+    followed._handle = DeltaTable(table.log.uri())
+    followed._version = followed._handle.version()
 
 
 @broken("a refused commit is not tried again on a new version", "REFUSED_ENDS-damage")

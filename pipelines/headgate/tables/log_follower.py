@@ -1,0 +1,142 @@
+"""Follows the log of a Delta table.
+
+Which version is the newest, and its state, are read from the log's entries. delta-rs reads the log
+(some milliseconds) only when its handle is needed: a table that is only followed does without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from deltalake import DeltaTable, Schema
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from headgate.commands import SEE_DAMAGE
+from headgate.storage.files import Storage
+from headgate.tables.errors import CommitRefusedError, LogGapError
+from headgate.tables.log import FOREIGN_COMMITS, has_entry, read_commit
+from headgate.tables.log_folder import log_folder
+from headgate.tables.state import State
+
+REOPEN_EVERY = 20
+"""Commits on one handle, and versions that it is behind: delta-rs gets slower as its log in memory
+grows."""
+
+
+class LogFollower:
+    """The log in the folder ``log``, as of the last ``update``. ``name`` is the table's name in
+    messages. What is asked for first updates it.
+
+    Raises LogGapError if the log cannot be read, FileNotFoundError if there is none,
+    CommitRefusedError if its last commits are not Headgate's."""
+
+    def __init__(self, log: Storage, name: str) -> None:
+        self._log = log
+        self._name = name
+        self._handle: DeltaTable | None = None
+        self._version = 0
+        self._commits = 0
+        self._read: tuple[int, State] | None = None
+        self._columns: tuple[str, Schema] | None = None
+        self._foreign = False
+
+    def update(self) -> None:
+        """Go on to the newest version. If there is none, this only checks whether one file exists;
+        delta-rs would list the log, which grows."""
+        with self._as_gaps():
+            if self._handle is None or self._commits >= REOPEN_EVERY or self._is_trimmed_away():
+                self._handle = DeltaTable(self._log.uri())
+                self._version = self._handle.version()
+                self._commits = 0
+            while has_entry(self._log, self._version + 1):
+                self._version += 1
+
+    def committed(self, handle: DeltaTable) -> None:
+        """A commit on ``handle`` has made the next version."""
+        self._commits += 1
+        self._version = handle.version()  # it has gone on if columns were added
+
+    @property
+    def version(self) -> int:
+        self._require_read()
+        return self._version
+
+    @property
+    def handle(self) -> DeltaTable:
+        """delta-rs's, at ``version``."""
+        self._require_read()
+        assert self._handle is not None
+        at: int | None = self._handle.version()  # None after a version that could not be loaded
+        if at is None or self._version - at > REOPEN_EVERY:
+            with self._as_gaps():
+                self._handle = DeltaTable(self._log.uri(), version=self._version)
+        elif at != self._version:
+            with self._as_gaps():
+                self._handle.update_incremental()
+                if self._handle.version() != self._version:  # another driver or job has gone on
+                    self._handle.load_as_version(self._version)
+        return self._handle
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        shape = self.state.shape
+        if self._columns is None or self._columns[0] != shape or not shape:
+            self._columns = shape, self.handle.schema()
+        return self._columns[1]
+
+    @property
+    def state(self) -> State:
+        """The state of ``version``. The log may have newer ones."""
+        version = self.version
+        if self._read is None or self._read[0] != version:
+            self._read = version, self._read_state(version)
+        return self._read[1]
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether other tools have committed after the state."""
+        _ = self.state  # reading it finds out
+        return self._foreign
+
+    def damaged(self, what: str) -> LogGapError:
+        return LogGapError(
+            f"{self._log.uri()}: {what}",
+            remedy=f"see what is damaged: {SEE_DAMAGE}",
+        )
+
+    def _require_read(self) -> None:
+        if self._handle is None:
+            self.update()
+
+    def _is_trimmed_away(self) -> bool:
+        """Whether the log no longer has the version. Then later versions may be trimmed too, and
+        the check for the next entry would not find them."""
+        return not has_entry(self._log, self._version)
+
+    def _read_state(self, version: int) -> State:
+        for earlier in range(version, max(version - FOREIGN_COMMITS, 0) - 1, -1):
+            commit = read_commit(self._log, earlier)
+            if commit is not None:
+                if not isinstance(commit.state.payload, type(State.empty(self._name).payload)):
+                    raise self.damaged("its commits are those of another kind of table")
+                self._foreign = earlier < version
+                return commit.state
+        raise CommitRefusedError(
+            f"{self._name}: the last commits were not made by Headgate; it must be the only writer",
+            remedy=f"look at the table's history: {self._log.uri('_delta_log')}",
+        )
+
+    @contextmanager
+    def _as_gaps(self) -> Iterator[None]:
+        """Errors of delta-rs, which cannot read the log, as LogGapError."""
+        try:
+            yield
+        except TableNotFoundError as error:
+            if log_folder(self._log).paths:
+                raise self.damaged(f"the table's log cannot be read: {error}") from error
+            raise FileNotFoundError(self._log.uri()) from error
+        except DeltaError as error:
+            why = str(error).partition(":")[2].strip().splitlines()[0][:200]
+            raise self.damaged(f"the table's log cannot be read: {why}") from error
