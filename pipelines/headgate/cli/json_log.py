@@ -14,6 +14,7 @@ import traceback
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
+from headgate.cli.hidden import shown
 from headgate.supervision.log_lines import Event, LogFormat, json_line
 from headgate.supervision.words import STAGE
 
@@ -61,8 +62,6 @@ class JsonLog:
 
     def error(self, message: str, remedy: str, code: int) -> str:
         """The line for the error that is handled now."""
-        from headgate.cli.log_file import shown
-
         return self.line(
             *("error", message),
             level="ERROR",

@@ -8,34 +8,20 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from headgate.cli.hidden import hide, shown
 from headgate.cli.json_log import JsonFormatter, JsonStream, active
-from headgate.commands import rendered
-from headgate.declaration.secrets import without
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
     from headgate.storage.layout import Layout
 
 _current: Path | None = None
-_hidden: frozenset[str] = frozenset()
-
-
-def hide(secrets: Iterable[str]) -> None:
-    """Remove these from all that :func:`shown` returns and :func:`record_crash` writes: an error of
-    Spark or of a client may quote its settings."""
-    global _hidden
-    _hidden = frozenset(secrets)
-
-
-def shown(text: str) -> str:
-    """A text without secrets, with its commands as they are typed here."""
-    return without(_hidden, rendered(text))
 
 
 def divert_to(layout: Layout, declared: Pipeline, job: str) -> None:

@@ -15,7 +15,8 @@ import typer
 
 from headgate import exit_codes
 from headgate.cli import json_log
-from headgate.cli.log_file import record_crash, shown
+from headgate.cli.hidden import shown
+from headgate.cli.log_file import record_crash
 from headgate.cli.machine_faults import machine_fault
 from headgate.cli.output import print_json
 from headgate.cli.verbs import Verbs

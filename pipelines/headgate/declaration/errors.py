@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
+from headgate import exit_codes
 from headgate.commands import shell_command
 from headgate.errors import HeadgateError
 
@@ -32,10 +32,8 @@ def _place_beside(file: Path) -> Callable[[Problem], tuple[bool, str, int]]:
     return lambda problem: (problem.file != file, str(problem.file), problem.line)
 
 
-class DeclarationError(HeadgateError):
+class DeclarationError(HeadgateError, code=exit_codes.USAGE):
     """All the problems of one declaration and of its suites, in the order of their lines."""
-
-    exit_code: ClassVar[int] = 2
 
     def __init__(self, file: Path, problems: Iterable[Problem]) -> None:
         self.file = file

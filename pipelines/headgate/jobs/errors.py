@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from headgate import exit_codes
 from headgate.commands import pipeline_command, shell_command
 from headgate.declaration.model import Pipeline
@@ -11,10 +9,8 @@ from headgate.errors import HeadgateError
 from headgate.tables.errors import FencedError
 
 
-class DefinitionChangedError(HeadgateError):
+class DefinitionChangedError(HeadgateError, code=exit_codes.USAGE):
     """The tables were made from another declaration."""
-
-    exit_code: ClassVar[int] = 2
 
     def __init__(self, pipeline: Pipeline, table: str) -> None:
         super().__init__(
@@ -34,10 +30,8 @@ class ResetAskedError(FencedError):
         )
 
 
-class JavaEndedError(HeadgateError):
+class JavaEndedError(HeadgateError, code=exit_codes.MACHINE):
     """Spark's JVM did not start. It said why on its own standard error."""
-
-    exit_code: ClassVar[int] = exit_codes.MACHINE
 
     def __init__(self) -> None:
         super().__init__(
@@ -51,7 +45,5 @@ class StopRequested(Exception):
     """Raised before a micro-batch begins: the batch has changed nothing."""
 
 
-class PlanError(HeadgateError):
+class PlanError(HeadgateError, code=exit_codes.TAKEN_OVER):
     """Spark planned a range that does not continue bronze. The next start plans it again."""
-
-    exit_code: ClassVar[int] = 4

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar
 
+from headgate import exit_codes
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.sinks import sink_of
 from headgate.errors import HeadgateError
@@ -19,10 +19,8 @@ _PAUSING = ("gold", "late")
 _ASK_AGAIN = 0.05  # seconds between questions whether a sink has done what it goes on with
 
 
-class NotPublishedError(HeadgateError):
+class NotPublishedError(HeadgateError, code=exit_codes.SOURCE):
     """A sink does not take rows. The tables are complete; the rows are sent later."""
-
-    exit_code: ClassVar[int] = 3
 
 
 @dataclass(frozen=True)

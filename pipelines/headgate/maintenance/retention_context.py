@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
+from headgate import exit_codes
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import PUBLICATION, kind_of
 from headgate.declaration.model import Pipeline
@@ -24,10 +24,8 @@ from headgate.tables.payloads.publication import PublicationPayload
 from headgate.tables.snapshot import ConsistentSnapshot, snapshot
 
 
-class NotLevelError(HeadgateError):
+class NotLevelError(HeadgateError, code=exit_codes.LOG_GAP):
     """The tables are in a state in which what they need is unknown."""
-
-    exit_code: ClassVar[int] = 5
 
 
 @dataclass(frozen=True)

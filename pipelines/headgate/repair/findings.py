@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
+from headgate import exit_codes
 from headgate.errors import HeadgateError
 
 Kind = Literal["document", "log", "checkpoint", "file", "position", "sequence"]
@@ -24,7 +25,5 @@ class Damage:
         return f"{self.place}: {self.what}"
 
 
-class CannotRepairError(HeadgateError):
+class CannotRepairError(HeadgateError, code=exit_codes.LOG_GAP):
     """Something is lost that no table can give again."""
-
-    exit_code: ClassVar[int] = 5

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from typing import ClassVar
 
 from deltalake import DeltaTable
 
+from headgate import exit_codes
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import BRONZE, kind_of
 from headgate.errors import HeadgateError
@@ -37,10 +37,8 @@ _UNFINISHED = Layout.document("clone")
 _VERSIONED = re.compile(r"_delta_log/(\d{20})\.")
 
 
-class UnfinishedCloneError(HeadgateError):
+class UnfinishedCloneError(HeadgateError, code=exit_codes.LOG_GAP):
     """A folder contains an incomplete clone."""
-
-    exit_code: ClassVar[int] = 5
 
 
 def clone(

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import ClassVar
 
+from headgate import exit_codes
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 
 
-class SavepointError(HeadgateError):
+class SavepointError(HeadgateError, code=exit_codes.LOG_GAP):
     """A savepoint is damaged or cannot be restored."""
 
-    exit_code: ClassVar[int] = 5
 
-
-class NoSuchSavepointError(SavepointError):
+class NoSuchSavepointError(SavepointError, code=exit_codes.FAILED):
     """No savepoint, or more than one, matches a name."""
 
-    exit_code: ClassVar[int] = 1
 
-
-class FolderTakenError(SavepointError):
+class FolderTakenError(SavepointError, code=exit_codes.USAGE):
     """There is a pipeline in the target folder of a copy."""
 
-    exit_code: ClassVar[int] = 2
 
-
-class ResetOpenError(HeadgateError):
+class ResetOpenError(HeadgateError, code=exit_codes.LEASE_HELD):
     """Some tables await a reset. Until it is done, their contents and needed files are unknown."""
-
-    exit_code: ClassVar[int] = 6
 
     def __init__(self, pipeline: str, tables: Collection[str], why: str) -> None:
         super().__init__(

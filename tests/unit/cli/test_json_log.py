@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from headgate.cli import json_log
+from headgate.cli.hidden import hide
 from headgate.cli.json_log import JsonFormatter, JsonLog, JsonStream
-from headgate.cli.log_file import hide
 from headgate.cli.main import answer
 from headgate.cli.output import console
 from headgate.cli.screen import Screen

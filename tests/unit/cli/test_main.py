@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headgate import exit_codes
-from headgate.cli import declaration, log_file
+from headgate.cli import declaration, hidden
 from headgate.cli.verbs import VERBS, command_of
 from headgate.errors import HeadgateError
 from tests.unit.cli.conftest import Ask, last_object
@@ -80,8 +80,8 @@ def test_no_secret_is_in_an_answer_or_a_log(
     def fail(*_: object, **__: object) -> None:
         raise kind("given open sesame", "not open sesame") from OSError("open sesame")
 
-    monkeypatch.setattr(log_file, "_hidden", frozenset())
-    log_file.hide(["open sesame"])
+    monkeypatch.setattr(hidden, "_hidden", frozenset())
+    hidden.hide(["open sesame"])
     monkeypatch.setattr(declaration, "load", fail)
     _, out, err = ask("plan", "auctions", "--json")
     assert "given ***" in out

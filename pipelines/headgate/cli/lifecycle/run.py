@@ -171,7 +171,8 @@ def _drive(
     only_open: bool = False,
 ) -> None:
     from headgate.cli.driving import drive
-    from headgate.cli.log_file import divert, hide
+    from headgate.cli.hidden import hide
+    from headgate.cli.log_file import divert
     from headgate.declaration.secrets import secrets_of
     from headgate.process_tree.rotation import keep_bounded, rotate
     from headgate.supervision.logs import run_log, spark_log
@@ -205,7 +206,7 @@ def _metrics(
     """The metrics of the pipeline, which the job of bronze serves if the declaration says so."""
     if declared.metrics is None or "bronze" not in layers:
         return nullcontext()
-    from headgate.cli.log_file import shown
+    from headgate.cli.hidden import shown
     from headgate.metrics.serving import metrics_served
 
     return metrics_served(declared, layout, lambda text: print(shown(text), file=sys.stderr))

@@ -82,7 +82,8 @@ def replay_records(
     json: bool,
 ) -> None:
     """Judge the records that are meant, and replay those that pass unless it is a ``dry_run``."""
-    from headgate.cli.log_file import divert_to, hide
+    from headgate.cli.hidden import hide
+    from headgate.cli.log_file import divert_to
     from headgate.declaration.secrets import secrets_of
     from headgate.replay import mending, requests
 

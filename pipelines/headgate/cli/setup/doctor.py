@@ -10,8 +10,8 @@ import typer
 from rich.text import Text
 
 from headgate import exit_codes
+from headgate.cli.hidden import shown
 from headgate.cli.ledger_screen import MARK
-from headgate.cli.log_file import shown
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells

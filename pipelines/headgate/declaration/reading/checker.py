@@ -4,30 +4,17 @@ missing, and whether each value is of its kind. What names mean is checked after
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TypeVar
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.kafka.maps import OptionsReader, read_offsets
-from headgate.declaration.kafka.values import check_pattern, check_topic, parse_servers, parse_start
 from headgate.declaration.keys.key import Key
 from headgate.declaration.names import check_column, check_header, check_name
 from headgate.declaration.nearest import nearest
 from headgate.declaration.placeholders import MissingError, has_placeholder, resolve
-from headgate.declaration.quantities import (
-    format_duration,
-    format_size,
-    parse_duration,
-    parse_share,
-    parse_size,
-)
 from headgate.declaration.reading.checked import Field, Report
 from headgate.declaration.reading.document import Broken, Entry, Mapping, Node, Scalar, Sequence
-from headgate.declaration.type_parser import parse_type
-from headgate.declaration.types import DataType
-
-Quantity = TypeVar("Quantity", int, timedelta)
+from headgate.declaration.reading.scalars import SCALARS
 
 _TEXTS = ("text", "servers", "topic")
 _WANTED = {
@@ -184,7 +171,7 @@ class Checker:
         try:
             value = resolved if secret else node.value
             written = node.text if secret else None
-            return Field(path, line, _KINDS[key.kind](resolved, value, key), written)
+            return Field(path, line, SCALARS[key.kind](resolved, value, key), written)
         except Invalid as error:
             if secret:
                 self._report.add(line, path, f"what {node.text} stands for does not fit here")
@@ -205,105 +192,3 @@ def _listed(node: Node, key: Key) -> str | None:
     if key.kind in ("names", "groups") and isinstance(node, Scalar):
         return f"[{node.text}]"
     return None
-
-
-def _text(text: str, value: object, key: Key) -> str:
-    if not text.strip():
-        raise Invalid("is empty")
-    return text
-
-
-def _name(text: str, value: object, key: Key) -> str:
-    if not isinstance(value, str):
-        raise Invalid(f"must be a name, not {text}")
-    check_name(text)
-    return text
-
-
-def _column(text: str, value: object, key: Key) -> str:
-    if not isinstance(value, str):
-        raise Invalid(f"must be the name of a column, not {text}")
-    check_column(text)
-    return text
-
-
-def _choice(text: str, value: object, key: Key) -> str:
-    if text not in key.choices:
-        guess = nearest(text, key.choices)
-        raise Invalid(f"must be one of {', '.join(key.choices)}, not {text!r}", guess)
-    return text
-
-
-def _boolean(text: str, value: object, key: Key) -> bool:
-    if not isinstance(value, bool):
-        like = text.lower() in ("yes", "on", "y", "true", "1")
-        raise Invalid(f"must be true or false, not {text!r}", "true" if like else "false")
-    return value
-
-
-def _integer(text: str, value: object, key: Key) -> int:
-    stripped = text.strip()
-    if isinstance(value, bool) or not stripped.lstrip("+-").isdecimal() or len(stripped) > 30:
-        raise Invalid(f"must be a whole number, not {text!r}")
-    return _bounded(int(stripped), key, str)
-
-
-def _size(text: str, value: object, key: Key) -> int:
-    return _bounded(parse_size(text), key, format_size)
-
-
-def _duration(text: str, value: object, key: Key) -> timedelta:
-    return _bounded(parse_duration(text), key, format_duration)
-
-
-def _share(text: str, value: object, key: Key) -> float:
-    return parse_share(text)
-
-
-def _type(text: str, value: object, key: Key) -> DataType:
-    return parse_type(text)
-
-
-def _servers(text: str, value: object, key: Key) -> str:
-    return parse_servers(_text(text, value, key))
-
-
-def _topic(text: str, value: object, key: Key) -> str:
-    check_topic(text)
-    return text
-
-
-def _pattern(text: str, value: object, key: Key) -> str:
-    check_pattern(_text(text, value, key))
-    return text
-
-
-def _start(text: str, value: object, key: Key) -> str | datetime:
-    return parse_start(text)
-
-
-def _bounded(number: Quantity, key: Key, show: Callable[[Quantity], str]) -> Quantity:
-    if key.low is not None and number < key.low:
-        raise Invalid(f"{show(number)} is too little: at least {show(key.low)}")
-    if key.high is not None and number > key.high:
-        raise Invalid(f"{show(number)} is too much: at most {show(key.high)}")
-    return number
-
-
-_KINDS: dict[str, Callable[[str, object, Key], object]] = {
-    "text": _text,
-    "name": _name,
-    "column": _column,
-    "choice": _choice,
-    "boolean": _boolean,
-    "integer": _integer,
-    "size": _size,
-    "duration": _duration,
-    "share": _share,
-    "type": _type,
-    "expression": _text,
-    "servers": _servers,
-    "topic": _topic,
-    "pattern": _pattern,
-    "start": _start,
-}

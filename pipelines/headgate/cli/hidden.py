@@ -1,0 +1,22 @@
+"""What is shown of a text: no secrets, and commands as they are typed here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headgate.commands import rendered
+from headgate.declaration.secrets import without
+
+_hidden: frozenset[str] = frozenset()
+
+
+def hide(secrets: Iterable[str]) -> None:
+    """Remove these from all that :func:`shown` returns: an error of Spark or of a client may quote
+    its settings."""
+    global _hidden
+    _hidden = frozenset(secrets)
+
+
+def shown(text: str) -> str:
+    """A text without secrets, with its commands as they are typed here."""
+    return without(_hidden, rendered(text))
