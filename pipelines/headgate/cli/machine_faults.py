@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import re
+from pathlib import Path
 
 from headgate import exit_codes
 from headgate.commands import shell_command
@@ -14,11 +16,13 @@ _RIGHTS = {
     errno.EROFS: "Read-only file system",
     errno.EPERM: "Operation not permitted",
 }
-_BY_NUMBER = {**_FULL, **_RIGHTS}
+_NO_FOLDER = {errno.ENOTDIR: "Not a directory"}
+_BY_NUMBER = {**_FULL, **_RIGHTS, **_NO_FOLDER}
+_PATH = re.compile(r"'(/[^']*)'")
 
 
 class MachineError(HeadgateError, code=exit_codes.MACHINE):
-    """The machine refused something: space, or rights."""
+    """The machine refused something: space, rights, or a folder."""
 
 
 def machine_fault(error: BaseException) -> MachineError | None:
@@ -33,6 +37,12 @@ def machine_fault(error: BaseException) -> MachineError | None:
         if reason is None:
             continue
         where = _where(each, reason)
+        if reason in _NO_FOLDER.values():
+            file = _file_in_the_way(each)
+            return MachineError(
+                f"{file} is a file, and a folder is needed" if file else f"{reason}{where}",
+                remedy="name a folder instead, or move the file away",
+            )
         if reason in _RIGHTS.values():
             return MachineError(
                 f"{reason}{where}",
@@ -43,6 +53,14 @@ def machine_fault(error: BaseException) -> MachineError | None:
             remedy="free some space and run again: every table goes on where it stands",
         )
     return None
+
+
+def _file_in_the_way(error: BaseException) -> Path | None:
+    """The file in the place of a folder, in the path that the error names."""
+    quoted = _PATH.search(str(error))
+    named = getattr(error, "filename", None) or (quoted and quoted[1])
+    path = Path(named if isinstance(named, str) else "")
+    return next((each for each in (path, *path.parents) if each.is_file()), None)
 
 
 def _where(error: BaseException, reason: str) -> str:

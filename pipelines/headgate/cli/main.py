@@ -66,7 +66,10 @@ def answer(arguments: Sequence[str]) -> int:
     try:
         app(list(arguments), prog_name="headgate")
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else exit_codes.OK
+        code = end.code if isinstance(end.code, int) else exit_codes.OK
+        if "--json" in arguments:
+            _print_usage_error(end.__context__, code)
+        return code
     except HeadgateError as error:
         return _refuse(arguments, error.message, error.remedy, error.exit_code)
     except BrokenPipeError:
@@ -82,6 +85,18 @@ def answer(arguments: Sequence[str]) -> int:
         first = f"{type(error).__name__}: {error}".splitlines()[0]
         return _refuse(arguments, first, details, exit_codes.UNEXPECTED)
     return exit_codes.OK
+
+
+def _print_usage_error(error: BaseException | None, code: int) -> None:
+    """As an object for programs: the library has told it to a person, and ended."""
+    said = getattr(error, "format_message", None)
+    if said is None:
+        return
+    context = getattr(error, "ctx", None)
+    verb = context.command_path if context is not None else "headgate"
+    remedy = f"see what can be typed: {verb} --help"
+    with suppress(OSError):  # the reader has closed the stream
+        print_json({"error": {"message": shown(said()), "remedy": remedy, "exit_code": code}})
 
 
 def _refuse(arguments: Sequence[str], message: str, remedy: str, code: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -47,8 +48,14 @@ def respond(json: bool, document: Mapping[str, Any], *shown: Shown) -> None:
 
 
 def print_json(document: Mapping[str, Any]) -> None:
-    """The answer for programs: it must be the last thing a verb prints."""
-    text = json.dumps(_rendered({"schema": SCHEMA, **document}), default=str, ensure_ascii=False)
+    """The answer for programs: it must be the last thing a verb prints. Floats that JSON does not
+    have are the texts NaN, Infinity and -Infinity."""
+    text = json.dumps(
+        _rendered({"schema": SCHEMA, **document}),
+        default=str,
+        ensure_ascii=False,
+        allow_nan=False,
+    )
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
@@ -58,6 +65,8 @@ def _rendered(value: Any) -> Any:
         return {key: _rendered(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_rendered(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return rendered(value) if isinstance(value, str) else value
 
 

@@ -27,11 +27,13 @@ SIZE_PATTERN = rf"^[0-9]+\s*({'|'.join(_SIZES)})$"
 
 
 def parse_duration(text: str) -> timedelta:
-    """A whole number and a unit. Raises Invalid; bounds are the caller's."""
+    """A whole number, zero or more, and a unit. Raises Invalid; bounds are the caller's."""
     found = _QUANTITY.fullmatch(text.strip())
     if found is None:
         raise Invalid(f"{text!r} is not a duration; write for example {DURATION_EXAMPLES}")
     number, unit = found.groups()
+    if number.startswith("-"):
+        raise Invalid(f"{text!r} is negative; a duration is zero or more")
     if not unit:
         raise Invalid(f"{text} has no unit", f"{number} seconds")
     if unit not in _DURATIONS:

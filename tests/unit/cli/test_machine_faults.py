@@ -12,6 +12,8 @@ from headgate.cli import declaration, log_file
 from headgate.cli.machine_faults import machine_fault
 from tests.unit.cli.conftest import Ask
 
+OfLake = tuple[str, str, str]
+
 
 def of(number: int) -> OSError:
     return OSError(number, os.strerror(number), "/lake/x")
@@ -34,6 +36,38 @@ def test_what_the_machine_refused(error: Exception, said: str) -> None:
     assert found is not None
     assert said in found.message
     assert found.exit_code == 8
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for error in (
+        NotADirectoryError(errno.ENOTDIR, "Not a directory", str(file / "shop" / "x")),
+        OSError(errno.ENOTDIR, f"Failed to open local file '{file}/shop/x'. Not a directory"),
+        RuntimeError(f"Failed to open local file '{file}/shop/x'. Not a directory"),
+    ):
+        found = machine_fault(error)
+        assert found is not None
+        assert found.message == f"{file} is a file, and a folder is needed"
+    assert machine_fault(of(errno.ENOTDIR)) is not None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["status", "PIPELINE"],
+        ["list"],
+        ["pause", "PIPELINE"],
+        ["dashboard", "--check"],
+        ["demo"],
+    ],
+)
+def test_a_root_that_is_a_file_is_8(ask: Ask, of_lake: OfLake, arguments: list[str]) -> None:
+    Path("file").touch()
+    typed = [of_lake[0] if word == "PIPELINE" else word for word in arguments]
+    code, _, err = ask(*typed, "--root", "file")
+    assert code == 8
+    assert err.startswith(f"{Path('file').absolute()} is a file")
 
 
 def test_the_first_cause_counts_and_a_fault_of_ours_is_none() -> None:

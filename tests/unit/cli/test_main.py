@@ -49,6 +49,33 @@ def test_an_error_is_an_object_for_programs_too(ask: Ask) -> None:
     assert "missing.yml" in error["message"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said", "help_of"),
+    [
+        (["nonsense"], "No such command 'nonsense'", "headgate --help"),
+        (["run"], "Missing argument 'PIPELINE'", "headgate run --help"),
+        (["plan", "x", "--what"], "No such option: --what", "headgate plan --help"),
+        (["kafka", "topics", "--partitions", "2"], "belongs to --create", "kafka topics --help"),
+    ],
+)
+def test_a_wrong_command_line_is_an_object_for_programs_too(
+    ask: Ask, arguments: list[str], said: str, help_of: str
+) -> None:
+    code, out, err = ask(*arguments, "--json")
+    error = last_object(out)["error"]
+    assert code == error["exit_code"] == exit_codes.USAGE
+    assert said in error["message"]
+    assert help_of in error["remedy"]
+    assert said in err
+    assert ask(*arguments)[1] == ""
+
+
+def test_help_is_no_error_for_programs(ask: Ask) -> None:
+    code, out, _ = ask("plan", "--json", "--help")
+    assert code == 0
+    assert not out.splitlines()[-1].startswith("{")
+
+
 def test_a_subclass_decides_its_exit_code(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     class Odd(HeadgateError):
         exit_code = 5

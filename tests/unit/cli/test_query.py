@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -261,3 +262,15 @@ def test_nested_values_are_json() -> None:
     assert shown(value) == (
         '[{"sku": "ä", "price": "1.50", "at": "2026-01-31 12:00:00Z", "tags": {"k": null}}, null]'
     )
+
+
+def test_numbers_that_json_does_not_have_are_texts(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
+    pipeline, *root = of_lake
+    sql = "SELECT 'nan'::double, 'inf'::double, '-inf'::float, 1.5, ['nan'::double]"
+    out = ask("query", pipeline, sql, *root, "--json")[1]
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    rows = json.loads(out, parse_constant=refuse)["rows"]
+    assert rows == [["NaN", "Infinity", "-Infinity", "1.5", "[NaN]"]]

@@ -29,7 +29,7 @@ def test_durations(text: str, expected: timedelta) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "soon", "1", "1.5 h", "1 month", "9" * 30 + " s", "1 hour 5 m"]
+    "text", ["", "soon", "1", "1.5 h", "1 month", "9" * 30 + " s", "1 hour 5 m", "-1 hours", "-1"]
 )
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(Invalid):

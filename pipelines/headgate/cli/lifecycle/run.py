@@ -272,7 +272,8 @@ def _conclude(declared: Pipeline, layout: Layout, json: bool, began: float, befo
         show_ledger(account, out)
         for line in (
             command("ledger", "--by-id"),
-            command("query", f"SELECT * FROM {gold} LIMIT 10"),
+            # With its layer: a name may be a word of SQL, such as "order".
+            command("query", f"SELECT * FROM gold.{gold} LIMIT 10"),
         ):
             out.print(line, style="dim", markup=False, soft_wrap=True)
 

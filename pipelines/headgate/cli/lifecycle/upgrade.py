@@ -49,7 +49,8 @@ def upgrade(
         typer.Option(
             "--patience",
             metavar="SECONDS",
-            help="Wait so long for progress, and for a rebuild to be done.",
+            min=0.0,
+            help="Seconds to wait for progress, and for a rebuild to finish.",
         ),
     ] = 180.0,
     root: Root = DEFAULT_ROOT,

@@ -78,7 +78,10 @@ def load(
     share: Annotated[
         float,
         typer.Option(
-            "--share", min=0.01, max=1.0, help="Of the driver's time, while the stream has input."
+            "--share",
+            min=0.01,
+            max=1.0,
+            help="The share of the driver's time that the load may use while the stream has input.",
         ),
     ] = DEFAULT_SHARE,
     rate: Annotated[

@@ -1,0 +1,39 @@
+"""Queries that are printed name a table with its layer: its name may be a word of SQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headgate.cli.inspect import checkpoints
+from headgate.cli.lifecycle.run import _conclude
+from headgate.savepoints.checkpoints import Checkpoints, OpenWindow
+from tests.unit.cli.conftest import Ask
+from tests.unit.ledger.conftest import NOON, Lake
+
+OfLake = tuple[str, str, str]
+
+
+@pytest.mark.parametrize("word", ["select", "order", "left", "between", "table"])
+def test_a_name_with_its_layer_may_be_a_word_of_sql(
+    ask: Ask, lake: Lake, of_lake: OfLake, word: str
+) -> None:
+    pipeline, *root = of_lake
+    for layer in ("gold", "late"):
+        folder = Path(lake.layout.storage.root, layer)
+        (folder / "per_minute").rename(folder / word)
+    file = Path(pipeline)
+    file.write_text(file.read_text().replace("per_minute", word))
+    code, out, err = ask("query", pipeline, f"SELECT events FROM gold.{word} LIMIT 10", *root)
+    assert (code, err) == (0, "")
+    assert "events" in out
+
+
+def test_a_printed_query_names_the_layer(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    window = OpenWindow("gold/per_minute", (NOON, NOON), 1, 1)
+    checkpoints.show(Checkpoints(1, 0, (), (), (), (window,)))
+    _conclude(lake.pipeline, lake.layout, False, 0.0, 0)
+    out = capsys.readouterr().out
+    assert "SELECT * FROM gold.per_minute WHERE NOT final" in out
+    assert "SELECT * FROM gold.per_minute LIMIT 10" in out
