@@ -16,6 +16,8 @@ from tests.support.rounds import IN_FULL, in_full
 
 pytestmark = pytest.mark.e2e
 
+NAME = """my "shop"'s, $HOME {a}* #1"""
+
 Headgate = Callable[..., "subprocess.CompletedProcess[str]"]
 RUN = ("run", "shop", "--once", "--drain", "--json")
 BACKFILL = ("shop", "gold.sales_per_hour", "--from", "2000-01-01", "--json")
@@ -45,11 +47,11 @@ def last_object(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project of ``headgate init``."""
+    """A project of ``headgate init``, in a folder whose name has to be quoted."""
     folder = tmp_path_factory.mktemp("e2e")
-    made = headgate_in(folder)("init", "shop")
+    made = headgate_in(folder)("init", NAME)
     assert made.returncode == 0, made.stderr
-    return folder / "shop"
+    return folder / NAME
 
 
 @pytest.fixture(scope="module")

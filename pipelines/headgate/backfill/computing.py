@@ -31,6 +31,7 @@ from headgate.gold.schema import gold_type
 from headgate.operations.backfill import Patch, digest_of
 from headgate.operators.contract import stage_of
 from headgate.silver.stage import SilverStage
+from headgate.storage.globs import literal
 from headgate.storage.layout import Layout
 from headgate.tables.data_file import STATE
 from headgate.tables.frames import Rows
@@ -101,7 +102,7 @@ class Backfill:
         new = self._backfilled(stage, declared, target, now)
         path = f"compared-{declared.name}"
         comparison.of(self._live(declared, target), new).write.parquet(self._scratch.uri(path))
-        compared = self._spark.read.parquet(self._scratch.uri(path))
+        compared = self._spark.read.parquet(literal(self._scratch.uri(path)))
         counts = comparison.counts(compared, declared.counter)
         report = TableReport(
             table=declared.name,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -48,14 +49,16 @@ def path() -> Path | None:
 def jvm_options() -> str:
     """What a driver's JVM is started with. It checks the bytes of an archive before it takes it,
     and says nothing of one that does not fit. One that was cut it would die of: that is seen here.
+    Spark splits these options as a shell does.
     """
     if draft := os.environ.get(_DRAFT):
-        return f'-XX:ArchiveClassesAtExit="{draft}"'
+        return f"-XX:ArchiveClassesAtExit={shlex.quote(draft)}"
     archive = path()
     if archive is None or not _is_whole(archive):
         return ""
     quiet = "-Xlog:cds*=off -Xlog:cds+dynamic=off"
-    return f'-Xshare:auto -XX:+VerifySharedSpaces {quiet} -XX:SharedArchiveFile="{archive}"'
+    taken = f"-XX:SharedArchiveFile={shlex.quote(str(archive))}"
+    return f"-Xshare:auto -XX:+VerifySharedSpaces {quiet} {taken}"
 
 
 def record(run: Sequence[str] = _RUN) -> bool:

@@ -112,7 +112,7 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": java.heap(),
-        _OPTIONS: f"{_JVM} -Dderby.system.home={scratch} {java.options()}",
+        _OPTIONS: f"{_JVM} {java.options()}",
         "spark.redaction.regex": _SECRET,
         "spark.sql.redaction.options.regex": f"{_SECRET}|url",
         "spark.ui.enabled": "false",
@@ -123,8 +123,11 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.ui.retainedTasks": "500",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
-        "spark.local.dir": str(scratch),
+        # A list, in which a comma cannot be quoted: Spark then has its default, /tmp.
+        **({} if "," in str(scratch) else {"spark.local.dir": str(scratch)}),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        # No Hive, whose Derby would write into the current folder.
+        "spark.sql.catalogImplementation": "in-memory",
         # Spark allocates a page for every hash table, even for a single row. The default of 64 MB
         # filled the heap every few batches.
         "spark.buffer.pageSize": "2m",

@@ -17,6 +17,7 @@ from headgate.graph.graph import Graph
 from headgate.graph.operations import Document
 from headgate.operations.contract import Change, Place, TableOperation
 from headgate.storage.files import Storage
+from headgate.storage.globs import literal
 from headgate.tables.damage import damaged_file
 from headgate.tables.data_file import FINAL, STATE, DataFile
 from headgate.tables.live_files import overlapping_files
@@ -124,7 +125,7 @@ def _read(like: DataFrame, storage: Storage, patch: Patch) -> DataFrame:
     if digest_of(storage, patch.path) != patch.digest:
         raise damaged_file(storage.uri(patch.path), "is missing, or is not what was written")
     reader = like.sparkSession.read
-    return reader.parquet(storage.uri(patch.path))
+    return reader.parquet(literal(storage.uri(patch.path)))
 
 
 def digest_of(storage: Storage, path: str) -> str | None:

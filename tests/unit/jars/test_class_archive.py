@@ -45,6 +45,17 @@ def test_an_archive_appears_whole_and_is_recorded_once(archive: Path) -> None:
     assert record(python("sys.exit('a second time')"))
 
 
+@pytest.mark.parametrize("name", ["a b", "it's", 'a "b"', "a\\b", "$HOME"])
+def test_any_folder_can_have_it(
+    archive: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    monkeypatch.setenv("HEADGATE_JARS", str(tmp_path / name))
+    assert record(WRITES)
+    assert shlex.split(jvm_options())[-1] == f"-XX:SharedArchiveFile={path()}"
+    monkeypatch.setenv(class_archive._DRAFT, str(tmp_path / name))
+    assert shlex.split(jvm_options()) == [f"-XX:ArchiveClassesAtExit={tmp_path / name}"]
+
+
 @pytest.mark.parametrize(
     "code",
     [
