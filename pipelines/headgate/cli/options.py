@@ -11,7 +11,7 @@ import typer
 from headgate import exit_codes
 from headgate.commands import Place, pipeline_command, program, rendered, set_subject
 from headgate.errors import HeadgateError
-from headgate.storage.places import absolute, is_uri
+from headgate.storage.places import absolute, is_uri, not_for_tables
 from headgate.supervision.log_lines import OPTION, VARIABLE, LogFormat
 
 DEFAULT_ROOT = "lake"
@@ -19,6 +19,20 @@ DEFAULT_ROOT = "lake"
 
 class NotLocalError(HeadgateError, code=exit_codes.USAGE):
     """A folder of this machine is needed."""
+
+
+class RootNameError(HeadgateError, code=exit_codes.USAGE):
+    """No table can be in a folder of this name."""
+
+
+def require_root(root: str) -> None:
+    """Raises RootNameError."""
+    if (part := not_for_tables(root)) is not None:
+        shown = part if part.isprintable() else repr(part)
+        raise RootNameError(
+            f"{root}: Delta cannot keep tables in a folder with {shown} in its path",
+            "choose another folder: --root FOLDER",
+        )
 
 
 def local_folder(root: str, remedy: str) -> Path:
@@ -29,8 +43,9 @@ def local_folder(root: str, remedy: str) -> Path:
 
 
 def _asked_root(root: str) -> str:
-    """As an absolute address; commands in texts use it from now on."""
+    """As an absolute address; commands in texts use it from now on. Raises RootNameError."""
     root = absolute(root)
+    require_root(root)
     set_subject(root=root, known=_is_known(root))
     return root
 

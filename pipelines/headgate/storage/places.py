@@ -5,9 +5,13 @@ An address is an absolute path of this machine, or a URI of an object store.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 _SCHEME = "://"
+# delta-rs takes a path for a URL: it decodes %41, and reads a backslash as a slash. It refuses
+# control characters.
+_OTHER_IN_A_URL = re.compile(r"%[0-9A-Fa-f]{2}|[\\\x00-\x1f\x7f]")
 
 
 def is_uri(address: str) -> bool:
@@ -25,6 +29,12 @@ def absolute(address: str) -> str:
     if is_uri(address):
         return address.rstrip("/")
     return str(Path(address).expanduser().absolute())
+
+
+def not_for_tables(address: str) -> str | None:
+    """The first part of a path of this machine for which no Delta table can be at it, or None."""
+    found = None if is_uri(address) else _OTHER_IN_A_URL.search(address)
+    return found and found[0]
 
 
 def parent(address: str) -> str:

@@ -78,3 +78,19 @@ def test_a_root_that_may_not_be_written_is_8(ask: Ask, of_lake: OfLake, no_right
     code, _, err = ask("run", *of_lake)
     assert code == 8
     assert "may not be written" in err
+
+
+@pytest.mark.parametrize(("name", "part"), [("a%41", "%41"), (r"a\b", "\\")])
+def test_a_root_whose_name_delta_takes_for_another_is_2(
+    ask: Ask, of_lake: OfLake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, part: str
+) -> None:
+    for verb in ("plan", "run", "start", "ledger"):
+        code, _, err = ask(verb, of_lake[0], "--root", name)
+        assert code == 2
+        assert f"Delta cannot keep tables in a folder with {part} in its path" in err
+    assert ask("demo", "--root", name)[0] == 2
+    (tmp_path / name).mkdir()
+    monkeypatch.chdir(name)
+    code, _, err = ask("doctor")
+    assert code == 2
+    assert "--root FOLDER" in err

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 import headgate
-from headgate.storage.places import absolute, is_uri, parent, split_scheme
+from headgate.storage.places import absolute, is_uri, not_for_tables, parent, split_scheme
 
 ENGINE = Path(headgate.__file__).parent
 ELSEWHERE = {
@@ -30,6 +34,34 @@ def test_parts() -> None:
     assert parent("s3://bucket/lake/shop") == "s3://bucket/lake"
     assert split_scheme("s3://bucket/lake") == ("s3://", "bucket/lake")
     assert split_scheme("/srv/lake") == ("", "/srv/lake")
+
+
+NAMES = {
+    "a%41": "%41",
+    "a%c3": "%c3",
+    "a\\b": "\\",
+    "a\nb": "\n",
+    "100%": None,
+    "a%zz": None,
+    """ it's "a" {b}? #*,:;&+=~$(<`é[a]^|""": None,
+}
+
+
+@pytest.mark.parametrize(("name", "part"), NAMES.items())
+def test_folders_of_which_delta_takes_the_name_for_another(
+    tmp_path: Path, name: str, part: str | None
+) -> None:
+    folder = tmp_path / name / "table"
+    assert not_for_tables(str(folder)) == part
+    made = False
+    with suppress(DeltaError):
+        DeltaTable.create(str(folder), pa.schema([("a", pa.int64())]))
+        made = DeltaTable(str(folder)).version() == 0
+    assert (made and (folder / "_delta_log").is_dir()) is (part is None)
+
+
+def test_a_uri_is_encoded_already() -> None:
+    assert not_for_tables("s3://bucket/a%20b") is None
 
 
 def test_no_other_module_takes_an_address_apart() -> None:

@@ -15,7 +15,7 @@ import psutil
 import typer
 
 from headgate import exit_codes
-from headgate.cli.options import Json
+from headgate.cli.options import Json, require_root
 from headgate.cli.output import console, respond
 from headgate.declaration.kinds import GOLD, kind_of
 from headgate.storage.layout import Layout
@@ -49,6 +49,7 @@ def demo(
     from headgate.ledger import balance
 
     folder = Path(absolute(root) if root else tempfile.mkdtemp(prefix="headgate-demo-"))
+    require_root(str(folder))
     servers = None
     if kafka:
         require_new(folder)

@@ -18,6 +18,7 @@ from headgate.cli.options import (
     PipelineName,
     Root,
     command,
+    require_root,
 )
 from headgate.cli.output import print_json, respond
 from headgate.commands import NEW_ROOT
@@ -187,6 +188,7 @@ def restore_savepoint(
         if reread:
             raise typer.BadParameter("a copy goes on behind its own bronze", param_hint="--reread")
         to = absolute(to)
+        require_root(to)
         clone(layout, savepoint, Layout.of(to, declared.name), passing=gone)
         done, message = {"root": to}, f"copied {savepoint.id} to {to}"
     done |= {"pipeline": declared.name, "savepoint": savepoint.id, "passed_over": list(gone)}

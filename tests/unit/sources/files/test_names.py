@@ -1,0 +1,32 @@
+"""Landing files and folders with names that a URL would say otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headgate.sources.files.declared import FilesSource
+from headgate.sources.files.log import LoggedFile
+from headgate.sources.files.parts import parts
+from headgate.storage.files import Storage
+from tests.support.landing import ARRIVED
+
+FOLDERS = ["in%41", r"in\x", """it's "in" [a]{b}* #1"""]
+NAMES = ["a%41.json", r"a\b.json", "a:b?.json", "a [1]{2}*#.json"]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_name_is_read_as_it_is(tmp_path: Path, folder: str) -> None:
+    landing = Storage(str(tmp_path / folder))
+    (tmp_path / folder).mkdir()
+    for name in NAMES:
+        (tmp_path / folder / name).write_text(f'{{"name": "{len(name)}"}}\n')
+    listed = {stat.path: stat.size for stat in landing.list()}
+    assert listed.keys() == {*NAMES}
+    files = [LoggedFile(1, path, size, ARRIVED) for path, size in listed.items()]
+    for file in files:
+        (part,) = parts(landing, FilesSource(landing.root, "json"), [file])
+        (rows,) = part.blocks()
+        assert rows["file"].to_pylist() == [file.path]
+        assert rows["value"].to_pylist() == [f'{{"name": "{len(file.path)}"}}'.encode()]
