@@ -108,8 +108,9 @@ def test_it_is_carried_out_at_its_place(
         engine.restore(savepoint)
         engine.start().catch_up()
         assert rows(engine) == expected
-    anew = RebuildRequest(("silver/clean",))
-    engine = Engine(spark, pipeline, engine.root, anew=anew)
-    engine.catch_up()
-    assert engine.runtime.rebuild is None
-    assert rows(engine) == expected
+    # Gold is built anew over silver that was.
+    for path in ("silver/strong", "gold/sliding"):
+        engine = Engine(spark, pipeline, engine.root, anew=RebuildRequest((path,)))
+        engine.catch_up()
+        assert engine.runtime.rebuild is None
+        assert rows(engine) == expected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -73,8 +73,11 @@ class FoldStage:
             TableSchema(self.gold, arrow_schema(gold), self._time_column),
         )
 
-    def catch_up(self, upto: int, now: datetime, most_steps: int | None = None) -> None:
-        for group in islice(steps(self.silver, self.gold.refresh().n, upto), most_steps):
+    def catch_up(
+        self, upto: int, now: datetime, most_steps: int | None, apart: Collection[int]
+    ) -> None:
+        ahead = steps(self.silver, self.gold.refresh().n, upto, apart)
+        for group in islice(ahead, most_steps):
             held = self.gold.refresh()
             gold, late = self._prepare_gold(held, group, now)
             # Late commits before gold: if gold has a batch, its late table must have it too.

@@ -117,7 +117,7 @@ class Stages:
         ends = gate.stops(upto) if gate is not None else ()
         try:
             for stop in sorted({*its_own.stops(upto), *ends}):
-                gold.catch_up(stop, now, most_steps)
+                gold.catch_up(stop, now, most_steps, operations.places)
                 if (n := gold.gold.refresh().n) < stop:
                     return False
                 its_own.carry_out(gold.places, n, now)

@@ -49,6 +49,11 @@ class Operations:
         awaited = (o for o in self.asked if any(self._awaits(o, *each) for each in of.items()))
         return Operations(tuple(awaited), self.graph)
 
+    @property
+    def places(self) -> frozenset[int]:
+        """The batch ids after which operations take place."""
+        return frozenset(each.n for each in self.asked)
+
     def stops(self, upto: int) -> tuple[int, ...]:
         """The batch ids at which the steps of a stage up to ``upto`` end. No step passes an
         operation."""

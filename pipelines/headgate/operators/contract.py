@@ -8,7 +8,7 @@ other operator brings a ``GoldStage`` of its own.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -46,8 +46,11 @@ class GoldStage(Protocol):
     def shapes(self, silver: StructType) -> Sequence[TableSchema]:
         """Both tables as declared, the late table first. ``silver`` is the row type of silver."""
 
-    def catch_up(self, upto: int, now: datetime, most_steps: int | None = None) -> None:
-        """Absorb silver up to batch ``upto``, in no more than ``most_steps`` commits.
+    def catch_up(
+        self, upto: int, now: datetime, most_steps: int | None, apart: Collection[int]
+    ) -> None:
+        """Absorb silver up to batch ``upto``, in no more than ``most_steps`` commits. ``apart`` are
+        the batch ids of operations: no file of silver has rows from both sides of one.
 
         Raises CommitRefusedError, FencedError or LogGapError.
         """

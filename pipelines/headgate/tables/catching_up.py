@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from headgate.tables.data_file import DataFile
 from headgate.tables.history import batches
@@ -13,12 +13,15 @@ ROWS_PER_STEP = 1_000_000
 """Batches are grouped up to this many rows, so that a long backlog needs few steps."""
 
 
-def steps(upstream: Table, after: int, upto: int) -> Iterator[tuple[Commit, ...]]:
+def steps(
+    upstream: Table, after: int, upto: int, apart: Collection[int] = ()
+) -> Iterator[tuple[Commit, ...]]:
     """The upstream batches in ``(after, upto]`` in groups, each to be absorbed by one commit.
+    ``apart`` as in ``history.batches``.
 
     Raises LogGapError if a batch is missing from the upstream's log.
     """
-    return grouped(batches(upstream, after, upto), ROWS_PER_STEP)
+    return grouped(batches(upstream, after, upto, apart), ROWS_PER_STEP)
 
 
 def steps_between(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 
 from headgate.commands import SEE_DAMAGE
+from headgate.declaration.kinds import BRONZE, kind_of
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError
 from headgate.tables.live_files import live_files
@@ -61,11 +62,12 @@ def counted(commits: Iterable[Commit]) -> Counts:
     return reduce(add_counts, (commit.state.batch for commit in commits), {})
 
 
-def batches(table: Table, after: int, upto: int) -> tuple[Commit, ...]:
+def batches(table: Table, after: int, upto: int, apart: Collection[int] = ()) -> tuple[Commit, ...]:
     """The data commits that absorbed the batch ids ``(after, upto]``, oldest first.
 
     If maintenance has removed entries or files of the first ones, one commit replaces these, with
-    the live files that have the same rows. Raises LogGapError if a batch is missing.
+    the live files that have the same rows. ``apart`` are batch ids at which each rebuild of the
+    table has ended a file, such as those of operations. Raises LogGapError if a batch is missing.
     """
     if upto <= after:
         return ()
@@ -73,7 +75,7 @@ def batches(table: Table, after: int, upto: int) -> tuple[Commit, ...]:
     walked = tuple(_walk_back(table, after))
     found = tuple(c for c in reversed(walked) if _absorbed(c, after, upto))
     if walked[-1].state.n > after or not _all_there(table, walked, found):
-        found = _from_live_files(table, walked, after, upto)
+        found = _from_live_files(table, walked, after, upto, apart)
     reached = after
     for batch in found:
         if batch.state.from_n != reached:
@@ -104,15 +106,17 @@ def _all_there(table: Table, walked: Sequence[Commit], found: Sequence[Commit]) 
 
 
 def _from_live_files(
-    table: Table, walked: Sequence[Commit], after: int, upto: int
+    table: Table, walked: Sequence[Commit], after: int, upto: int, apart: Collection[int]
 ) -> tuple[Commit, ...]:
     """One commit for all batches up to the last one whose commit or files are not all there. The
     live files have each of their rows once, in files that are named by their last batch id."""
     live, begins = live_files(table.handle), walked[-1].state
     if not all(file.is_ours for file in live):
         raise _gap(table, after, upto)
-    # A rebuild groups batches differently, so a reader of the former table cannot continue in it.
-    if begins.kind == "reset" and begins.origin is None and 0 < after < begins.n:
+    # A rebuild groups batches differently, so a reader of the former table cannot continue in it,
+    # but where files end in any case. Bronze has a file for each batch.
+    is_rebuilt = begins.kind == "reset" and begins.origin is None and kind_of(table.name) != BRONZE
+    if is_rebuilt and 0 < after < begins.n and after not in apart:
         raise _gap(table, after, begins.n)
     merged = (file.n for file in live if file.merged_from is not None)
     base = min(max((after, walked[-1].state.n, *merged)), upto)
