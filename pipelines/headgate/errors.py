@@ -37,6 +37,21 @@ class HeadgateError(Exception):
         return rendered(f"{self.message}\n{self.remedy}", place)
 
 
+def said_by(error: BaseException) -> str:
+    """What an error says; nothing if it cannot be asked. One of a JVM asks that JVM, which may have
+    ended."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
+def first_line(error: BaseException) -> str:
+    """The type of an error, and the first line of what it says."""
+    name, said = type(error).__name__, said_by(error)
+    return f"{name}: {said.splitlines()[0]}" if said else name
+
+
 def chain(error: BaseException) -> Iterator[BaseException]:
     """An error, and those that it was raised from or after."""
     seen: set[int] = set()

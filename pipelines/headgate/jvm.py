@@ -7,8 +7,10 @@ works with a remote session (Spark Connect).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, cast
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
@@ -25,6 +27,15 @@ def leave_out_checksum_files(spark: SparkSession) -> None:
     pages of a Parquet file have checksums of their own, which are verified."""
     configuration = spark._jsc.hadoopConfiguration()
     java(spark).org.apache.hadoop.fs.FileSystem.getLocal(configuration).setWriteChecksum(False)
+
+
+def ignore_termination(spark: SparkSession) -> None:
+    """Keep the JVM alive when SIGTERM goes to all processes of a driver, which ends the JVM after
+    its batch. A JVM whose driver is gone ends anyway. Ctrl-C is already ignored by PySpark."""
+    signals = java(spark).sun.misc
+    # Refused by a JVM with -Xrs, whose options are the user's.
+    with suppress(Py4JJavaError):
+        signals.Signal.handle(signals.Signal("TERM"), signals.SignalHandler.SIG_IGN)
 
 
 def java_columns(frame: DataFrame, columns: Sequence[Column | str]) -> Any:

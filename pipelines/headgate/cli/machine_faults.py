@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headgate import exit_codes
 from headgate.commands import shell_command
-from headgate.errors import HeadgateError, chain
+from headgate.errors import HeadgateError, chain, said_by
 
 _FULL = {errno.ENOSPC: "No space left on device", errno.EDQUOT: "Disk quota exceeded"}
 _RIGHTS = {
@@ -33,7 +33,7 @@ def machine_fault(error: BaseException) -> MachineError | None:
     """
     for each in chain(error):
         known = _BY_NUMBER.get(getattr(each, "errno", None) or 0)
-        reason = known or next((w for w in _BY_NUMBER.values() if w in str(each)), None)
+        reason = known or next((w for w in _BY_NUMBER.values() if w in said_by(each)), None)
         if reason is None:
             continue
         where = _where(each, reason)
@@ -57,7 +57,7 @@ def machine_fault(error: BaseException) -> MachineError | None:
 
 def _file_in_the_way(error: BaseException) -> Path | None:
     """The file in the place of a folder, in the path that the error names."""
-    quoted = _PATH.search(str(error))
+    quoted = _PATH.search(said_by(error))
     named = getattr(error, "filename", None) or (quoted and quoted[1])
     path = Path(named if isinstance(named, str) else "")
     return next((each for each in (path, *path.parents) if each.is_file()), None)
@@ -66,5 +66,5 @@ def _file_in_the_way(error: BaseException) -> Path | None:
 def _where(error: BaseException, reason: str) -> str:
     """The file of the error, or the line of the message that names it."""
     named = getattr(error, "filename", None)
-    line = next((line.strip() for line in str(error).splitlines() if reason in line), "")
+    line = next((line.strip() for line in said_by(error).splitlines() if reason in line), "")
     return f": {named or line}" if named or line != reason else ""

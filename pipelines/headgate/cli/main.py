@@ -21,7 +21,7 @@ from headgate.cli.machine_faults import machine_fault
 from headgate.cli.output import print_json
 from headgate.cli.verbs import Verbs
 from headgate.commands import Place, program, set_place
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, first_line
 
 app = typer.Typer(
     name="headgate",
@@ -82,8 +82,7 @@ def answer(arguments: Sequence[str]) -> int:
         if fault := machine_fault(error):
             remedy = f"{fault.remedy}\n{details}" if path else fault.remedy
             return _refuse(arguments, fault.message, remedy, fault.exit_code)
-        first = f"{type(error).__name__}: {error}".splitlines()[0]
-        return _refuse(arguments, first, details, exit_codes.UNEXPECTED)
+        return _refuse(arguments, first_line(error), details, exit_codes.UNEXPECTED)
     return exit_codes.OK
 
 

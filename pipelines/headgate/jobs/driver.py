@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -66,8 +67,8 @@ class Driver:
         epoch = self._lease.take(take_over=self._task.take_over)
         scratch = scratch_folder(self._layout, job_name(self._task.layers), epoch)
         try:
-            self._say("starting Spark")
-            spark = self._sessions.start(f"headgate-{self._task.pipeline.name}", scratch)
+            if (spark := self._start(scratch)) is None:
+                return
             try:
                 self._work(spark, epoch)
             except Exception as error:
@@ -83,6 +84,17 @@ class Driver:
         finally:
             self._lease.release()
             shutil.rmtree(scratch, ignore_errors=True)
+
+    def _start(self, scratch: Path) -> SparkSession | None:
+        """The session; None if it was ended while it started, by the signal that stops this driver:
+        nothing has begun."""
+        self._say("starting Spark")
+        try:
+            return self._sessions.start(f"headgate-{self._task.pipeline.name}", scratch)
+        except Exception:
+            if self._control.is_stopping:
+                return None
+            raise
 
     def _work(self, spark: SparkSession, epoch: int) -> None:
         self._say("opening tables")

@@ -18,7 +18,7 @@ from headgate.jars import class_archive, java
 from headgate.jobs import references
 from headgate.jobs.errors import JavaEndedError
 from headgate.jobs.workers_python import workers_python
-from headgate.jvm import leave_out_checksum_files
+from headgate.jvm import ignore_termination, leave_out_checksum_files
 
 # Give half the heap to the young generation: nearly all objects of a batch are garbage after it.
 # This cuts collections by a third and a batch's CPU time by 2 to 3 %. Huge pages cut it by 8 to
@@ -89,6 +89,7 @@ def _start(name: str, cores: int, scratch: Path, jars: Sequence[Path]) -> SparkS
                 spark = _session(name, cores, scratch, jars, "")
             except PySparkRuntimeError as again:
                 raise JavaEndedError from again
+    ignore_termination(spark)
     leave_out_checksum_files(spark)
     references.register(spark)
     return spark

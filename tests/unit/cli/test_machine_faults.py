@@ -79,6 +79,24 @@ def test_the_first_cause_counts_and_a_fault_of_ours_is_none() -> None:
     assert machine_fault(of(errno.ENOENT)) is None
 
 
+class OfADeadJvmError(Exception):
+    def __str__(self) -> str:
+        raise ConnectionRefusedError
+
+
+def test_an_error_that_cannot_say_anything_is_still_told(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OfADeadJvmError
+
+    assert machine_fault(OfADeadJvmError()) is None
+    monkeypatch.setattr(declaration, "load", fail)
+    code, _, err = ask("plan", "auctions")
+    assert code == 70
+    assert err.startswith("OfADeadJvmError")
+
+
 def test_a_full_disk_is_8_and_its_details_are_elsewhere(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:

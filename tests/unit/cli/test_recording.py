@@ -99,3 +99,14 @@ def test_what_cannot_be_written_hides_no_error(root: str, monkeypatch: pytest.Mo
     recorded = failure_recorded(declared(root), root, forgets=True)
     with pytest.raises(HeadgateError, match="the first"), recorded:
         raise HeadgateError("the first", "see")
+
+
+class OfADeadJvmError(Exception):
+    def __str__(self) -> str:
+        raise ConnectionRefusedError
+
+
+def test_an_error_that_cannot_say_anything_is_recorded(root: str) -> None:
+    failure = last_failure(run(root, OfADeadJvmError()))
+    assert failure is not None
+    assert (failure.code, failure.reason) == (70, "OfADeadJvmError")

@@ -11,7 +11,7 @@ from headgate.cli.machine_faults import machine_fault
 from headgate.commands import anywhere, commands_in, pipeline_command, rendered
 from headgate.declaration.model import Pipeline
 from headgate.declaration.secrets import secrets_of, without
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, first_line
 from headgate.storage.failure import Failure, forget_failure, last_failure, record_failure
 from headgate.storage.layout import Layout
 
@@ -50,7 +50,7 @@ def failure_of(error: Exception, pipeline: Pipeline, root: str, at: datetime) ->
     place = anywhere(pipeline.file, root)
     secrets = secrets_of(pipeline)
     if known is None:
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        reason = first_line(error)
         code, remedy = exit_codes.UNEXPECTED, pipeline_command("logs")
     else:
         reason, code, remedy = known.message, known.exit_code, known.remedy

@@ -1,0 +1,44 @@
+"""SIGTERM for all processes of a driver, as supervisors, `timeout` and build servers send it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from headgate.storage.failure import last_failure
+from headgate.storage.layout import Layout
+from tests.oracle import judge
+from tests.support.drivers import Running, begin
+from tests.support.events import readings
+from tests.support.landing import Landing, split
+from tests.support.readings import declare, rules
+from tests.support.tables import differences
+
+pytestmark = pytest.mark.recovery
+
+GOLD = ("bands",)
+
+
+def wait_for(driver: Running, said: str) -> None:
+    assert driver.process.stdout is not None
+    assert any(said in line for line in driver.process.stdout), "it has ended"
+
+
+def test_a_driver_ends_after_its_batch_if_its_jvm_is_asked_to_end_as_well(tmp_path: Path) -> None:
+    landing, root = Landing(tmp_path / "landing"), tmp_path / "root"
+    landing.write_all(split(readings(40, seed=3), 1))
+    pipeline = declare(tmp_path, landing.folder, gold=GOLD)
+    driver = begin("run", pipeline.file, "--root", root)
+    try:
+        wait_for(driver, "batch 1: reading")
+        os.killpg(driver.process.pid, signal.SIGTERM)
+        ended = driver.end()
+    finally:
+        driver.kill()
+    assert ended.code == 0, ended.output
+    assert "Traceback" not in ended.output
+    assert last_failure(Layout.of(str(root), pipeline.name)) is None
+    assert differences(root, judge(landing.records(), rules(gold=GOLD))) == {}
