@@ -42,3 +42,24 @@ def test_a_driver_ends_after_its_batch_if_its_jvm_is_asked_to_end_as_well(tmp_pa
     assert "Traceback" not in ended.output
     assert last_failure(Layout.of(str(root), pipeline.name)) is None
     assert differences(root, judge(landing.records(), rules(gold=GOLD))) == {}
+
+
+@pytest.mark.parametrize("jobs", ["fused", "per_layer"])
+def test_a_run_to_the_end_of_the_input_that_is_stopped_says_what_is_unread(
+    tmp_path: Path, jobs: str
+) -> None:
+    landing, root = Landing(tmp_path / "landing"), tmp_path / "root"
+    landing.write_all(split(readings(40, seed=3), 2))
+    pipeline = declare(tmp_path, landing.folder, gold=GOLD)
+    pipeline.file.write_text(f"jobs: {jobs}\n{pipeline.file.read_text()}")
+    driver = begin("run", pipeline.file, "--root", root, "--once")
+    try:
+        wait_for(driver, "opening tables")
+        driver.process.send_signal(signal.SIGTERM)
+        ended = driver.end()
+    finally:
+        driver.kill()
+    assert ended.code == 130, ended.output
+    assert "ended early: " in ended.output
+    assert "headgate run" in ended.last_line
+    assert last_failure(Layout.of(str(root), pipeline.name)) is None

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 MARK = {True: "[green]✓[/]", False: "[red]✗[/]"}
 
 
-def show_ledger(account: Ledger, out: Console) -> None:
-    """The account as tables, one row per table of the pipeline."""
+def show_ledger(account: Ledger, out: Console, *, is_early: bool = False) -> None:
+    """The account as tables, one row per table of the pipeline. ``is_early``: after a run that was
+    to read everything, and was stopped before."""
     out.print(
         f"[bold]{account.pipeline}[/]  batch {account.n}  read {account.read:,}"
         + (f" ({account.replayed:,} of them replayed)" if account.replayed else "")
@@ -56,7 +57,8 @@ def show_ledger(account: Ledger, out: Console) -> None:
         out.print(f"file {file.sequence} {shown(line)}", markup=False)
     for d in account.differences:
         out.print(f"[red]{d}[/]")
-    says = "every event is accounted for" if account.balanced else "does not balance"
+    good = "every event that was read" if is_early else "every event"
+    says = f"{good} is accounted for" if account.balanced else "does not balance"
     out.print(f"{MARK[account.balanced]} {says}")
 
 

@@ -51,6 +51,20 @@ class Driver:
         self._layout = Layout.of(task.root, task.pipeline.name)
         self._lease = Lease(self._layout, task.layers, task.pipeline.name)
         self._control = RunControl(self._layout, task.pipeline.name, self._lease)
+        self._is_done = False
+        self._backlog: Backlog | None = None
+
+    @property
+    def left(self) -> str | None:
+        """What a run with ``once`` has left because it was stopped, as "3 files are unread"; None
+        if it has done all."""
+        if self._is_done or not (self._task.once and self._control.is_stopping):
+            return None
+        if self._backlog is None:
+            return "the input was not looked at"
+        if not self._backlog.count:
+            return "all input is read, but not all tables are up to it"
+        return f"{self._backlog.count:,} {self._backlog.unit} are unread"
 
     def stop(self) -> None:
         """End after the current micro-batch."""
@@ -108,6 +122,7 @@ class Driver:
                 runtime.catch_up(_now())
             if task.loads:
                 self._load(self._begin(spark, runtime, epoch))
+            self._is_done = True
             return
         remove_orphaned(self._layout, task.layers, epoch)
         run = self._begin(spark, runtime, epoch)
@@ -169,6 +184,7 @@ class Driver:
             run.catch_up.run()
         finished = run.task.once and not control.is_stopping
         run.progress.finish(runtime, finished=finished)
+        self._is_done, self._backlog = finished, run.progress.backlog
         self._report(run.progress)
         if finished:
             run.catch_up.require_published()

@@ -13,11 +13,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import typer
 from rich.console import Console
 
 from headgate.cli import driving
 from headgate.cli.driving import on_signals
 from headgate.cli.ledger_screen import summary
+from headgate.cli.lifecycle.concluding import conclude
 from headgate.cli.lifecycle.per_layer import LayerFailedError, together
 from headgate.cli.screen import AGAIN, Screen, folded
 from headgate.ledger import balance
@@ -75,6 +77,22 @@ def python(code: str) -> list[str]:
 
 def test_processes_that_end_well() -> None:
     assert together({"bronze": python("pass"), "silver": python("pass")})
+
+
+def test_a_process_that_ended_early_is_no_failure() -> None:
+    assert not together({"bronze": python("sys.exit(130)"), "silver": python("pass")})
+
+
+@pytest.mark.parametrize("json", [False, True])
+def test_a_run_that_ended_early_says_so(
+    lake: Lake, capsys: pytest.CaptureFixture[str], json: bool
+) -> None:
+    with pytest.raises(typer.Exit) as ended:
+        conclude(lake.pipeline, lake.layout, json, 0.0, 0, "3 files are unread")
+    assert ended.value.exit_code == 130
+    out, err = capsys.readouterr()
+    assert err.startswith("ended early: 3 files are unread; go on: ")
+    assert ('"left": "3 files are unread"' if json else "every event that was read is") in out
 
 
 @pytest.mark.slow

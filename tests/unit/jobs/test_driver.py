@@ -34,3 +34,13 @@ def test_a_jvm_that_the_same_signal_ended_is_no_error(tmp_path: Path) -> None:
     driver = Driver(task, sessions=sessions)
     sessions.meanwhile = driver.stop
     driver.run()
+    assert driver.left is None, "it was to run until it is stopped"
+
+
+def test_a_run_to_the_end_of_the_input_says_what_it_has_left(tmp_path: Path) -> None:
+    sessions = NoSession()
+    task = Task(declared(tmp_path), str(tmp_path / "root"), once=True)
+    driver = Driver(task, sessions=sessions)
+    sessions.meanwhile = driver.stop
+    driver.run()
+    assert driver.left == "the input was not looked at"

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from headgate import exit_codes
 from headgate.cli.driving import on_signals
 from headgate.cli.lifecycle.recording import AlreadyRecordedError
 from headgate.storage.ownership import LAYERS
@@ -41,10 +42,11 @@ def run_layers(
     accept_gap: bool,
     declared_as: str | None = None,
     log_format: LogFormat = "text",
-) -> None:
+) -> bool:
     """Run the three jobs. With ``once`` they run one after the other, each over all of its input.
 
-    The first failure stops the others. Raises LayerFailedError with the exit code of that job.
+    Returns whether they ended by themselves. The first failure stops the others. Raises
+    LayerFailedError with the exit code of that job.
     """
     commands = {}
     for layer in LAYERS:
@@ -64,15 +66,12 @@ def run_layers(
             *options,
         ]
     if not once:
-        together(commands)
-        return
-    for layer in LAYERS:
-        if not together({layer: commands[layer]}):
-            return
+        return together(commands)
+    return all(together({layer: commands[layer]}) for layer in LAYERS)
 
 
 def together(commands: Mapping[str, Sequence[str]]) -> bool:
-    """Run processes until all have ended; False if a signal asked for the end."""
+    """Run processes until all have ended; False if one was asked to end before it was done."""
     # Each has its own session, so that Ctrl-C reaches it only once, through us.
     running = {n: subprocess.Popen(c, start_new_session=True) for n, c in commands.items()}
     asked: list[str] = []
@@ -93,8 +92,9 @@ def together(commands: Mapping[str, Sequence[str]]) -> bool:
     failed = failed or _failure(running)
     if failed is not None:
         raise LayerFailedError(*failed)
-    return not asked
+    return not asked and all(p.returncode != exit_codes.INTERRUPTED for p in running.values())
 
 
 def _failure(running: Mapping[str, subprocess.Popen[bytes]]) -> tuple[str, int] | None:
-    return next(((n, p.returncode) for n, p in running.items() if p.poll()), None)
+    well = (None, exit_codes.OK, exit_codes.INTERRUPTED)
+    return next(((n, p.returncode) for n, p in running.items() if p.poll() not in well), None)

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate import exit_codes
 from headgate.cli import declaration, json_log
 from headgate.cli.driving import require_machine
-from headgate.cli.ledger_screen import show_ledger, summary
+from headgate.cli.lifecycle.concluding import conclude, end_early
 from headgate.cli.lifecycle.folders import check_sources, make_root
 from headgate.cli.lifecycle.pausing import check_pause
 from headgate.cli.lifecycle.recording import failure_recorded
@@ -26,9 +25,8 @@ from headgate.cli.options import (
     LogFormatted,
     PipelineName,
     Root,
-    command,
 )
-from headgate.cli.output import console, respond
+from headgate.cli.output import console
 from headgate.cli.rebuild_progress import rebuild_progress
 from headgate.cli.screen import screen, waiting
 from headgate.declaration.kinds import GOLD, SILVER
@@ -88,11 +86,13 @@ def run(
         options = {"once": once, "take_over": take_over, "accept_gap": accept_gap}
         options["drain"] = drain
         if declared.jobs == "per_layer" and layer is None:
-            _drive_layers(declared, layout, root, options, rebuild, declared_as, log_format)
+            left = _drive_layers(declared, layout, root, options, rebuild, declared_as, log_format)
         else:
-            _drive(declared, layout, root, (layer,) if layer else LAYERS, options, rebuild)
+            left = _drive(declared, layout, root, (layer,) if layer else LAYERS, options, rebuild)
     if layer is None:
-        _conclude(declared, layout, json, began, before)
+        conclude(declared, layout, json, began, before, left)
+    elif left is not None:
+        end_early(left)
 
 
 def _prepare(declared: Pipeline, layout: Layout, once: bool, from_savepoint: str | None) -> None:
@@ -148,16 +148,19 @@ def _drive_layers(
     rebuild: RebuildRequest,
     declared_as: str | None,
     log_format: LogFormat,
-) -> None:
+) -> str | None:
+    """Returns what a run with ``once`` has left, as ``_drive`` does."""
     from headgate.cli.lifecycle.per_layer import run_layers
 
     if rebuild != NOTHING or rebuild_progress(layout, declared):
         taking = {"take_over": options["take_over"]}
         _drive(declared, layout, root, LAYERS, taking, rebuild, only_open=True)
-    run_layers(declared, root, declared_as=declared_as, log_format=log_format, **options)
+    if not run_layers(declared, root, declared_as=declared_as, log_format=log_format, **options):
+        return "a job was stopped before its end" if options["once"] else None
     if options["once"] and rebuild_progress(layout, declared):
         # Bronze's job, which publishes a rebuild, has ended before gold's.
         _drive(declared, layout, root, LAYERS, {"once": True}, NOTHING, only_open=True)
+    return None
 
 
 def _drive(
@@ -169,7 +172,8 @@ def _drive(
     rebuild: RebuildRequest,
     *,
     only_open: bool = False,
-) -> None:
+) -> str | None:
+    """Returns what a run with ``once`` has left because it was stopped; None if it has done all."""
     from headgate.cli.driving import drive
     from headgate.cli.hidden import hide
     from headgate.cli.log_file import divert
@@ -197,7 +201,9 @@ def _drive(
                 record_in_background()
 
         with _metrics(declared, layout, layers), _lineage(declared, layout, layers):
-            drive(Driver(task, report, shown.say))
+            driver = Driver(task, report, shown.say)
+            drive(driver)
+    return driver.left
 
 
 def _metrics(
@@ -258,29 +264,3 @@ def _batches(layout: Layout, declared: Pipeline) -> int:
     if not layout.storage.exists(f"{path}/_delta_log"):
         return 0
     return Table(layout.storage, path, pipeline=declared.name).refresh().n
-
-
-def _conclude(declared: Pipeline, layout: Layout, json: bool, began: float, before: int) -> None:
-    from headgate.gates.documents import holds
-    from headgate.ledger import balance
-
-    account = balance(layout, declared)
-    gold = next(iter(declared.gold))
-
-    def show() -> None:
-        out = console()
-        show_ledger(account, out)
-        for line in (
-            command("ledger", "--by-id"),
-            # With its layer: a name may be a word of SQL, such as "order".
-            command("query", f"SELECT * FROM gold.{gold} LIMIT 10"),
-        ):
-            out.print(line, style="dim", markup=False, soft_wrap=True)
-
-    respond(json, summary(account, account.n - before, time.monotonic() - began), show)
-    if not account.balanced:
-        raise typer.Exit(exit_codes.FAILED)
-    for hold in holds(layout, declared):
-        text = f"{hold.title} is held by its rules: {command('gate status')}"
-        print(text, file=sys.stderr)
-        raise typer.Exit(exit_codes.HELD)

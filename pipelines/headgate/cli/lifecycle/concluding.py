@@ -1,0 +1,57 @@
+"""The end of ``headgate run``: the ledger, and the exit code."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+from headgate import exit_codes
+from headgate.cli.ledger_screen import show_ledger, summary
+from headgate.cli.options import command
+from headgate.cli.output import console, respond
+
+if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
+    from headgate.storage.layout import Layout
+
+
+def end_early(left: str) -> NoReturn:
+    """Say what a run with ``once`` has left. Raises Exit."""
+    print(f"ended early: {left}; go on: {command('run', '--once')}", file=sys.stderr)
+    raise typer.Exit(exit_codes.INTERRUPTED)
+
+
+def conclude(
+    declared: Pipeline, layout: Layout, json: bool, began: float, before: int, left: str | None
+) -> None:
+    """Print the ledger after a run. Raises Exit if it does not balance, if something is ``left``,
+    or if a gold table is held."""
+    from headgate.gates.documents import holds
+    from headgate.ledger import balance
+
+    account = balance(layout, declared)
+    gold = next(iter(declared.gold))
+
+    def show() -> None:
+        out = console()
+        show_ledger(account, out, is_early=left is not None)
+        for line in (
+            command("ledger", "--by-id"),
+            # With its layer: a name may be a word of SQL, such as "order".
+            command("query", f"SELECT * FROM gold.{gold} LIMIT 10"),
+        ):
+            out.print(line, style="dim", markup=False, soft_wrap=True)
+
+    document = summary(account, account.n - before, time.monotonic() - began)
+    respond(json, document | {"left": left}, show)
+    if not account.balanced:
+        raise typer.Exit(exit_codes.FAILED)
+    if left is not None:
+        end_early(left)
+    for hold in holds(layout, declared):
+        text = f"{hold.title} is held by its rules: {command('gate status')}"
+        print(text, file=sys.stderr)
+        raise typer.Exit(exit_codes.HELD)
