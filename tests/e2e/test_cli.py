@@ -99,6 +99,7 @@ def test_a_second_run_reads_nothing_twice_and_says_only_its_own_words(shop: Head
         "gold": {"sales_per_hour": {"rows": 9, "folded": 55, "late": 1}},
         "balanced": True,
         "batches": 0,
+        "left": None,
     }
 
 

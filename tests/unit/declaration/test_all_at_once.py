@@ -80,7 +80,7 @@ gold:
     columns:
       mean: revenue / ordrs # 'ordrs'
       ratio: items / orderz + lower(5) # 'orderz'; takes a string
-    allowed_latness: -1 s # unknown key; too little
+    allowed_latness: -1 s # unknown key; is negative
   clean: # is taken; 'allowed_lateness' is missing
     from: clean
     window: {hopping: {size: 5 minutes, every: 2 minutes}} # not a multiple

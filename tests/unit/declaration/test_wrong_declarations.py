@@ -157,7 +157,7 @@ TIMES = [
     Wrong("10 minutes", "0 s", 8, f"{RECORD}.duplicates.within", None, "at least 1 millisecond"),
     Wrong("10 minutes", "500 days", 8, f"{RECORD}.duplicates.within", None, "at most 366 days"),
     Wrong("10 minutes", "1.5 hours", 8, f"{RECORD}.duplicates.within", None, "not a whole number"),
-    Wrong("10 seconds", "-10 seconds", 36, "gold.sales.allowed_lateness", None, "at least 0"),
+    Wrong("10 seconds", "-10 seconds", 36, "gold.sales.allowed_lateness", None, "zero or more"),
     Wrong("10 seconds", "soon", 36, "gold.sales.allowed_lateness", None, "is not a duration"),
     Wrong("1 minute}", "999999999999 days}", 29, "gold.sales.window.tumbling", None, "too long"),
     Wrong(WINDOW, "window: {hopping: {size: 5 minutes, every: 2 minutes}}", 29,

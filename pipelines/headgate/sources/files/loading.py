@@ -56,7 +56,7 @@ def plan_load(
     if wanted.files is None:
         raise SourceError(f"{place.source.name} reads files", "name them: --files 'archive/**'")
     source: FilesSource = place.source.reads
-    base, found = matching(absolute(wanted.files))
+    base, found = matching(wanted.files)
     _require_elsewhere(base, source, wanted.files)
     files = chosen(found, source.order, wanted.begin, wanted.end)
     if not files:
@@ -107,7 +107,7 @@ def _require_elsewhere(base: str, source: FilesSource, pattern: str) -> None:
 
 def _nothing_meant(pattern: str, order: FileOrder) -> SourceError:
     """Why a load has no file: none matches, or none of those that do is of the time meant."""
-    if not (files := chosen(matching(absolute(pattern))[1], order, None, None)):
+    if not (files := chosen(matching(pattern)[1], order, None, None)):
         return SourceError(f"no file matches {pattern}", "quote the pattern; ** is any folder")
     first, last = (f"{at(each.modified for each in files):%F %T}Z" for at in (min, max))
     said = f"{_number(files)} of {pattern}: none was written between --from and --to"
@@ -120,8 +120,9 @@ def _number(files: Sequence[Stat]) -> str:
 
 def matching(pattern: str) -> tuple[str, Iterable[Stat]]:
     """The folder of a pattern, and the files in it that match. Without a special character, it is
-    a file or all that is in a folder."""
+    a file or all that is in a folder. No character of the working directory is special."""
     base, rest = divided(pattern)
+    base = absolute(base or ("/" if pattern.startswith("/") else "."))
     if not rest:
         parent, _, name = base.rpartition("/")
         alone = Storage(parent).stat(name)
