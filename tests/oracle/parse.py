@@ -226,7 +226,15 @@ def as_timestamp(value: str) -> datetime:
 
 
 def event_time(value: Any, time_format: str) -> datetime:
-    """A record's time by its declared format. Raises ValueError where it does not parse."""
+    """A record's time by its declared format. Raises ValueError where it does not parse, or is
+    before the year 10."""
+    time = _event_time(value, time_format)
+    if time.year < 10:
+        raise ValueError("before the year 10")
+    return time
+
+
+def _event_time(value: Any, time_format: str) -> datetime:
     if time_format == "iso":
         parsed: datetime = typed(value, "timestamp")
         return parsed

@@ -168,7 +168,8 @@ def find_time(record: Stamped, document: dict[str, Any], rules: Rules) -> str | 
         record.event_time = event_time(value, rules.time_format)
     except ValueError:
         return "unparsable_time"
-    record.future = record.event_time - record.source.ingested_at > rules.future_after
+    ahead = record.event_time - record.source.ingested_at
+    record.future = ahead > rules.future_after or record.event_time.year > 9989
     return None
 
 

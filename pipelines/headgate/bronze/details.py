@@ -15,9 +15,11 @@ _NAMED = 5  # fields
 _ISO = "ISO 8601 with an offset, such as 2026-01-31T12:00:00Z or 2026-01-31 12:00:00+01:00"
 _TIME = {
     "iso": _ISO,
-    "epoch_seconds": "a whole number of seconds since 1970 UTC, in the years 1 to 9999",
-    "epoch_millis": "a whole number of milliseconds since 1970 UTC, in the years 1 to 9999",
+    "epoch_seconds": "a whole number of seconds since 1970 UTC, in the years 10 to 9989",
+    "epoch_millis": "a whole number of milliseconds since 1970 UTC, in the years 10 to 9989",
 }
+NOT_EARLY = "in the year 10 or later"
+"""The expected form of an event time that was read."""
 _TYPE: dict[DataType, str] = {TIMESTAMP: _ISO, DATE: "a date such as 2026-01-31"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -65,7 +66,10 @@ def _bounds(metadata: pq.FileMetaData, column: str) -> Bounds | None:
     # If one row group has no minimum, the file gets none: a wrong bound would hide rows.
     if any(g is None or not g.has_min_max for g in groups):
         return None
-    return min(g.min for g in groups), max(g.max for g in groups)
+    # Nor if Python has no such time: older versions made windows that begin before the year 1.
+    with suppress(OverflowError):
+        return min(g.min for g in groups), max(g.max for g in groups)
+    return None
 
 
 def _partition(path: str) -> dict[str, str]:

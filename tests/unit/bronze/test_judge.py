@@ -107,7 +107,7 @@ PATTERN = "dd/MM/yyyy HH:mm"
         ),
         (
             "epoch_millis",
-            "at is not a whole number of milliseconds since 1970 UTC, in the years 1 to 9999: "
+            "at is not a whole number of milliseconds since 1970 UTC, in the years 10 to 9989: "
             '"tomorrow \\"?\\" noon"',
         ),
         (PATTERN, f'at is not a time of the form {PATTERN}: "tomorrow \\"?\\" noon"'),
@@ -119,6 +119,15 @@ def test_a_time_that_does_not_parse_is_shown_with_the_format_that_was_expected(
     value = rb'{"id": "a", "at": "tomorrow \"\ud800\" noon"}'
     record = replace(RECORD, event_time=EventTime(column="at", format=format))
     assert judge(value, record) == Judged(Reason.UNPARSABLE_TIME, detail=detail)
+
+
+def test_the_zero_time_of_other_languages_is_no_event_time() -> None:
+    zero, first = (
+        b'{"id": "a", "at": "%s"}' % t for t in (b"0001-01-01T00:00:00Z", b"0010-01-01T00:00:00Z")
+    )
+    detail = 'at is not in the year 10 or later: "0001-01-01T00:00:00Z"'
+    assert judge(zero) == Judged(Reason.UNPARSABLE_TIME, detail=detail)
+    assert judge(first) == Judged()
 
 
 @pytest.mark.parametrize(

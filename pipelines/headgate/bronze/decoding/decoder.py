@@ -24,7 +24,13 @@ from headgate.bronze.decoding.columns import (
     json_column,
     patched,
 )
-from headgate.bronze.decoding.event_times import epoch_micros, is_epoch, text_micros
+from headgate.bronze.decoding.event_times import (
+    EARLIEST,
+    LATEST,
+    epoch_micros,
+    is_epoch,
+    text_micros,
+)
 from headgate.bronze.decoding.judge import Judge, Judged, id_of, id_text
 from headgate.bronze.decoding.limits import doubtful
 from headgate.bronze.decoding.times import Flags
@@ -33,6 +39,7 @@ from headgate.declaration import types
 from headgate.declaration.model import Record, RecordFormat
 
 _TIME = pa.timestamp("us", "UTC")
+_LATEST = pa.scalar(LATEST, _TIME)
 
 
 @dataclass(frozen=True)
@@ -120,7 +127,7 @@ class Decoder:
             valid = valid & known
         else:
             micros, valid = text_micros(texts[rule.column], rule)
-        return pa.array(micros, mask=~valid).cast(_TIME)
+        return pa.array(micros, mask=~valid | (micros < EARLIEST)).cast(_TIME)
 
     def _id(
         self, columns: dict[str, pa.Array], texts: dict[str, pa.Array], block: pa.Table
@@ -179,6 +186,8 @@ class Decoder:
         """The reasons, and whether each is that the event time is in the future."""
         after = pa.scalar(self._record.future_after, pa.duration("us"))
         ahead = pc.greater(time, pc.add(_chunk(block, "seen_at"), after))
+        # No event is later, whatever the clock of its file says.
+        ahead = pc.or_(ahead, pc.greater(time, _LATEST))
         early = pc.is_in(reason, value_set=pa.array([r.value for r in BEFORE_FUTURE]))
         is_future = pc.and_(pc.fill_null(ahead, False), pc.invert(early))
         return pc.if_else(is_future, Reason.FUTURE.value, reason), is_future

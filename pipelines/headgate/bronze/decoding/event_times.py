@@ -13,6 +13,11 @@ from headgate.bronze.decoding.patterns import pattern_reader
 from headgate.bronze.decoding.times import FIRST, LAST, Flags, Ints, iso_micros, read_times
 from headgate.declaration.model import EventTime
 
+EARLIEST = -61_851_600_000_000_000  # 0010-01-01T00:00:00Z
+LATEST = 253_086_767_999_999_999  # 9989-12-31T23:59:59.999999Z
+"""Event times are within these. The longest window, lateness and ``within`` are a year each, so no
+time that is made from an event time leaves the years 1 to 9999, which are all that Python, and most
+readers of a table, know."""
 _UNITS = {"epoch_seconds": 1_000_000, "epoch_millis": 1_000}
 
 

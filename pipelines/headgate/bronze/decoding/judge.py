@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.bronze.decoding.documents import in_utf8, json_text, read_document
-from headgate.bronze.decoding.event_times import epoch_micros, is_epoch, text_reader
+from headgate.bronze.decoding.event_times import EARLIEST, epoch_micros, is_epoch, text_reader
 from headgate.bronze.decoding.texts import cast_texts
 from headgate.bronze.decoding.values import Misfit, reader, text
-from headgate.bronze.details import mismatch, time_form, type_form, undeclared
+from headgate.bronze.details import NOT_EARLY, mismatch, time_form, type_form, undeclared
 from headgate.bronze.reasons import Reason
 from headgate.declaration import types
 from headgate.declaration.model import Column, Record, RecordFormat
@@ -61,7 +61,7 @@ class Judge:
             return Judged(Reason.UNPARSABLE)
         if not isinstance(document, dict):
             return Judged(Reason.NOT_AN_OBJECT)
-        id_, time = self._id(document), self._time(document)
+        id_, (time, form) = self._id(document), self._time(document)
         fields, misfit = self._fields(document, time)
         read = Judged(id=id_, time=time, fields=fields)
         if id_ is None and self._record.event_id:
@@ -70,7 +70,7 @@ class Judge:
         if time is None and (given_time := document.get(rule.column)) is None:
             return replace(read, reason=Reason.MISSING_TIME)
         if time is None:
-            shown = mismatch(rule.column, json_text(given_time), time_form(rule))
+            shown = mismatch(rule.column, json_text(given_time), form)
             return replace(read, reason=Reason.UNPARSABLE_TIME, detail=shown)
         if misfit is not None:
             column, shown = misfit
@@ -99,14 +99,17 @@ class Judge:
             return text(value)
         return None if read is None else id_text(read)
 
-    def _time(self, document: Mapping[str, object]) -> int | None:
+    def _time(self, document: Mapping[str, object]) -> tuple[int | None, str]:
+        """The event time, and what it should have been where there is none."""
+        form = time_form(self._record.event_time)
         value = document.get(self._record.event_time.column)
         if value is None:
-            return None
+            return None, form
         try:
-            return self._time_of(value)
+            time = self._time_of(value)
         except ValueError:
-            return None
+            return None, form
+        return (None, NOT_EARLY) if time is not None and time < EARLIEST else (time, form)
 
     def _fields(
         self, document: Mapping[str, object], time: int | None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.declaration.kinds import GOLD
@@ -58,6 +59,8 @@ class StatePart(Part):
         for file in files:
             with table.storage.open(file.path) as source:
                 times = pq.read_table(source, columns=columns).group_by(columns).aggregate([])
-            windows.update(zip(*(times[name].to_pylist() for name in columns), strict=True))
+            # As numbers: an older version made windows that begin before Python's first year.
+            numbers = (times[name].cast(pa.int64()).to_pylist() for name in columns)
+            windows.update(zip(*numbers, strict=True))
         rows, size = sum(f.rows for f in files), sum(f.size for f in files)
         return _Open(version, len(windows), rows, size)
