@@ -152,6 +152,26 @@ def test_it_changes_what_differs_and_is_taken_back_by_the_savepoint(
     assert unequal(backfill(engine)) == []
 
 
+def test_one_of_before_a_savepoint_stays_wherever_the_tables_were_meanwhile(
+    lived: Prepared, tmp_path: Path
+) -> None:
+    engine = lived.copy(tmp_path)
+    before = engine.savepoint()
+    publish(engine, found(engine))
+    engine.take_in()
+    wanted, after = {name: final(engine, name) for name in TABLES}, engine.savepoint()
+    engine.restore(before)
+    engine.start().catch_up()
+    assert unequal(backfill(engine)) == []
+    engine.restore(after)
+    anew = RebuildRequest(tuple(f"gold/{name}" for name in TABLES))
+    rebuilt = Engine(engine.spark, engine.pipeline, engine.root, now=engine.now, anew=anew)
+    rebuilt.catch_up()
+    for name in TABLES:
+        assert values(final(rebuilt, name)) == values(wanted[name])
+    sound(rebuilt)
+
+
 def newest(table: Table) -> int:
     table.refresh()
     return table.version

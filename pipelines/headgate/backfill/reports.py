@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from headgate.backfill.report import Report
+from headgate.backfill.selection import in_force
 from headgate.errors import HeadgateError
 from headgate.savepoints.holds import FOLDER
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import Layout
+from headgate.tables.operation import Operation
 
 KEPT = 50
 """The number of reports that are kept."""
@@ -29,6 +31,13 @@ def reports(layout: Layout) -> Iterator[Report]:
             found = read_document(layout.storage, f"{FOLDER}/{name}")
             if found is not None:
                 yield Report.of(found)
+
+
+def taken_back(found: Iterable[Report], operations: Iterable[Operation]) -> frozenset[str]:
+    """The ids of the published backfills among some that a restore has taken back. ``operations``
+    are all that bronze has."""
+    ids = {each.document["backfill"] for each in in_force(operations)}
+    return frozenset(each.id for each in found if each.published and each.id not in ids)
 
 
 def _names(layout: Layout) -> list[str]:

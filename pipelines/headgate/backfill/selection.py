@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from headgate.backfill.errors import NotBackfilledError
 from headgate.commands import pipeline_command
 from headgate.graph.graph import Graph
-from headgate.graph.operations import known
+from headgate.graph.operations import TAKEN_BACK, known
 from headgate.tables.data_file import DataFile
 from headgate.tables.operation import Operation
 from headgate.tables.payloads.gold import GoldPayload
@@ -108,12 +108,16 @@ def drains_of(
     return tuple((batches[number], end) for number, end in sorted(ends.items()))
 
 
+def in_force(operations: Iterable[Operation]) -> Iterator[Operation]:
+    """The backfills among some operations that no restore has taken back."""
+    return (o for o in operations if o.name == "backfill" and TAKEN_BACK not in o.document)
+
+
 def published_into(wanted: Range, table: str, operations: Iterable[Operation]) -> tuple[str, ...]:
     """The ids of the backfills that were published into a range of a table, and not taken back."""
     found = []
-    for each in operations:
-        patch = each.document["tables"].get(table) if each.name == "backfill" else None
-        if patch is None or "taken_back" in each.document:
+    for each in in_force(operations):
+        if (patch := each.document["tables"].get(table)) is None:
             continue
         first, last = patch["span"]
         if first < wanted.end and last >= wanted.begin:

@@ -21,6 +21,9 @@ Document = Mapping[str, Any]
 """The parameters of an operation, in JSON values. Every commit of bronze repeats them, so they must
 be small, and refer to data instead of containing it."""
 
+TAKEN_BACK = "taken_back"
+"""The entry of a document whose operation a restore has taken back: the restored savepoint."""
+
 
 class UnknownOperationError(HeadgateError, code=exit_codes.USAGE):
     """The tables have an operation that this installation does not know."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.declaration.kinds import GOLD, name_of
 from headgate.graph.graph import Graph
-from headgate.graph.operations import Document
+from headgate.graph.operations import TAKEN_BACK, Document
 from headgate.operations.contract import Change, Place, TableOperation
 from headgate.storage.files import Storage
 from headgate.storage.globs import literal
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 NAME = "backfill"
 CHANGE = "_change"
 CHANGED, NEW, GONE = "changed", "new", "gone"
-_TAKEN_BACK = "taken_back"
 _PIECE = 1 << 20
 
 
@@ -74,13 +73,13 @@ class Backfill(TableOperation):
         return bool(document["generation"] == generation)
 
     def taken_back(self, document: Document, savepoint: str) -> Document:
-        return {**document, _TAKEN_BACK: savepoint}
+        return {**document, TAKEN_BACK: savepoint}
 
     def change(self, place: Place, state: State, document: Document) -> Change:
         patch = Patch.of(document["tables"][name_of(place.table.name)])
         held = place.table.state
         is_void = (held.definition, held.operation) != (patch.definition, patch.after)
-        if is_void or _TAKEN_BACK in document:
+        if is_void or TAKEN_BACK in document:
             return Change(state)
         return _patched(place, state, patch)
 

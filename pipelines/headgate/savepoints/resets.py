@@ -9,7 +9,7 @@ is needed (docs/exactly-once.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from typing import Any
@@ -180,11 +180,11 @@ def intend(
     savepoint: str | None = None,
     reread: Target | None = None,
     above: int = 0,
-    since: int | None = None,
+    asked: Collection[Operation] | None = None,
 ) -> Intent:
     """Request the reset of some tables. ``reread`` resets bronze itself in the same commit. The new
-    generation is also higher than ``above``. ``since`` is the number of the last operation that was
-    asked for before the savepoint: later ones may be taken back.
+    generation is also higher than ``above``. ``asked`` are the operations as bronze had them at the
+    savepoint, which they are again: later ones may be taken back.
 
     After this commit, the reset will be carried out, by this process or a later one.
     """
@@ -199,20 +199,23 @@ def intend(
         back = _back(bronze, held, reread)
     held = back.state
     payload = replace(BronzePayload.of(held), reset=intent.document(), reset_commit=version + 1)
-    if savepoint is not None and since is not None:
-        payload = replace(payload, operations=_taken_back(payload, savepoint, since))
+    if savepoint is not None and asked is not None:
+        payload = replace(payload, operations=_as_of(savepoint, asked, payload.operations))
     state = replace(held, payload=payload, generation=intent.generation, at=commit_time(now))
     bronze.commit(state, back.add, back.remove, back.schema)
     failpoint("reset.intended")
     return intent
 
 
-def _taken_back(payload: BronzePayload, savepoint: str, since: int) -> tuple[Operation, ...]:
+def _as_of(
+    savepoint: str, asked: Collection[Operation], now: Iterable[Operation]
+) -> tuple[Operation, ...]:
+    # An operation of then may have been taken back since, by the restore of an earlier savepoint.
+    then = {each.number: each for each in asked}
     return tuple(
-        each
-        if each.number <= since
-        else replace(each, document=known(each.name).taken_back(each.document, savepoint))
-        for each in payload.operations
+        then.get(each.number)
+        or replace(each, document=known(each.name).taken_back(each.document, savepoint))
+        for each in now
     )
 
 

@@ -6,6 +6,7 @@ stay, and the stages catch up from bronze. With ``reread`` bronze is reset too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 
@@ -22,6 +23,7 @@ from headgate.savepoints.verify import passed_over, verify
 from headgate.storage.layout import Layout
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import lineage
+from headgate.tables.operation import Operation
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
@@ -75,19 +77,19 @@ def restore(
         why=f"restore of savepoint {savepoint.id}" + (", bronze too" if reread else ""),
         savepoint=savepoint.id,
         reread=savepoint.bronze.target if reread else None,
-        since=_last_operation(savepoint, bronze),
+        asked=_operations_at(savepoint, bronze),
     )
     Resets(bronze).carry_out(tables.values(), now)
     _prove(savepoint, tables, intent)
     return intent
 
 
-def _last_operation(savepoint: Savepoint, bronze: Table) -> int | None:
-    """The number of the last operation that was asked for before a savepoint; None if bronze's log
-    does not say that any more."""
+def _operations_at(savepoint: Savepoint, bronze: Table) -> Sequence[Operation] | None:
+    """The operations as bronze had them at a savepoint; None if its log does not say that any
+    more."""
     with suppress(LogGapError):
         for commit in lineage(bronze.reader(), savepoint.bronze.version):
-            return commit.state.operation
+            return BronzePayload.of(commit.state).operations
     return None
 
 

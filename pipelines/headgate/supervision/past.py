@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
-from headgate.backfill.reports import reports
+from headgate.backfill.reports import reports, taken_back
 from headgate.declaration.model import Pipeline
 from headgate.loads.requests import all_of
 from headgate.loads.state import LoadState, state_of
@@ -31,7 +31,8 @@ class ReplayReport:
 @dataclass(frozen=True)
 class BackfillReport:
     """``differing`` are the gold tables in which a row differs, ``end`` is None where all that is
-    final was compared. ``empty``: no final window was in the range."""
+    final was compared. ``empty``: no final window was in the range. ``taken_back``: a restore has
+    taken back what was published."""
 
     id: str
     at: datetime
@@ -40,6 +41,7 @@ class BackfillReport:
     differing: tuple[str, ...]
     published: bool
     empty: bool = False
+    taken_back: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,11 @@ class PastReport:
 
 def past(layout: Layout, declared: Pipeline, operations: Iterable[Operation]) -> PastReport:
     """``operations`` are all that bronze has. Raises DamagedDocumentError."""
+    operations = tuple(operations)
     loads = [state_of(layout, declared.name, request) for request in all_of(layout)]
     found = [each for each in operations if each.name == "late_replay"]
+    backfills = tuple(islice(reports(layout), SHOWN))
+    back = taken_back(backfills, operations)
     return PastReport(
         loads=tuple(reversed(loads[-SHOWN:])),
         replays=tuple(map(_replay, reversed(found[-SHOWN:]))),
@@ -64,8 +69,9 @@ def past(layout: Layout, declared: Pipeline, operations: Iterable[Operation]) ->
                 differing=each.differing,
                 published=each.published is not None,
                 empty=each.verdict == "empty",
+                taken_back=each.id in back,
             )
-            for each in islice(reports(layout), SHOWN)
+            for each in backfills
         ),
     )
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from headgate.backfill.report import Published, Report, TableReport
+from headgate.backfill.reports import write_report
 from headgate.backfill.running import Asked, Outcome
 from headgate.cli.backfill import computing, publishing
 from headgate.cli.backfill.publishing import UnexpectedRowsError, publish_here
@@ -19,6 +20,8 @@ from headgate.lineage import emitting
 from headgate.operations.requests import waiting
 from headgate.savepoints.store import savepoints
 from headgate.tables.arrow import stage_arrow
+from headgate.tables.operation import Operation
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import Lake
@@ -104,6 +107,29 @@ def test_after_a_changed_formula_the_stream_keeps_the_old_one(
     _, out, _ = ask(*publish, "--declaration", str(changed))
     assert "the stream computes later windows by tiny.yml as before" in out
     assert f"headgate upgrade {pipeline}" in out
+
+
+def test_the_list_says_what_a_restore_has_taken_back(
+    ask: Ask, empty_lake: Lake, of_lake: OfLake
+) -> None:
+    bronze, asked = empty_lake.table("bronze/events"), []
+    for number, more in enumerate(({}, {"taken_back": "s1"}), start=1):
+        document = {"backfill": f"b{number}", "tables": {"per_minute": {}}, **more}
+        asked.append(Operation(number, "backfill", 0, document))
+    state = bronze.refresh()
+    payload = replace(BronzePayload.of(state), operations=tuple(asked))
+    bronze.commit(replace(state, payload=payload, operation=2))
+    differing = replace(TABLE, changed=1)
+    for number in (1, 2, 3):  # bronze has nothing of the third: it was taken back itself
+        published = Published(number, "s1")
+        id_ = f"b{number}"
+        report = Report(id_, "tiny", NOON, NOON, None, "digest", (differing,), published)
+        write_report(empty_lake.layout, report)
+    _, out, _ = ask("backfill", *of_lake)
+    back = [line for line in out.splitlines() if "taken back" in line]
+    assert [line.split()[0] for line in back] == ["b3", "b2"]
+    assert "as operation 1" in out
+    assert last_object(ask("backfill", *of_lake, "--json")[1])["taken_back"] == ["b2", "b3"]
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,18 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from headgate.backfill.selection import in_force
+from headgate.graph.graph import graph_of
 from headgate.ledger import balance
+from headgate.operations.carrying_out import intend
 from headgate.savepoints.clone import UnfinishedCloneError, clone, require_whole
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.restore import restore
+from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.verify import verify
 from headgate.storage.layout import Layout
 from headgate.tables.log import entry_path
+from headgate.tables.payloads.bronze import BronzePayload
 from tests.support.failing import dying
 from tests.support.rounds import IN_FULL
 from tests.unit.ledger.conftest import SCHEMAS, Lake
@@ -76,6 +81,37 @@ def test_a_restore_after_a_restore(lake: Lake) -> None:
         intent = restore(lake.layout, lake.pipeline, savepoint, epoch, NOW)
         assert intent.generation == epoch - 6
     assert all_rows(lake.layout) == then
+
+
+def test_a_restore_takes_back_what_its_savepoint_does_not_have(lake: Lake) -> None:
+    """And nothing else, whichever savepoints were restored before."""
+    bronze = lake.table("bronze/events")
+
+    def publish(id_: str) -> None:
+        document = {"backfill": id_, "generation": 0, "tables": {"per_minute": {}}}
+        intend(bronze, graph_of(lake.pipeline), "backfill", document, NOW)
+
+    def in_force_after(savepoint: Savepoint, *, reread: bool = False) -> list[str]:
+        bronze.fence(bronze.refresh().epoch + 1)
+        restore(lake.layout, lake.pipeline, savepoint, bronze.epoch, NOW, reread=reread)
+        asked = BronzePayload.of(bronze.refresh()).operations
+        return [each.document["backfill"] for each in in_force(asked)]
+
+    none = take(lake)
+    publish("b1")
+    first = take(lake, 1)
+    assert in_force_after(none) == []
+    taken_back = take(lake, 2)
+    publish("b2")
+    second = take(lake, 3)
+    assert in_force_after(first) == ["b1"]
+    assert in_force_after(taken_back) == []
+    assert in_force_after(second) == ["b2"], "b1 was taken back before this savepoint"
+    assert in_force_after(none) == []
+    assert in_force_after(second) == ["b2"]
+    assert in_force_after(none, reread=True) == []
+    assert in_force_after(second, reread=True) == ["b2"]
+    assert in_force_after(first) == ["b1"]
 
 
 def test_a_table_that_is_younger_begins_anew(lake: Lake) -> None:

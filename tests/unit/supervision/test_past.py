@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.backfill.report import Report, TableReport
+from headgate.backfill.report import Published, Report, TableReport
 from headgate.backfill.reports import write_report
 from headgate.declaration.load import load
 from headgate.loads import requests
@@ -67,7 +67,10 @@ def test_replays_and_backfills_are_told_newest_first(lake: Lake) -> None:
         table = replace(equal, changed=day, windows=5 * day)
         write_report(
             lake.layout,
-            Report(f"b-{day}", "tiny", NOW, begin, begin + timedelta(days=1), "d", (table,)),
+            Report(
+                *(f"b-{day}", "tiny", NOW, begin, begin + timedelta(days=1), "d", (table,)),
+                published=Published(day + 4, "s1") if day else None,
+            ),
         )
     found = past(lake.layout, lake.pipeline, operations)
     assert [(each.number, each.n, each.by) for each in found.replays] == [(3, 9, ""), (1, 4, "me")]
@@ -76,3 +79,7 @@ def test_replays_and_backfills_are_told_newest_first(lake: Lake) -> None:
         ("b-0", ()),
     ]
     assert [each.empty for each in found.backfills] == [False, True]
+    assert [each.taken_back for each in found.backfills] == [True, False]
+    operations.append(Operation(5, "backfill", 9, {"backfill": "b-1"}))
+    found = past(lake.layout, lake.pipeline, operations)
+    assert [each.taken_back for each in found.backfills] == [False, False]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headgate.cli.options import command
@@ -68,14 +68,16 @@ def final_windows(found: tuple[datetime, datetime] | None) -> str:
     return f"its final windows are from {as_text(found[0])} to {as_text(found[1])}"
 
 
-def listed(reports: Sequence[Report]) -> Table:
-    """A line for each backfill."""
+def listed(reports: Sequence[Report], back: Collection[str]) -> Table:
+    """A line for each backfill. ``back`` are the ids of those that were taken back."""
     found = grid("", "backfill", "from", "to", "gold", "result", "published")
     for report in reports:
         tables = ", ".join(table.table for table in report.tables)
         published = report.published
         done = set(report.differing) - set(published.void) if published else set()
         said = f"as operation {published.operation}" if published and done else ""
+        if said and report.id in back:
+            said += ", taken back by a restore"
         times = as_text(report.begin), as_text(report.end) if report.end else ""
         found.add_row(*cells(report.id, *times, tables, report.verdict, said))
     return found

@@ -18,6 +18,7 @@ from headgate.cli.output import respond
 
 if TYPE_CHECKING:
     from headgate.backfill.running import Asked
+    from headgate.declaration.model import Pipeline
     from headgate.storage.layout import Layout
 
 Tables = Annotated[
@@ -93,7 +94,7 @@ def backfill(
     if begin is None:
         if tables or end or other or dry_run or verify or publish:
             raise typer.BadParameter("it is needed, to say from when on", param_hint="--from")
-        _list(layout, declared.name, json=json)
+        _list(layout, declared, json=json)
         return
     asked = asked_of(declared, tables, begin, end, other, datetime.now(UTC))
     if dry_run:
@@ -122,14 +123,22 @@ def backfill(
         raise typer.Exit(exit_codes.FAILED)
 
 
-def _list(layout: Layout, pipeline: str, *, json: bool) -> None:
-    from headgate.backfill.reports import reports
+def _list(layout: Layout, declared: Pipeline, *, json: bool) -> None:
+    from headgate.backfill.reports import reports, taken_back
     from headgate.cli.backfill.screen import listed
+    from headgate.graph.graph import graph_of
+    from headgate.tables.payloads.bronze import BronzePayload
+    from headgate.tables.table import Table
 
-    found = list(reports(layout))
-    shown = listed(found) if found else "there was no backfill"
+    found, back = list(reports(layout)), frozenset[str]()
+    if any(report.published for report in found):
+        bronze = Table(layout.storage, graph_of(declared).head.path, pipeline=declared.name)
+        back = taken_back(found, BronzePayload.of(bronze.refresh()).operations)
+    shown = listed(found, back) if found else "there was no backfill"
     words = [] if found else [command("backfill", "--from", "2 days", "--dry-run")]
-    respond(json, {"pipeline": pipeline, "backfills": [r.document() for r in found]}, shown, *words)
+    documents = [report.document() for report in found]
+    document = {"pipeline": declared.name, "backfills": documents, "taken_back": sorted(back)}
+    respond(json, document, shown, *words)
 
 
 def _show_plan(layout: Layout, asked: Asked, *, json: bool) -> None:

@@ -57,10 +57,13 @@ export function past(stream) {
 
 export const read = (load) => `${number(load.read)} of ${number(load.total)} ${load.unit}`;
 
-function verdict({ differing, published, empty }) {
+function verdict(backfill) {
+  const { differing, published, empty } = backfill;
   if (empty) return "no final window";
   if (!differing.length) return "equal";
-  return `${differing.join(", ")} ${published ? "differed: published" : "differs: not published"}`;
+  const tables = differing.join(", ");
+  if (backfill.taken_back) return `${tables} differed: published, and taken back by a restore`;
+  return `${tables} ${published ? "differed: published" : "differs: not published"}`;
 }
 
 const changed = (time, now) => (time ? `${span(since(time, now))} ago` : "–");
