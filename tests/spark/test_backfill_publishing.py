@@ -152,6 +152,7 @@ def test_it_changes_what_differs_and_is_taken_back_by_the_savepoint(
     assert unequal(backfill(engine)) == []
 
 
+@in_full
 def test_one_of_before_a_savepoint_stays_wherever_the_tables_were_meanwhile(
     lived: Prepared, tmp_path: Path
 ) -> None:

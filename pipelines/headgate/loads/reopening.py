@@ -11,7 +11,7 @@ from typing import Any
 
 from headgate.declaration.kinds import BRONZE
 from headgate.failpoints import failpoint
-from headgate.loads.requests import LoadRequest, all_of, change
+from headgate.loads.requests import LoadRequest, Wish, all_of, change
 from headgate.storage.layout import Layout
 from headgate.tables.load import Load
 from headgate.tables.payloads.bronze import BronzePayload
@@ -65,9 +65,10 @@ def again(request: LoadRequest, load: Load | None) -> Mapping[str, Any]:
 
 
 def take_back(layout: Layout, bronze: BronzePayload, source: str) -> None:
-    """Note which loads are taken back, before the bronze table of a source gets a payload that it
-    had. A load that is open goes on from there."""
+    """Note which loads are taken back, and which are not any more, before the bronze table of a
+    source gets a payload that it had. A load that is open goes on from there."""
     for request in all_of(layout):
-        is_done = request.wish == "done" and request.source == source
-        if is_done and not request.is_read(bronze.load(request.id)):
-            change(layout, request, wish="taken back")
+        is_over = request.wish in ("done", "taken back") and request.source == source
+        then: Wish = "done" if request.is_read(bronze.load(request.id)) else "taken back"
+        if is_over and request.wish != then:
+            change(layout, request, wish=then)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headgate.loads.reopening import again
-from headgate.loads.requests import LoadRequest, Wish
+from headgate.loads.reopening import again, reopen_done, take_back
+from headgate.loads.requests import LoadRequest, Wish, all_of, keep
 from headgate.sources.loading import LoadPlan
+from headgate.storage.layout import Layout
 from headgate.tables.load import Load
+from headgate.tables.payloads.bronze import BronzePayload
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 PLAN = LoadPlan({"sequence": 0}, {"sequence": 3}, "3 files of a", "files")
@@ -57,3 +60,21 @@ def test_one_that_is_held_while_it_is_read_again_keeps_its_end() -> None:
         True,
     )
     assert again(replace(held, wish="cancelled"), has)["until"] == has.offsets
+
+
+def test_a_repair_reads_again_what_the_last_restore_has_brought_back(tmp_path: Path) -> None:
+    """Of two loads of the same files, each of which one savepoint has."""
+    layout = Layout.of(str(tmp_path), "shop")
+    keep(layout, replace(REQUEST, wish="done"))
+    keep(layout, replace(REQUEST, id="l-2", wish="done"))
+
+    def wishes_after(*ids: str) -> list[Wish]:
+        loads = tuple(replace(ALL, id=id_) for id_ in ids)
+        take_back(layout, BronzePayload(loads=loads), "events")
+        return [request.wish for request in all_of(layout)]
+
+    assert wishes_after() == ["taken back", "taken back"]
+    assert wishes_after("l-2") == ["taken back", "done"]
+    assert wishes_after("l-1") == ["done", "taken back"]
+    reopen_done(layout, "events")
+    assert [request.wish for request in all_of(layout)] == ["open", "taken back"]
