@@ -26,14 +26,14 @@ gold:
     window: {hopping: {size: 3 minutes, every: 1 minute}}
     where: site <> 'South'
     by: [site]
-    measures: {events: count(*), total: sum(level), means: sum(level / 3)}
+    measures: {threshold: count(*), total: sum(level), means: sum(level / 3)}
     columns: {twice: total * 2}
     allowed_lateness: 1 minute
     expectations: sums
 """
 RULES = """
 expectations:
-  - {id: all, expect: expect_column_sum_to_equal_silver, column: events, silver: 1}
+  - {id: side, expect: expect_column_sum_to_equal_silver, column: threshold, silver: 1}
   - {id: some, expect: expect_column_sum_to_equal_silver, column: total, silver: level}
   - {id: twice, expect: expect_column_sum_to_equal_silver, column: twice, silver: level + level}
   - id: near

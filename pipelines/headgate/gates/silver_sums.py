@@ -106,26 +106,29 @@ def _sums(
     gold: DataFrame, silver: DataFrame, late: DataFrame, rules: Sequence[Rule]
 ) -> Mapping[str, Sums]:
     """The sums of each rule, in one job."""
-    of_gold = {rule.id: F.col(f"`{rule.arguments['column']}`") for rule in rules}
-    of_silver = {rule.id: F.expr(f"({rule.arguments['silver']})") for rule in rules}
-    types = {id_: _type(gold, of_gold[id_], silver, of_silver[id_]) for id_ in of_gold}
+    # Columns of our own names: a rule may have any id.
+    names = {rule.id: f"_{number}" for number, rule in enumerate(rules)}
+    of_gold = {names[rule.id]: F.col(f"`{rule.arguments['column']}`") for rule in rules}
+    of_silver = {names[rule.id]: F.expr(f"({rule.arguments['silver']})") for rule in rules}
+    types = {name: _type(gold, of_gold[name], silver, of_silver[name]) for name in of_gold}
     sides = (("gold", gold, of_gold), ("silver", silver, of_silver), ("late", late, of_silver))
     rows = reduce(
         DataFrame.unionByName,
         (
             frame.select(
-                F.lit(side).alias("side"), *(c.cast(types[i]).alias(i) for i, c in values.items())
+                F.lit(side).alias("_side"), *(c.cast(types[n]).alias(n) for n, c in values.items())
             )
             for side, frame, values in sides
         ),
     )
     added = [
-        F.when(F.count(i) == 0, F.lit(0).cast(type_)).otherwise(F.sum(i).cast(type_)).alias(i)
-        for i, type_ in types.items()
+        F.when(F.count(n) == 0, F.lit(0).cast(type_)).otherwise(F.sum(n).cast(type_)).alias(n)
+        for n, type_ in types.items()
     ]
-    found = {row["side"]: row for row in rows.groupBy("side").agg(*added).collect()}
+    found = {row["_side"]: row for row in rows.groupBy("_side").agg(*added).collect()}
     return {
-        i: Sums(*(found[side][i] if side in found else 0.0 for side, _, _ in sides)) for i in types
+        id_: Sums(*(found[side][n] if side in found else 0.0 for side, _, _ in sides))
+        for id_, n in names.items()
     }
 
 

@@ -41,15 +41,15 @@ class Aggregator:
         self._old = Projection(
             open_key, F.col(STATE).alias("old"), F.col("updated_at").alias("old_update")
         )
-        touched = F.when(F.col("new").isNotNull(), F.col("now"))
+        touched = F.when(F.col("new").isNotNull(), F.col("_now"))
         self._merged = Projection(
             F.col("_key.*"),
             F.struct(*(_merge(m) for m in measures)).alias(STATE),
             touched.otherwise(F.col("old_update")).alias("updated_at"),
-            "threshold",
+            "_threshold",
         )
         values = (F.expr(value(m, f"{STATE}.`{m.name}`")).alias(m.name) for m in measures)
-        is_final = (end <= F.col("threshold")).alias("final")
+        is_final = (end <= F.col("_threshold")).alias("final")
         self._measured = Projection("*", is_final, *values)
         computed = {c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in table.columns}
         computed["revision"] = F.lit(0)
@@ -82,7 +82,7 @@ class Aggregator:
         """The rows of ``gold_type`` and their states after a batch: every open result, merged with
         the batch's partial states.
 
-        ``constants`` has one row: ``now`` and ``threshold``; results that end at or before it are
+        ``constants`` has one row: ``_now`` and ``_threshold``; results that end at or before it are
         final (microseconds). It is a frame, because with a literal that changes with every batch
         Spark would compile the query again each time.
         """
@@ -96,8 +96,8 @@ def batch_constants(spark: SparkSession, now: datetime, threshold: int | None) -
     least = -(1 << 62)
     row = pa.table(
         {
-            "now": pa.array([now], pa.timestamp("us", "UTC")),
-            "threshold": pa.array([least if threshold is None else threshold], pa.int64()),
+            "_now": pa.array([now], pa.timestamp("us", "UTC")),
+            "_threshold": pa.array([least if threshold is None else threshold], pa.int64()),
         }
     )
     return spark.createDataFrame(row)
