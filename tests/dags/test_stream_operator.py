@@ -18,11 +18,12 @@ from headgate.errors import HeadgateError
 from headgate.storage.failure import Failure, record_failure
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, Owner
-from headgate.storage.stopping import request_stop, stop_asked
+from headgate.storage.stopping import StopRequest, request_stop, stop_asked
 from headgate.supervision.claim import Claim, claim, claimed
 from headgate.supervision.job_state import JobState, State
 from headgate.supervision.keeping import RestartPolicy
 from headgate.supervision.launcher import LogOf, Stream
+from tests.unit.supervision.conftest import lease
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 JOB = JobState(
@@ -67,7 +68,10 @@ def _fresh() -> None:
 
 @pytest.fixture
 def layout(tmp_path: Path) -> Layout:
-    return Layout.of(str(tmp_path), "shop")
+    """Of a stream whose driver has the lease."""
+    layout = Layout.of(str(tmp_path), "shop")
+    lease(layout, JOB.owner, epoch=JOB.epoch)
+    return layout
 
 
 def operator(root: Path) -> StreamOperator:
@@ -202,6 +206,7 @@ def test_a_driver_that_is_stuck_and_was_asked_to_stop_is_only_ended(
     assert StreamReport.done == ["kill"]
 
 
+@pytest.mark.usefixtures("layout")
 def test_a_stop_of_a_run_that_was_ended_by_hand_holds_for_a_dead_driver(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,7 +225,7 @@ def test_a_stop_while_a_driver_starts_is_repeated_for_it(
     tmp_path: Path, layout: Layout, code: int | None, there: State, repeats: bool
 ) -> None:
     """Unless the driver that is there is of somebody else, who has restarted the stream."""
-    asked = list[datetime | None]()
+    asked = list[StopRequest | None]()
     if code is not None:
         StreamReport.fails = HeadgateError("it does not start", "wait")
         StreamReport.fails.exit_code = code  # type: ignore[misc]
@@ -319,4 +324,4 @@ def test_a_stream_that_was_started_again_since_is_left_running(
     executed(tmp_path, "run 2")
     assert stop_asked(layout) == before
     assert before is not None
-    assert datetime.now(UTC) - before < timedelta(minutes=1)
+    assert datetime.now(UTC) - datetime.fromisoformat(before.requested) < timedelta(minutes=1)

@@ -21,6 +21,7 @@ from headgate.storage.stopping import request_stop, stop_asked
 from headgate.supervision.claim import Claim, claim
 from headgate.supervision.job_state import JobState
 from headgate.supervision.launcher import LogOf, Stream
+from tests.unit.supervision.conftest import lease
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 FAR = datetime(2126, 1, 1, tzinfo=UTC)
@@ -79,6 +80,13 @@ def fired(watching: StreamTrigger) -> dict[str, Any]:
     return asyncio.run(asyncio.wait_for(_first(watching), 20))
 
 
+def ask_to_stop(root: Path) -> None:
+    """As ``headgate stop`` does while ``JOB`` has the lease."""
+    layout = Layout.of(str(root), "shop")
+    lease(layout, JOB.owner, epoch=JOB.epoch)
+    request_stop(layout)
+
+
 def test_the_death_of_a_driver_is_reported_with_the_end_of_its_log(tmp_path: Path) -> None:
     event = fired(trigger(tmp_path, (JOB,), (replace(JOB, state="dead"),)))
     said = ["no space left on device"]
@@ -107,15 +115,15 @@ def test_its_time_is_over(tmp_path: Path) -> None:
 
 def test_rest_is_left_alone(tmp_path: Path) -> None:
     """Until somebody starts it, and that driver dies."""
-    request_stop(Layout.of(str(tmp_path), "shop"))
+    ask_to_stop(tmp_path)
     rests = replace(JOB, state="stopped")
-    later = replace(JOB, state="dead", since=FAR)
+    later = replace(JOB, state="dead", epoch=4)
     assert fired(trigger(tmp_path, (rests,), (rests,), (later,)))["condition"] == "dead"
     assert Scripted.asked == 3
 
 
 def test_a_stop_in_the_pause_before_a_restart_holds(tmp_path: Path) -> None:
-    request_stop(Layout.of(str(tmp_path), "shop"))
+    ask_to_stop(tmp_path)
     past = (datetime.now(UTC) + timedelta(seconds=0.1)).isoformat()
     watching = trigger(tmp_path, (replace(JOB, state="dead"),), until=past)
     assert fired(watching) == {"event": "rotated"}

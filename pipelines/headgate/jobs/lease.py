@@ -74,11 +74,6 @@ class Lease:
         self._since = datetime.now(UTC)
 
     @property
-    def since(self) -> datetime:
-        """When it was taken."""
-        return self._since
-
-    @property
     def is_lost(self) -> bool:
         return self._lost.is_set()
 

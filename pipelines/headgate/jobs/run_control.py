@@ -45,7 +45,7 @@ class RunControl:
 
     def observe_stop_requests(self) -> None:
         """Stop if a stop was requested since this driver took the lease."""
-        if stop_requested(self._layout, self._lease.since):
+        if stop_requested(self._layout, self._lease.epoch):
             self._stop.set()
 
     def observe_pause(self) -> None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import Layout
 
-_PATH = Layout.document("failure")
+FAILURE = Layout.document("failure")
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class Failure:
 
 
 def record_failure(layout: Layout, failure: Failure) -> None:
-    write_document(layout.storage, _PATH, asdict(failure) | {"at": failure.at.isoformat()})
+    write_document(layout.storage, FAILURE, asdict(failure) | {"at": failure.at.isoformat()})
 
 
 def last_failure(layout: Layout) -> Failure | None:
     """None where the last start has not failed."""
-    document = read_document(layout.storage, _PATH)
+    document = read_document(layout.storage, FAILURE)
     if document is None:
         return None
     at = datetime.fromisoformat(document["at"])
@@ -39,4 +39,4 @@ def last_failure(layout: Layout) -> Failure | None:
 
 def forget_failure(layout: Layout) -> None:
     """A new start: whatever failed before is tried again."""
-    layout.storage.remove(_PATH)
+    layout.storage.remove(FAILURE)

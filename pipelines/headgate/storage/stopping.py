@@ -1,27 +1,91 @@
-"""Asking a driver to stop, through a document that it looks at."""
+"""Asking a driver to stop, through a document that it looks at.
+
+A request says what it is about: the drivers up to an epoch, and what was known of the pipeline at
+that moment. Clocks decide nothing, because a clock may be set while a pipeline runs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
-from headgate.storage.documents import read_document, write_document
+from headgate.errors import HeadgateError
+from headgate.storage.documents import Document, read_document, write_document
+from headgate.storage.failure import FAILURE, Failure
 from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS, last_driver, lease_path
+
+SUPERVISOR = Layout.document("supervisor")
+"""The claim of a supervisor (``supervision.claim``)."""
+
+_PATH = Layout.document("stop")
+
+
+@dataclass(frozen=True)
+class StopRequest:
+    """``requested``, its time, only tells it from others. It is for the drivers up to ``epoch``.
+    ``failure`` is the time of the last failed start, and ``claim`` the token of the supervisor, as
+    they were when it was made; None if there was none."""
+
+    requested: str
+    epoch: int = field(compare=False)
+    failure: str | None = field(default=None, compare=False)
+    claim: str | None = field(default=None, compare=False)
+
+    def is_for(self, epoch: int) -> bool:
+        """Whether it was made when the driver of an epoch had its lease already."""
+        return epoch <= self.epoch
+
+    def is_after(self, failure: Failure) -> bool:
+        """Whether it was made when a start had failed already."""
+        return self.failure == failure.at.isoformat()
 
 
 def request_stop(layout: Layout) -> None:
-    """Ask every running job of the pipeline to end after its current micro-batch."""
-    write_document(
-        layout.storage, Layout.document("stop"), {"requested": datetime.now(UTC).isoformat()}
+    """Ask every driver that has a lease of the pipeline now to end after its current micro-batch,
+    and supervisors to start none in its place."""
+    wanted = _meant(layout, datetime.now(UTC).isoformat(), lambda since: True)
+    write_document(layout.storage, _PATH, asdict(wanted))
+
+
+def stop_asked(layout: Layout) -> StopRequest | None:
+    """The last request. One of an older version has only its time: it is for what was there then.
+    If its time is still to come, a clock was wrong, and it is for nothing."""
+    document = read_document(layout.storage, _PATH)
+    if document is None:
+        return None
+    requested = document["requested"]
+    if "epoch" in document:
+        return StopRequest(requested, *(document[key] for key in ("epoch", "failure", "claim")))
+    at = datetime.fromisoformat(requested)
+    is_past = at <= datetime.now(UTC)
+    return _meant(layout, requested, lambda since: is_past and datetime.fromisoformat(since) < at)
+
+
+def stop_requested(layout: Layout, epoch: int) -> bool:
+    """Whether the driver of an epoch was asked to stop."""
+    asked = stop_asked(layout)
+    return asked is not None and asked.is_for(epoch)
+
+
+def _meant(layout: Layout, requested: str, was_there: Callable[[str], bool]) -> StopRequest:
+    """A request for what was there, judged by the time since when it is."""
+    held = [_read(layout, lease_path(layer)) for layer in LAYERS]
+    leases = [*held, *(last_driver(lease) or {} for lease in held)]
+    failure, claim = _read(layout, FAILURE), _read(layout, SUPERVISOR)
+    epochs = (lease["epoch"] for lease in leases if lease and was_there(lease["since"]))
+    return StopRequest(
+        requested,
+        epoch=max(epochs, default=0),
+        failure=failure["at"] if failure and was_there(failure["at"]) else None,
+        claim=claim["token"] if claim and was_there(claim["since"]) else None,
     )
 
 
-def stop_asked(layout: Layout) -> datetime | None:
-    """When somebody last asked for it."""
-    document = read_document(layout.storage, Layout.document("stop"))
-    return None if document is None else datetime.fromisoformat(document["requested"])
-
-
-def stop_requested(layout: Layout, since: datetime) -> bool:
-    """Whether a stop was asked for after ``since``, when the job took its lease."""
-    asked = stop_asked(layout)
-    return asked is not None and asked > since
+def _read(layout: Layout, path: str) -> Document:
+    """A document; empty if there is none, or it is damaged: the request is made all the same."""
+    with suppress(HeadgateError):
+        return read_document(layout.storage, path) or {}
+    return {}

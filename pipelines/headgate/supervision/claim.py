@@ -13,8 +13,7 @@ from typing import Any
 
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import Layout
-
-_DOCUMENT = Layout.document("supervisor")
+from headgate.storage.stopping import SUPERVISOR, StopRequest
 
 
 @dataclass(frozen=True)
@@ -34,12 +33,12 @@ def claim(layout: Layout, wanted: Claim) -> None:
     reported = wanted.reported and wanted.reported.isoformat()
     times = {"since": wanted.since.isoformat(), "reported": reported}
     content: dict[str, Any] = asdict(wanted) | times
-    write_document(layout.storage, _DOCUMENT, content)
+    write_document(layout.storage, SUPERVISOR, content)
 
 
 def claimed(layout: Layout) -> Claim | None:
     """The newest claim; None if the stream never had a supervisor."""
-    document = read_document(layout.storage, _DOCUMENT)
+    document = read_document(layout.storage, SUPERVISOR)
     if document is None:
         return None
     since = datetime.fromisoformat(document["since"])
@@ -66,12 +65,12 @@ def give_up(layout: Layout, token: str, reported: datetime | None = None) -> Non
         claim(layout, replace(held, is_over=True, reported=reported or held.reported))
 
 
-def is_orphaned(held: Claim | None, by: tuple[str, ...], stop_asked: datetime | None) -> bool:
+def is_orphaned(held: Claim | None, by: tuple[str, ...], stop_asked: StopRequest | None) -> bool:
     """Whether the claim belongs to a supervisor other than ``by`` that neither released nor stopped
     the stream. If its task is over, it was ended before it could do so."""
     return (
         held is not None
         and held.by != by
         and not held.is_over
-        and (stop_asked is None or stop_asked < held.since)
+        and (stop_asked is None or stop_asked.claim != held.token)
     )

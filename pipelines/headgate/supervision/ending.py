@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Literal
 
 from headgate.storage.failure import Failure
+from headgate.storage.stopping import StopRequest
 from headgate.supervision.job_state import JobState
 
 Ended = Literal["finished", "stopped", "failed"]
@@ -15,12 +15,12 @@ Ended = Literal["finished", "stopped", "failed"]
 
 
 def how_ended(
-    jobs: Sequence[JobState], stop_asked: datetime | None, failure: Failure | None
+    jobs: Sequence[JobState], stop_asked: StopRequest | None, failure: Failure | None
 ) -> Ended | None:
     """How the last run of ``jobs`` ended. A stop request after a failure overrides the failure."""
     if any(job.is_alive for job in jobs):
         return None
-    if failure is not None and (stop_asked is None or stop_asked < failure.at):
+    if failure is not None and not (stop_asked and stop_asked.is_after(failure)):
         return "failed"
     if not jobs or any(job.state == "dead" for job in jobs):
         return None

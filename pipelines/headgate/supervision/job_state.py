@@ -129,7 +129,7 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
         silence=now - renewed,
         paused=reported.get("paused") is not None,
     )
-    if state == "dead" and stop_requested(layout, since):
+    if state == "dead" and stop_requested(layout, lease["epoch"]):
         state = "stopped"
     return JobState(
         job=job,

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from headgate.storage.failure import Failure
+from headgate.storage.stopping import StopRequest
 from headgate.supervision.job_state import JobState, overall
 
 Condition = Literal[
@@ -44,12 +45,12 @@ def observe(
     now: datetime,
     before: Observation | None,
     *,
-    stop_asked: datetime | None,
+    stop_asked: StopRequest | None,
     stuck_after: timedelta,
     failure: Failure | None = None,
 ) -> Observation:
-    """Observe the stream at ``now``, after the observation ``before``. ``stop_asked`` is the time
-    of the last stop request, ``failure`` is why the last start failed."""
+    """Observe the stream at ``now``, after the observation ``before``. ``stop_asked`` is the last
+    stop request, ``failure`` is why the last start failed."""
     fingerprint = "; ".join(f"{j.job} {j.epoch} {j.n} {j.updated}" for j in jobs)
     last_progress = (
         now if before is None or before.fingerprint != fingerprint else before.last_progress
@@ -62,7 +63,7 @@ def observe(
 
 
 def condition(
-    jobs: Sequence[JobState], stop_asked: datetime | None, failure: Failure | None = None
+    jobs: Sequence[JobState], stop_asked: StopRequest | None, failure: Failure | None = None
 ) -> Condition:
     """The condition at one moment. It does not show whether the stream makes progress."""
     return _condition(jobs, False, stop_asked, failure)
@@ -71,7 +72,7 @@ def condition(
 def _condition(
     jobs: Sequence[JobState],
     stands_still: bool,
-    stop_asked: datetime | None,
+    stop_asked: StopRequest | None,
     failure: Failure | None,
 ) -> Condition:
     if _needs_a_person(jobs, stop_asked, failure):
@@ -96,15 +97,15 @@ def _condition(
 
 
 def stop_holds(
-    jobs: Sequence[JobState], stop_asked: datetime | None, failure: Failure | None = None
+    jobs: Sequence[JobState], stop_asked: StopRequest | None, failure: Failure | None = None
 ) -> bool:
     """Whether a stop was requested since the jobs began: then only a person starts the stream. If
     it never got as far as a job, whether it was requested since its last start failed."""
     if stop_asked is None:
         return False
     if not jobs:
-        return failure is not None and failure.at < stop_asked
-    return all(job.since < stop_asked for job in jobs)
+        return failure is not None and stop_asked.is_after(failure)
+    return all(stop_asked.is_for(job.epoch) for job in jobs)
 
 
 Step = Literal["watch", "start", "report"]
@@ -119,11 +120,11 @@ def step(found: Condition, failure: Failure | None, reported: datetime | None) -
 
 
 def _needs_a_person(
-    jobs: Sequence[JobState], stop_asked: datetime | None, failure: Failure | None
+    jobs: Sequence[JobState], stop_asked: StopRequest | None, failure: Failure | None
 ) -> bool:
     if failure is None or failure.code not in NEEDS_A_PERSON:
         return False
-    was_stopped_since = stop_asked is not None and stop_asked > failure.at
+    was_stopped_since = stop_asked is not None and stop_asked.is_after(failure)
     return not was_stopped_since and not any(job.is_alive for job in jobs)
 
 

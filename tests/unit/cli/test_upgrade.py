@@ -18,7 +18,7 @@ from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.resets import Target, intend
 from headgate.savepoints.store import savepoints
 from headgate.storage.layout import Layout
-from headgate.storage.stopping import stop_requested
+from headgate.storage.stopping import stop_asked
 from headgate.supervision import local
 from headgate.supervision.local import NotAliveError
 from headgate.tables.extending import extend
@@ -206,7 +206,7 @@ def test_no_supervisor_starts_what_is_rolled_back(
 ) -> None:
     asked: list[bool] = []
     jobs.states, jobs.ran = ["dead"], False
-    monkeypatch.setattr(local, "kill", lambda layout: asked.append(stop_requested(layout, NOW)))
+    monkeypatch.setattr(local, "kill", lambda layout: asked.append(stop_asked(layout) is not None))
     assert ask("upgrade", *of_lake, "--json")[0] == 7
     assert asked == [True]
 

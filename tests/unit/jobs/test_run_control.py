@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from pathlib import Path
+
+import pytest
 
 from headgate.jobs.lease import Lease
 from headgate.jobs.run_control import RunControl
+from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 from headgate.storage.stopping import request_stop
@@ -24,3 +28,25 @@ def test_a_stop_is_heeded_if_it_was_requested_since_the_lease_was_taken(tmp_path
         request_stop(layout)
     lease.release()
     assert stopping == [False, True], "the start came after the first request"
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_clock_that_was_wrong_at_a_stop_decides_nothing(tmp_path: Path, hours: int) -> None:
+    """As one that was set, by hand or from the network, between a stop and a start."""
+    layout = Layout.of(str(tmp_path), "p")
+    stopping = list[bool]()
+    for asked in (True, False):
+        lease = Lease(layout, LAYERS, "p")
+        lease.take()
+        if asked:
+            request_stop(layout)
+            document = read_document(layout.storage, Layout.document("stop"))
+            assert document is not None
+            at = datetime.fromisoformat(document["requested"]) + timedelta(hours=hours)
+            shifted = document | {"requested": at.isoformat()}
+            write_document(layout.storage, Layout.document("stop"), shifted)
+        control = RunControl(layout, "p", lease)
+        control.observe_stop_requests()
+        stopping.append(control.is_stopping)
+        lease.release()
+    assert stopping == [True, False]

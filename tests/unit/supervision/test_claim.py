@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from headgate.storage.layout import Layout
+from headgate.storage.stopping import StopRequest
 from headgate.supervision.claim import Claim, claim, claimed, give_up, is_claimed_by, is_orphaned
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -33,11 +34,11 @@ def test_only_its_own_claim_is_given_up(layout: Layout) -> None:
 
 def test_what_another_supervisor_left_behind() -> None:
     assert is_orphaned(ONE, TWO.by, None)
-    assert is_orphaned(ONE, TWO.by, NOON - timedelta(seconds=1))
+    assert is_orphaned(ONE, TWO.by, StopRequest("", 9, claim="an earlier one"))
 
 
 def test_what_was_not_left_behind() -> None:
     assert not is_orphaned(None, TWO.by, None)
     assert not is_orphaned(ONE, ONE.by, None), "a further attempt of the same task"
     assert not is_orphaned(replace(ONE, is_over=True), TWO.by, None)
-    assert not is_orphaned(ONE, TWO.by, NOON + timedelta(seconds=1)), "it was stopped"
+    assert not is_orphaned(ONE, TWO.by, StopRequest("", 9, claim="one")), "it was stopped"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
 from headgate.storage.failure import Failure
 from headgate.storage.ownership import LAYERS, Owner
+from headgate.storage.stopping import StopRequest
 from headgate.supervision.ending import Ended, how_ended
 from headgate.supervision.job_state import JobState, State
 from tests.unit.supervision.conftest import NOW
@@ -24,8 +24,9 @@ def test_a_finished_run_differs_from_a_stopped_one(finished: bool, ended: Ended)
 
 def test_a_failure_unless_somebody_stopped_it_since() -> None:
     assert how_ended([STOPPED], None, FAILURE) == "failed"
-    assert how_ended([STOPPED], NOW - timedelta(seconds=1), FAILURE) == "failed"
-    assert how_ended([STOPPED], NOW + timedelta(seconds=1), FAILURE) == "stopped"
+    earlier, since = StopRequest("", 9), StopRequest("", 9, failure=NOW.isoformat())
+    assert how_ended([STOPPED], earlier, FAILURE) == "failed"
+    assert how_ended([STOPPED], since, FAILURE) == "stopped"
 
 
 def test_a_first_start_that_fails_has_no_job() -> None:

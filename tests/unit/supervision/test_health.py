@@ -22,6 +22,7 @@ from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
+from tests.unit.supervision.conftest import lease
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 JOB = JobState(
@@ -95,6 +96,7 @@ def test_rest_is_no_alarm(lake: Lake, state: State) -> None:
     old = replace(JOB, state=state, updated=NOON - timedelta(days=1))
     assert seen(lake, old).is_down
     assert violations("freshness", seen(lake, old), LIMITS)
+    lease(lake.layout, old.owner, epoch=old.epoch)
     request_stop(lake.layout)
     assert violations("freshness", seen(lake, old), LIMITS) == ()
     assert not seen(lake, old).is_meant_to_run

@@ -9,6 +9,7 @@ import pytest
 
 from headgate.storage.failure import Failure
 from headgate.storage.ownership import LAYERS, Owner
+from headgate.storage.stopping import StopRequest
 from headgate.supervision.job_state import JobState, State
 from headgate.supervision.keeping import DOWN, Condition, Observation, RestartPolicy, observe
 
@@ -18,12 +19,14 @@ JOB = JobState(
     "fused", LAYERS, "running", Owner(1, "here", 0.0), epoch=3, since=NOON, renewed=NOON, n=7
 )
 
+FOR_IT, EARLIER = StopRequest("", JOB.epoch), StopRequest("", JOB.epoch - 1)
+
 
 def seen(
     *jobs: JobState,
     after: timedelta = timedelta(),
     before: Observation | None = None,
-    stop_asked: datetime | None = None,
+    stop_asked: StopRequest | None = None,
     failure: Failure | None = None,
 ) -> Observation:
     now = NOON + after
@@ -50,23 +53,23 @@ def test_a_job_whose_tables_are_not_open_yet() -> None:
 def test_a_stop_that_was_asked_for_is_rest(state: State) -> None:
     """Also of a driver that was dead before: it must not come back."""
     stopped = replace(JOB, state=state)
-    assert seen(stopped, stop_asked=NOON + timedelta(seconds=1)).condition == "resting"
+    assert seen(stopped, stop_asked=FOR_IT).condition == "resting"
 
 
 def test_a_stop_of_an_earlier_driver_does_not_hold_for_one_that_died() -> None:
     dead = replace(JOB, state="dead")
-    assert seen(dead, stop_asked=NOON - timedelta(seconds=1)).condition == "dead"
+    assert seen(dead, stop_asked=EARLIER).condition == "dead"
 
 
 def test_a_stop_holds_for_a_stream_whose_start_fails_before_it_has_a_job() -> None:
-    later = NOON + timedelta(seconds=1)
+    later = StopRequest("", 0, failure=NOON.isoformat())
     assert seen(failure=failure(8), stop_asked=later).condition == "resting"
-    assert seen(failure=failure(8), stop_asked=NOON - timedelta(seconds=1)).condition == "absent"
+    assert seen(failure=failure(8), stop_asked=StopRequest("", 0)).condition == "absent"
     assert seen(stop_asked=later).condition == "absent"
 
 
-@pytest.mark.parametrize("asked", [None, NOON - timedelta(seconds=1)])
-def test_a_stop_that_nobody_asked_this_driver_for_is_an_end(asked: datetime | None) -> None:
+@pytest.mark.parametrize("asked", [None, EARLIER])
+def test_a_stop_that_nobody_asked_this_driver_for_is_an_end(asked: StopRequest | None) -> None:
     assert seen(replace(JOB, state="stopped"), stop_asked=asked).condition == "ended"
 
 
@@ -115,8 +118,9 @@ def test_what_a_restart_may_mend_is_restarted(code: int) -> None:
 
 def test_a_failure_is_over_when_somebody_starts_or_stops_the_stream() -> None:
     assert seen(JOB, failure=failure(3)).condition == "running"
-    stopped, later = replace(JOB, state="stopped"), NOON + timedelta(seconds=1)
+    stopped, later = replace(JOB, state="stopped"), replace(FOR_IT, failure=NOON.isoformat())
     assert seen(stopped, failure=failure(3), stop_asked=later).condition == "resting"
+    assert seen(stopped, failure=failure(3), stop_asked=FOR_IT).condition == "failed"
 
 
 BUDGET = RestartPolicy(crashes=3, within=timedelta(hours=1), first=timedelta(seconds=5))

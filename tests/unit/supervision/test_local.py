@@ -55,12 +55,12 @@ class Clock:
 
 def test_stop_asks_and_waits_until_released(layout: Layout) -> None:
     lease(layout, Owner.here(), renewed=now())
-    began, clock = now(), Clock()
+    clock = Clock()
 
     def wait(seconds: float) -> None:
         clock.wait(seconds)
         if clock.time > 2:
-            assert stop_requested(layout, began)
+            assert stop_requested(layout, 1)
             lease(layout, Owner.here(), released=True)
 
     assert [job.job for job in stop(layout, clock=clock, wait=wait)] == ["fused"]
@@ -69,14 +69,12 @@ def test_stop_asks_and_waits_until_released(layout: Layout) -> None:
 def test_stop_asks_again_for_a_job_that_was_still_starting(layout: Layout) -> None:
     """A driver heeds only requests made after it had its lease."""
     lease(layout, Owner.here(), renewed=now())
-    clock, began = Clock(), list[datetime]()
+    clock = Clock()
 
     def wait(seconds: float) -> None:
         clock.wait(seconds)
-        if not began:
-            began.append(now())
-        if stop_requested(layout, began[0]):
-            lease(layout, Owner.here(), released=True)
+        is_asked = stop_requested(layout, 2)
+        lease(layout, Owner.here(), epoch=2, renewed=now(), released=is_asked)
 
     stop(layout, clock=clock, wait=wait)
     assert clock.time >= local.ASK_AGAIN

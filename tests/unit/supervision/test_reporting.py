@@ -82,6 +82,7 @@ def test_since_when_it_is_down_is_when_it_was_last_heard_of(layout: Layout, stat
 def test_rest_and_pause(layout: Layout) -> None:
     since = pause(layout, NOW - timedelta(minutes=1))
     assert stream_status(layout, [replace(JOB, state="paused")], NOW).since == since
+    lease(layout, Owner.here(), epoch=JOB.epoch)
     request_stop(layout)
     assert stream_status(layout, [replace(JOB, state="stopped")], NOW).condition == "resting"
 

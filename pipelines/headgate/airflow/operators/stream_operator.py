@@ -17,7 +17,7 @@ from headgate.airflow.triggers.stream_trigger import LOG_LINES, START_AGAIN, Str
 from headgate.commands import rendered
 from headgate.errors import HeadgateError
 from headgate.storage.failure import Failure, last_failure
-from headgate.storage.stopping import request_stop, stop_asked, stop_requested
+from headgate.storage.stopping import StopRequest, request_stop, stop_asked
 from headgate.supervision.claim import Claim, claim, claimed, give_up, is_orphaned
 from headgate.supervision.keeping import (
     NEEDS_A_PERSON,
@@ -124,10 +124,10 @@ class StreamOperator(StreamTask):
     ) -> _Watch:
         """Start a driver in place of one that is down, unless it was asked to stop. The result has
         the crash, if it counts."""
-        decided, layout = datetime.now(UTC), self._stream.layout
-        jobs = launcher.probe(self._stream, decided)
+        layout = self._stream.layout
+        jobs, asked = launcher.probe(self._stream, datetime.now(UTC)), stop_asked(layout)
         # A stop that was requested after this failure shows as another condition.
-        rests = found != "failed" and stop_holds(jobs, stop_asked(layout), last_failure(layout))
+        rests = found != "failed" and stop_holds(jobs, asked, last_failure(layout))
         if found not in ("absent", "failed") and not rests:
             self.log.warning("%s: its driver is %s", self.name, found)
             watch = self._counted(watch, log)
@@ -146,19 +146,19 @@ class StreamOperator(StreamTask):
                 self.log.info("%s was started by somebody else", self.name)
                 return watch
             if not any(job.is_alive for job in launcher.probe(self._stream, datetime.now(UTC))):
-                self._repeat_stop(decided)
+                self._repeat_stop(asked)
             if error.exit_code in NEEDS_A_PERSON:
                 now = datetime.now(UTC)
                 refused = Failure(error.exit_code, error.message, error.remedy, now)
                 self._report(watch.token, last_failure(layout) or refused)
             return self._counted(watch, [str(error)])
-        self._repeat_stop(decided)
+        self._repeat_stop(asked)
         return watch
 
-    def _repeat_stop(self, decided: datetime) -> None:
-        """Make a stop request again that was made since the start was ``decided``: a driver heeds
-        none from before it had its lease."""
-        if stop_requested(self._stream.layout, decided):
+    def _repeat_stop(self, before: StopRequest | None) -> None:
+        """Make a stop request again that was made after ``before``, the last one when the start was
+        decided: a driver heeds none from before it had its lease."""
+        if stop_asked(self._stream.layout) != before:
             self.log.info("%s was asked to stop while it started", self.name)
             request_stop(self._stream.layout)
 

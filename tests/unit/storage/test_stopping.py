@@ -1,0 +1,75 @@
+"""What a stop request is about."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from headgate.storage.documents import write_document
+from headgate.storage.failure import Failure, record_failure
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS, lease_path
+from headgate.storage.stopping import SUPERVISOR, request_stop, stop_asked, stop_requested
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+FAILURE = Failure(8, "no java", "install it", NOON)
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    """Of a pipeline whose driver, supervisor and failure are from noon."""
+    layout = Layout.of(str(tmp_path), "p")
+    hold(layout, 3)
+    record_failure(layout, FAILURE)
+    write_document(layout.storage, SUPERVISOR, {"token": "one", "since": NOON.isoformat()})
+    return layout
+
+
+def hold(layout: Layout, epoch: int, since: datetime = NOON, **more: object) -> None:
+    for layer in LAYERS:
+        content = {"epoch": epoch, "since": since.isoformat(), **more}
+        write_document(layout.storage, lease_path(layer), content)
+
+
+def asked_by_an_older_version(layout: Layout, at: datetime) -> tuple[int, bool, str | None]:
+    write_document(layout.storage, Layout.document("stop"), {"requested": at.isoformat()})
+    asked = stop_asked(layout)
+    assert asked is not None
+    return asked.epoch, asked.is_after(FAILURE), asked.claim
+
+
+def test_it_is_for_what_is_there(layout: Layout) -> None:
+    request_stop(layout)
+    asked = stop_asked(layout)
+    assert asked is not None
+    assert (asked.epoch, asked.is_after(FAILURE), asked.claim) == (3, True, "one")
+    hold(layout, 4)
+    assert stop_requested(layout, 3)
+    assert not stop_requested(layout, 4), "a later driver"
+
+
+def test_one_of_an_older_version_holds_for_what_was_there(layout: Layout) -> None:
+    assert asked_by_an_older_version(layout, NOON + SECOND) == (3, True, "one")
+    assert asked_by_an_older_version(layout, NOON - SECOND) == (0, False, None)
+    driver = {"epoch": 3, "since": NOON.isoformat()}
+    hold(layout, 4, NOON + 9 * SECOND, operation="restore", before=driver)
+    assert asked_by_an_older_version(layout, NOON + SECOND) == (3, True, "one")
+
+
+def test_one_of_an_older_version_under_a_clock_that_was_ahead_is_for_nothing(
+    layout: Layout,
+) -> None:
+    far = datetime.now(UTC) + timedelta(hours=1)
+    assert asked_by_an_older_version(layout, far) == (0, False, None)
+
+
+def test_it_is_made_beside_damaged_documents(layout: Layout) -> None:
+    layout.storage.write(lease_path("silver"), b"{")
+    layout.storage.write(SUPERVISOR, b"{")
+    request_stop(layout)
+    asked = stop_asked(layout)
+    assert asked is not None
+    assert (asked.epoch, asked.claim) == (3, None)
