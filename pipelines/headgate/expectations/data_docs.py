@@ -15,10 +15,10 @@ from typing import Any
 
 from headgate.declaration.suites.model import Rule, Suite
 from headgate.declaration.suites.tables import SILVER_SUM
+from headgate.expectations.aggregates import moment
 from headgate.expectations.exporting import SQL, as_parameter, query_of
 from headgate.expectations.library import great_expectations
 from headgate.expectations.result import RuleResult
-from headgate.expectations.validation import moment
 
 _SITE = "headgate"
 # Their pages load scripts and styles from six other hosts, and count on them for their looks.

@@ -8,7 +8,7 @@ from typing import Any
 from headgate.declaration.expressions.hardening import harden
 from headgate.declaration.names import Columns
 from headgate.declaration.quantities import parse_duration
-from headgate.declaration.suites.arguments import BEFORE_NOW, Argument
+from headgate.declaration.suites.arguments import BEFORE_NOW, Argument, number
 from headgate.declaration.suites.model import Rule, Suite
 from headgate.declaration.suites.tables import SILVER_SUM, TABLE_EXPECTATIONS
 from headgate.declaration.types import BOOLEAN, DOUBLE, DataType, is_number
@@ -79,8 +79,9 @@ def _argument(value: Any, argument: Argument, rule: Rule, columns: Columns) -> A
         # A sum is compared with a number, whatever its columns are.
         name = rule.arguments.get("column")
         return _typed(value, columns[name] if name else DOUBLE)
-    if argument.kind == "moment":
-        return as_parameter(value)
+    if argument.kind in ("moment", "number"):
+        is_fraction = isinstance(value, str) and number(value) is not None
+        return float(value) if is_fraction else as_parameter(value)
     if argument.kind == "values":
         return [_typed(each, columns[rule.arguments["column"]]) for each in value]
     if argument.kind == "pairs":

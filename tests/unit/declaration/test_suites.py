@@ -43,6 +43,10 @@ SCOPE = {
 }
 FILE = Path("expectations/rows.yml")
 SILVER = "id: a, expect: expect_column_sum_to_equal_silver"
+MAX = "id: a, expect: expect_column_max_to_be_between"
+BETWEEN = "id: a, expect: expect_column_values_to_be_between"
+IN_SET = "id: a, expect: expect_column_values_to_be_in_set"
+DISTINCT = "id: a, expect: expect_column_distinct_values_to_be_in_set"
 
 
 def read(*rules: str) -> tuple[Suite, list[str]]:
@@ -57,7 +61,7 @@ def read(*rules: str) -> tuple[Suite, list[str]]:
     [
         ("column: price, min_value: 0, strict_min: true", "price > 0"),
         ("column: n, min_value: -1, max_value: 5, strict_max: true", "n >= -1 and n < 5"),
-        ("column: price, max_value: 1e3", "price <= 1e3"),
+        ("column: price, max_value: 1e3", "price <= 1000"),
         ("column: at, min_value: 2026-01-01", "at >= timestamp '2026-01-01'"),
     ],
 )
@@ -274,6 +278,10 @@ GOLD = {
     "window_end": parse_type("timestamp"),
     "n": None,
     "x": parse_type("double"),
+    "day": parse_type("date"),
+    "site": parse_type("string"),
+    "final": parse_type("boolean"),
+    "parts": parse_type("array<string>"),
 }
 
 
@@ -329,6 +337,19 @@ expectations:
             "id: a, expect: expect_column_sum_to_be_between, column: sales, min_value: x",
             "must be a number, not 'x'",
         ),
+        (f"{MAX}, column: sales, max_value: soon", "'soon' is not a decimal(20,2)"),
+        (f"{MAX}, column: sales, max_value: now - 1 hour", "'now - 1 hour' is a time"),
+        (f"{MAX}, column: window_end, max_value: soon", "'soon' is not a timestamp"),
+        (f"{MAX}, column: day, max_value: 2026-03-01T00:00:00", "is not a date; write it like"),
+        (f"{MAX}, column: site, max_value: 3", "the column 'site' is a string"),
+        (f"{MAX}, column: x, max_value: 1e999", "is too large a number"),
+        (f"{MAX}, column: sales, max_value: 0.{'1' * 21}", "too many digits"),
+        (f"{BETWEEN}, column: site, min_value: a, max_value: b", "the column 'site' is a string"),
+        (f"{BETWEEN}, column: window_end, min_value: noon", "'noon' is not a timestamp"),
+        (f"{IN_SET}, column: x, value_set: [a]", "'a' is not a double"),
+        (f"{IN_SET}, column: final, value_set: ['false']", "'false' is not a boolean"),
+        (f"{IN_SET}, column: parts, value_set: [a]", "is for columns of one value each"),
+        (f"{DISTINCT}, column: window_end, value_set: [noon]", "'noon' is not a timestamp"),
         (f"{SILVER}, column: sales", "the key 'silver' is missing"),
         (f"{SILVER}, column: sales, silver: prize", "column 'prize' (did you mean \"price\"?)"),
         (f"{SILVER}, column: sales, silver: name", "must be a number, not a string"),
@@ -342,6 +363,26 @@ def test_a_mistake_in_a_rule_of_a_gold_table(rule: str, problem: str) -> None:
     _, problems = read_table(f"expectations:\n  - {{{rule}}}")
     assert len(problems) == 1, problems
     assert problem in problems[0]
+
+
+def test_a_rule_of_rows_compares_a_version_as_it_would_compare_silver() -> None:
+    suite, problems = read_table(f"""
+expectations:
+  - {{{IN_SET}, column: x, value_set: [0.5, 1e1]}}
+  - {{{BETWEEN.replace("a,", "b,", 1)}, column: sales, max_value: 1e3}}
+  - id: c
+    expect: expect_multicolumn_values_to_be_equal
+    column_list: [x, sales]
+    ignore_row_if: any_value_is_missing
+    mostly: 0.5
+""")
+    assert problems == []
+    assert [rule.condition for rule in suite.rules] == [
+        "(x in (0.5, 1e1))",
+        "(sales <= 1000)",
+        "(case when ((x is null) or (sales is null)) then null "
+        "else coalesce(((x <=> sales)), true) end)",
+    ]
 
 
 def test_a_sum_against_silver() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal
 
 from headgate.declaration.errors import Invalid
@@ -19,6 +21,8 @@ from headgate.declaration.types import (
     STRING,
     TIMESTAMP,
     DataType,
+    is_decimal,
+    is_floating,
     is_number,
 )
 
@@ -40,7 +44,9 @@ ArgumentKind = Literal[
 ]
 BEFORE_NOW = re.compile(r"now - (.+)")
 """A time before the validation, as a ``moment``."""
-_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?")
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?([eE][-+]?\d{1,4})?", re.ASCII)
+_MOST_DIGITS = 38
+_DIGITS_OF_BIGINT = 19
 
 
 @dataclass(frozen=True)
@@ -78,8 +84,25 @@ def literal(value: str | int | bool, type_: DataType) -> str:
     if type_ == BOOLEAN and isinstance(value, bool):
         return shown
     if is_number(type_) and not isinstance(value, bool) and _NUMBER.fullmatch(shown):
-        return shown
+        return _number_literal(shown, type_)
     raise Invalid(f"{value!r} is not a {type_}, which the column is")
+
+
+def _number_literal(text: str, type_: DataType) -> str:
+    """A number that Spark compares exactly with a column of whole numbers or decimals."""
+    if not math.isfinite(float(text)):
+        raise Invalid(f"{text} is not a {type_}, which the column is")
+    if is_floating(type_):
+        return text
+    # With an exponent, it would be a double.
+    plain = format(Decimal(text), "f") if "e" in text.lower() else text
+    whole, _, fraction = plain.lstrip("+-0").partition(".")
+    before, after = _DIGITS_OF_BIGINT, 0
+    if is_decimal(type_):
+        before, after = type_.precision - type_.scale, type_.scale
+    if max(before, len(whole)) + max(after, len(fraction)) > _MOST_DIGITS:
+        raise Invalid(f"{text} has too many digits to be compared with a {type_}")
+    return plain
 
 
 def text_literal(text: str) -> str:
@@ -166,17 +189,25 @@ def _choice(node: Node, argument: Argument, scope: Scope) -> str:
     return chosen(str(_scalar(node, "one value")), argument.choices)
 
 
-def _number(node: Node, argument: Argument, scope: Scope) -> int | float:
+def _number(node: Node, argument: Argument, scope: Scope) -> int | float | str:
     value = _scalar(node, "a number")
     if isinstance(value, bool) or number(value) is None:
         raise Invalid(f"must be a number, not {value!r}")
-    return value if isinstance(value, int) else float(value)
+    return value if isinstance(value, int) else _exactly(value)
+
+
+def _exactly(text: str) -> float | str:
+    """A number; its text if it is no double."""
+    found = float(text)
+    if not math.isfinite(found):
+        raise Invalid(f"{text} is too large a number")
+    return found if Decimal(repr(found)) == Decimal(text) else text
 
 
 def _share(node: Node, argument: Argument, scope: Scope) -> float:
-    value = _number(node, argument, scope)
+    value = float(_number(node, argument, scope))
     if not 0 <= value <= 1:
-        raise Invalid(f"must be a share of the rows between 0 and 1, not {value}")
+        raise Invalid(f"must be a share of the rows between 0 and 1, not {value:g}")
     return value
 
 
@@ -188,7 +219,7 @@ def _moment(node: Node, argument: Argument, scope: Scope) -> str | int | float:
     if isinstance(value, str) and (found := BEFORE_NOW.fullmatch(value)):
         parse_duration(found[1])
         return value
-    return float(value) if isinstance(value, str) and number(value) is not None else value
+    return _exactly(value) if isinstance(value, str) and number(value) is not None else value
 
 
 def _silver(node: Node, argument: Argument, scope: Scope) -> str:

@@ -29,8 +29,8 @@ class Rule:
     """``expectation`` is a name of Great Expectations, with its ``arguments`` as plain values, or
     None for a rule that is an SQL condition: ``sql``, as it is written. ``row_condition``, as it is
     written, leaves rows out; empty for none. ``condition`` is the Spark SQL condition that each row
-    meets, all told; it is never null. Rules of gold tables that are no SQL have none: Great
-    Expectations itself validates them.
+    meets, all told; it is never null. Those of gold tables that are expectations about rows are
+    null for rows that the rule does not look at. Those about a whole version have none.
 
     ``above``: the action ``stop`` stops the stream if a larger share of a batch's rows, between 0
     and 1, breaks the rule. Up to this share, rows are quarantined.

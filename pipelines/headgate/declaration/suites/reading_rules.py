@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -27,7 +27,13 @@ from headgate.declaration.suites.model import (
 )
 from headgate.declaration.suites.rows import ABOUT_NULLS, ROW_EXPECTATIONS
 from headgate.declaration.suites.subject import VersionSubject
-from headgate.declaration.suites.tables import SILVER_SUM, TABLE_EXPECTATIONS
+from headgate.declaration.suites.tables import (
+    COUNT_NULLS,
+    OBSERVE_VALUES,
+    SILVER_SUM,
+    TABLE_EXPECTATIONS,
+)
+from headgate.declaration.suites.versions import row_condition, value_condition
 from headgate.declaration.types import is_floating, is_nested, is_number
 
 _KEYS = ("id", "expect", "severity", "action")
@@ -75,13 +81,16 @@ class RuleReader:
             id=id_,
             expectation=expect if is_named else None,
             arguments=arguments,
-            condition=complete(condition, rows) if condition else "",
+            condition=self._whole(condition, rows, is_named=is_named),
             severity=severity,  # type: ignore[arg-type]
             action=action,  # type: ignore[arg-type]
             above=above,
             sql="" if is_named else expect,
             row_condition=self._written("row_condition"),
         )
+
+    def _whole(self, condition: str, rows: str, *, is_named: bool) -> str:
+        return complete(condition, rows)
 
     def _expectation(self, name: str) -> tuple[dict[str, Any], str | None]:
         """The arguments that an expectation is given, and its condition."""
@@ -97,12 +106,15 @@ class RuleReader:
             return arguments, None
         if name not in ABOUT_NULLS and self._has_nested(arguments):
             return arguments, None
+        return arguments, self._stated(lambda: expectation.condition(arguments, self._scope))
+
+    def _stated(self, condition: Callable[[], str]) -> str | None:
+        """The condition of an expectation in parentheses; what is wrong with it is reported."""
         try:
-            condition = expectation.condition(arguments, self._scope)
-            return arguments, f"({parse_condition(condition, self._scope).text})"
+            return f"({parse_condition(condition(), self._scope).text})"
         except Invalid as error:
             self._say(self._entries["expect"], error.message, error.nearest)
-        return arguments, None
+            return None
 
     def _has_nested(self, arguments: Mapping[str, Any]) -> bool:
         """Whether an argument names a column whose values have parts, which is then reported."""
@@ -224,9 +236,18 @@ class TableRuleReader(RuleReader):
         ends = {"min_value", "max_value"}
         if not self._wrong and ends <= {a.name for a in known} and not ends & arguments.keys():
             self._say(self._entries["expect"], "needs min_value or max_value")
-        if not self._wrong and name == SILVER_SUM:
+        if self._wrong or (name not in COUNT_NULLS and self._has_nested(arguments)):
+            return arguments, None
+        if name in ROW_EXPECTATIONS:
+            return arguments, self._stated(lambda: row_condition(name, arguments, self._scope))
+        if name == SILVER_SUM:
             self._check_sums(arguments)
+        elif name in OBSERVE_VALUES:
+            self._stated(lambda: value_condition(arguments, self._scope))
         return arguments, ""
+
+    def _whole(self, condition: str, rows: str, *, is_named: bool) -> str:
+        return condition if is_named else complete(condition, rows)
 
     def _check_sums(self, given: Mapping[str, Any]) -> None:
         """Whether a sum over gold can equal one over silver."""
@@ -243,7 +264,7 @@ class TableRuleReader(RuleReader):
             self._say(self._entries["column"], f"must be a number, not a {types[0]}")
         elif "tolerance" not in given and any(type_ and is_floating(type_) for type_ in types):
             self._say(expect, "needs a tolerance: a sum of doubles depends on the order of rows")
-        elif given.get("tolerance", 0) < 0:
+        elif float(given.get("tolerance", 0)) < 0:
             self._say(self._entries["tolerance"], "must be 0 or more")
 
 

@@ -119,12 +119,12 @@ def _pair_greater(given: Arguments, scope: Scope) -> str:
     met = f"({first} {'>=' if given.get('or_equal') else '>'} {second})"
     if given.get("or_equal"):
         met = f"({met} or ({first} <=> {second}))"
-    return _unless_ignored(met, given, ("column_A", "column_B"), _PAIR)
+    return _unless_ignored(met, given)
 
 
 def _pair_equal(given: Arguments, scope: Scope) -> str:
     met = f"({quoted(given['column_A'])} <=> {quoted(given['column_B'])})"
-    return _unless_ignored(met, given, ("column_A", "column_B"), _PAIR)
+    return _unless_ignored(met, given)
 
 
 def _pair_in_set(given: Arguments, scope: Scope) -> str:
@@ -134,7 +134,7 @@ def _pair_in_set(given: Arguments, scope: Scope) -> str:
         f"and ({quoted(second)} <=> {_literal(b, second, scope)}))"
         for a, b in given["value_pairs_set"]
     )
-    return _unless_ignored(f"({' or '.join(pairs)})", given, ("column_A", "column_B"), _PAIR)
+    return _unless_ignored(f"({' or '.join(pairs)})", given)
 
 
 def _sum_equals(given: Arguments, scope: Scope) -> str:
@@ -147,29 +147,35 @@ def _sum_equals(given: Arguments, scope: Scope) -> str:
         raise Invalid(f"sum_total must be a number, not {given['sum_total']!r}")
     names = given["column_list"]
     met = f"(({' + '.join(map(operand, names))}) = {given['sum_total']})"
-    return _unless_ignored(met, given, names, _MANY)
+    return _unless_ignored(met, given)
 
 
 def _all_equal(given: Arguments, scope: Scope) -> str:
     first, *others = map(quoted, given["column_list"])
     met = " and ".join(f"({first} <=> {other})" for other in others)
-    return _unless_ignored(f"({met})", given, given["column_list"], _MANY)
+    return _unless_ignored(f"({met})", given)
 
 
 def _all_different(given: Arguments, scope: Scope) -> str:
     pairs = combinations(map(quoted, given["column_list"]), 2)
     met = " and ".join(f"(not ({a} <=> {b}))" for a, b in pairs)
-    return _unless_ignored(f"({met})", given, given["column_list"], _MANY)
+    return _unless_ignored(f"({met})", given)
 
 
-def _unless_ignored(met: str, given: Arguments, names: Any, ways: Mapping[str, str]) -> str:
+def _unless_ignored(met: str, given: Arguments) -> str:
     """A condition about several columns, met by the rows that ``ignore_row_if`` leaves out."""
-    # The names of the two arguments of a pair, or the columns themselves.
-    columns = [quoted(given.get(name, name)) for name in names]
+    left_out = ignored(given)
+    return f"{left_out} or {met}" if left_out else met
+
+
+def ignored(given: Arguments) -> str:
+    """The condition of the rows that ``ignore_row_if`` leaves out, in parentheses; empty if it
+    leaves out none."""
+    names = given.get("column_list") or [given["column_A"], given["column_B"]]
+    ways = _MANY if "column_list" in given else _PAIR
     word = ways[given.get("ignore_row_if", next(iter(ways)))]
-    if not word:
-        return met
-    return f"({f' {word} '.join(f'({name} is null)' for name in columns)}) or {met}"
+    nulls = f" {word} ".join(f"({quoted(name)} is null)" for name in names)
+    return f"({nulls})" if word else ""
 
 
 # How the columns that are null are joined, the default first.

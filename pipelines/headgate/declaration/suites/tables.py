@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headgate.declaration.suites.arguments import Argument
-from headgate.declaration.suites.rows import COLUMN, COLUMN_LIST, ROW_EXPECTATIONS, SET
+from headgate.declaration.suites.rows import (
+    ABOUT_NULLS,
+    COLUMN,
+    COLUMN_LIST,
+    ROW_EXPECTATIONS,
+    SET,
+)
 
 _MOSTLY = Argument("mostly", "share")
 _STRICT = (Argument("strict_min", "flag"), Argument("strict_max", "flag"))
@@ -30,6 +36,9 @@ OBSERVE_VALUES = frozenset(
     }
 )
 """Those whose observed value is one of a row, or several."""
+
+COUNT_NULLS = (*ABOUT_NULLS, "expect_column_proportion_of_non_null_values_to_be_between")
+"""They fit columns of all types, also those whose values have parts."""
 
 TABLE_EXPECTATIONS: Mapping[str, tuple[Argument, ...]] = {
     "expect_table_row_count_to_be_between": _NUMBERS,

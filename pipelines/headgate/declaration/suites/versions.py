@@ -1,0 +1,47 @@
+"""What expectations ask of the rows and of the values of a version of a gold table, as SQL."""
+
+from __future__ import annotations
+
+from headgate.declaration.errors import Invalid
+from headgate.declaration.expressions.inference import Scope
+from headgate.declaration.expressions.words import quoted
+from headgate.declaration.suites.arguments import BEFORE_NOW
+from headgate.declaration.suites.rows import ROW_EXPECTATIONS, Arguments, ignored
+from headgate.declaration.types import is_floating, is_time
+
+_BETWEEN, _IN_SET = "expect_column_values_to_be_between", "expect_column_values_to_be_in_set"
+_ENDS = ("min_value", "max_value")
+
+
+def row_condition(name: str, given: Arguments, scope: Scope) -> str:
+    """The condition of an expectation about rows. It is null for a row that does not count for
+    ``mostly``, because the expectation does not look at it. Raises Invalid."""
+    condition = ROW_EXPECTATIONS[name].condition
+    if "column_list" in given or "column_A" in given:
+        never = "never" if "column_list" in given else "neither"
+        met = f"coalesce({condition({**given, 'ignore_row_if': never}, scope)}, true)"
+        left_out = ignored(given)
+        return f"case when {left_out} then null else {met} end" if left_out else met
+    met = condition(given, scope)
+    type_ = scope.get(given["column"])
+    if name == _BETWEEN and type_ is not None and is_floating(type_):
+        # To Spark, it is greater than all numbers.
+        return f"{met} and not isnan({quoted(given['column'])})"
+    return met
+
+
+def value_condition(given: Arguments, scope: Scope) -> str:
+    """What an expectation asks of values of its column, as a condition of one value. Raises Invalid
+    if the column cannot have a value that the expectation compares its values with."""
+    name = given["column"]
+    if "value_set" in given:
+        return ROW_EXPECTATIONS[_IN_SET].condition(given, scope)
+    given = {key: value for key, value in given.items() if key in ("column", *_ENDS)}
+    past = [key for key in _ENDS if BEFORE_NOW.fullmatch(str(given.get(key)))]
+    type_ = scope[name]
+    if past and type_ is not None and not is_time(type_):
+        raise Invalid(f"{given[past[0]]!r} is a time, and the column {name!r} is a {type_}")
+    fixed = {key: value for key, value in given.items() if key not in past}
+    if len(fixed) == 1:
+        return f"{quoted(name)} is not null"
+    return ROW_EXPECTATIONS[_BETWEEN].condition(fixed, scope)
