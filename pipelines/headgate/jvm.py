@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from subprocess import TimeoutExpired
 from typing import Any, cast
 
 from py4j.protocol import Py4JJavaError
@@ -20,6 +21,17 @@ def java(spark: SparkSession) -> Any:
     view = spark._jvm
     assert view is not None, "the session has ended"
     return view
+
+
+def has_ended(spark: SparkSession, *, within: float = 0.5) -> bool:
+    """Whether the JVM that was started for a session is gone, or ends within some seconds: one that
+    was killed closes its connections a moment before."""
+    process = getattr(spark.sparkContext._gateway, "proc", None)
+    if process is None:  # another program has started it
+        return False
+    with suppress(TimeoutExpired):
+        process.wait(within)
+    return process.poll() is not None
 
 
 def leave_out_checksum_files(spark: SparkSession) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 
+import psutil
 import pytest
 
 from headgate.declaration.load import load
@@ -17,7 +18,7 @@ from headgate.storage.layout import Layout
 from tests.oracle import Closing, Tables, judge
 from tests.property.protocol.histories import history_faults
 from tests.support.damage import HARMS, harm
-from tests.support.drivers import run, start
+from tests.support.drivers import begin, run, start
 from tests.support.events import readings
 from tests.support.landing import Landing, split
 from tests.support.readings import declare, rules
@@ -109,6 +110,28 @@ def test_killed_at_every_step_of_a_batch(tmp_path: Path) -> None:
     shop.finish()
     assert differences(shop.root, shop.expected()) == {}
     assert shop.history_faults() == []
+
+
+@in_full
+def test_a_driver_says_that_its_jvm_was_killed(tmp_path: Path) -> None:
+    """As the kernel does it where memory is short: the driver itself lives on."""
+    shop = Shop(tmp_path, split(readings(90, seed=8), 1))
+    shop.deliver(1)
+    about = (shop.declaration, "--root", shop.root, "--once")
+    driver = begin("run", *about, failpoint="bronze.committed:1:stop")
+    try:
+        driver.wait_until_frozen()
+        family = psutil.Process(driver.process.pid).children(recursive=True)
+        (jvm,) = (each for each in family if each.name() == "java")
+        jvm.kill()
+        driver.resume()
+    finally:
+        ended = driver.end()
+    assert ended.code == 7, ended.output
+    assert "Spark's JVM has died" in ended.output
+    assert "Py4J" not in ended.output.partition("Spark's JVM has died")[2]
+    shop.finish()
+    assert differences(shop.root, shop.expected()) == {}
 
 
 @in_full

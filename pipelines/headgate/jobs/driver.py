@@ -24,8 +24,9 @@ from headgate.jobs.run import Run
 from headgate.jobs.run_control import RunControl
 from headgate.jobs.runtime import PipelineRuntime
 from headgate.jobs.scratch import job_name, remove_orphaned, scratch_folder
-from headgate.jobs.session import LocalSessions, SessionProvider
+from headgate.jobs.session import LocalSessions, SessionProvider, stop
 from headgate.jobs.task import Task
+from headgate.jvm import has_ended
 from headgate.publish.circuit_breaker import Breaker
 from headgate.savepoints.clone import require_whole
 from headgate.storage.backlog import Backlog
@@ -90,11 +91,12 @@ class Driver:
                 if self._lease.is_lost and not isinstance(error, FencedError):
                     # Another driver owns the tables: this matters more than the first error.
                     raise self._control.fenced() from error
-                if (known := translate_error(error, self._layout)) is not None:
+                gone = has_ended(spark)
+                if known := translate_error(error, self._layout, java_has_ended=gone):
                     raise known from error
                 raise
             finally:
-                spark.stop()
+                stop(spark)
         finally:
             self._lease.release()
             shutil.rmtree(scratch, ignore_errors=True)

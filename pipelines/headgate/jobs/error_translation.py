@@ -10,21 +10,29 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.errors import HeadgateError, chain
-from headgate.jobs.errors import PlanError
+from headgate.jobs.errors import JavaDiedError, PlanError
 from headgate.storage.layout import CONTROL, Layout
 from headgate.storage.places import split_scheme
 from headgate.tables.damage import damaged_file
+from headgate.tables.errors import FencedError
 
 _PARQUET = re.compile(r"[^\s'\"`\[\](),;]+\.parquet")
 _ROWS = 65_536  # read at once
 
 
-def translate_error(error: BaseException, layout: Layout) -> HeadgateError | None:
-    """An error that says which file of the pipeline is damaged; None if the cause is something
-    else, such as a file of the source.
+def translate_error(
+    error: BaseException, layout: Layout, *, java_has_ended: bool = False
+) -> HeadgateError | None:
+    """An error that says which file of the pipeline is damaged, or that Spark's JVM has died; None
+    if the cause is something else, such as a file of the source.
 
     A file of a table counts as damaged only if reading it page by page fails now.
     """
+    if isinstance(error, FencedError):
+        return None
+    # Whatever failed without the JVM may have another text: a lost connection has many.
+    if java_has_ended:
+        return JavaDiedError()
     if isinstance(error, HeadgateError):
         return None
     texts = [text for each in chain(error) for text in str(each).splitlines()]

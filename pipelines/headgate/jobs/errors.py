@@ -41,6 +41,18 @@ class JavaEndedError(HeadgateError, code=exit_codes.MACHINE):
         )
 
 
+class JavaDiedError(HeadgateError, code=exit_codes.NOT_ALIVE):
+    """Spark's JVM has ended while this process used it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Spark's JVM has died; the kernel may have ended it because memory was short",
+            remedy="nothing is lost: start again\n"
+            "if it happens again, lower HEADGATE_DRIVER_MEMORY, or give the machine more memory\n"
+            f"see what Spark said: {pipeline_command('logs', '--spark')}",
+        )
+
+
 class StopRequested(Exception):
     """Raised before a micro-batch begins: the batch has changed nothing."""
 

@@ -18,7 +18,7 @@ from headgate.jars import class_archive, java
 from headgate.jobs import references
 from headgate.jobs.errors import JavaEndedError
 from headgate.jobs.workers_python import workers_python
-from headgate.jvm import ignore_termination, leave_out_checksum_files
+from headgate.jvm import has_ended, ignore_termination, leave_out_checksum_files
 
 # Give half the heap to the young generation: nearly all objects of a batch are garbage after it.
 # This cuts collections by a third and a batch's CPU time by 2 to 3 %. Huge pages cut it by 8 to
@@ -71,7 +71,13 @@ def passing_session(name: str, cores: int, jars: Sequence[Path] = ()) -> Iterato
         try:
             yield spark
         finally:
-            spark.stop()
+            stop(spark)
+
+
+def stop(spark: SparkSession) -> None:
+    """End a session. One whose JVM has died is left: an error of that would hide the first one."""
+    if not has_ended(spark, within=0):
+        spark.stop()
 
 
 def _start(name: str, cores: int, scratch: Path, jars: Sequence[Path]) -> SparkSession:

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.jobs.error_translation import translate_error
-from headgate.jobs.errors import PlanError
+from headgate.jobs.errors import JavaDiedError, PlanError
 from headgate.storage.layout import Layout
-from headgate.tables.errors import DamagedFileError, LogGapError
+from headgate.tables.errors import DamagedFileError, FencedError, LogGapError
 
 
 def spark_says(file: Path) -> Exception:
@@ -83,3 +83,18 @@ def test_spark_s_own_checkpoint(layout: Layout) -> None:
 
 def test_what_says_itself_what_is_wrong(layout: Layout) -> None:
     assert translate_error(LogGapError("a.parquet", "headgate repair"), layout) is None
+
+
+@pytest.mark.parametrize(
+    "error", [ConnectionRefusedError(111, "refused"), LogGapError("no answer", "try again")]
+)
+def test_what_a_jvm_that_died_has_caused(error: Exception, layout: Layout) -> None:
+    known = translate_error(error, layout, java_has_ended=True)
+    assert isinstance(known, JavaDiedError)
+    assert known.exit_code == 7
+    assert "headgate logs PIPELINE --spark" in known.text()
+
+
+def test_a_takeover_matters_more(layout: Layout) -> None:
+    fenced = FencedError("another driver has taken the lease", "headgate status")
+    assert translate_error(fenced, layout, java_has_ended=True) is None

@@ -3,14 +3,45 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import headgate
+from headgate.jobs.session import stop
+from headgate.jvm import has_ended
 
 ENGINE = Path(headgate.__file__).parent
-INTERNAL = re.compile(r"\._(jvm|jsc|jdf|jc|jcols|jseq|jmap|jrdd|jsparkSession|jreader|jwrite|sc)\b")
+INTERNAL = re.compile(
+    r"\._(gateway|jvm|jsc|jdf|jc|jcols|jseq|jmap|jrdd|jsparkSession|jreader|jwrite|sc)\b"
+)
 
 
 def test_no_other_module_knows_py4j() -> None:
     found = [p for p in ENGINE.rglob("*.py") if INTERNAL.search(p.read_text())]
     assert found == [ENGINE / "jvm.py"]
+
+
+def session(process: subprocess.Popen[bytes] | None) -> Any:
+    """One whose JVM is this process."""
+
+    def ends() -> None:
+        assert process is None or process.poll() is None, "it cannot be reached"
+
+    gateway = SimpleNamespace(**({} if process is None else {"proc": process}))
+    return cast(Any, SimpleNamespace(sparkContext=SimpleNamespace(_gateway=gateway), stop=ends))
+
+
+def test_a_jvm_that_was_killed_has_ended() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        assert not has_ended(session(process), within=0)
+        stop(session(process))
+        process.kill()
+        assert has_ended(session(process), within=20)
+    stop(session(process))
+
+
+def test_the_jvm_of_another_program_is_not_judged() -> None:
+    assert not has_ended(session(None))
