@@ -8,6 +8,8 @@ batches do not match the new ones.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 from headgate.savepoints.savepoint import Savepoint
 from headgate.tables.errors import LogGapError
@@ -25,13 +27,30 @@ class BronzeLineage:
     """
 
     def __init__(self, bronze: Table) -> None:
+        self._bronze = bronze
         self._spans = tuple(_spans(bronze))
 
     def has(self, savepoint: Savepoint) -> bool:
         """Whether bronze has every batch that a savepoint's tables absorbed. If not, the savepoint
         can only be restored together with bronze, or be copied."""
         version = savepoint.bronze.version
-        return any(first <= version <= last for first, last in self._spans)
+        if any(first <= version <= last for first, last in self._spans):
+            return True
+        # Commits that are neither a batch nor an operation may lie between it and its lineage.
+        then = _position(self._bronze, version)
+        return then is not None and any(
+            _position(self._bronze, last) == then for _, last in self._spans
+        )
+
+
+def _position(bronze: Table, version: int) -> tuple[Any, ...] | None:
+    """What bronze had at a version: its batches, and all that its payload says of them. None if
+    that cannot be read any more."""
+    if (commit := _commit(bronze, version)) is None:
+        return None
+    state = commit.state
+    payload = replace(BronzePayload.of(state).carried(), reset_commit=0)
+    return state.n, state.data_commit, state.definition, payload
 
 
 def _spans(bronze: Table) -> Iterator[tuple[int, int]]:

@@ -6,10 +6,13 @@ import random
 
 import pytest
 
+from headgate.graph.graph import graph_of
+from headgate.operations.carrying_out import intend
 from headgate.savepoints.bronze_lineage import BronzeLineage
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
 from headgate.tables.history import lineage
+from headgate.tables.log import Commit
 from headgate.tables.table import Table
 from tests.unit.ledger.conftest import Lake
 from tests.unit.savepoints.conftest import NOW, add_batch, take
@@ -17,6 +20,10 @@ from tests.unit.savepoints.conftest import NOW, add_batch, take
 
 def bronze_of(lake: Lake) -> Table:
     return Table(lake.layout.storage, "bronze/events", pipeline="tiny")
+
+
+def batches_at(commit: Commit) -> tuple[int, int]:
+    return commit.state.n, commit.state.data_commit
 
 
 @pytest.mark.slow
@@ -36,7 +43,29 @@ def test_it_is_what_every_commit_of_the_lineage_says(lake: Lake, seed: int) -> N
             reread = not BronzeLineage(bronze_of(lake)).has(into) or chance.random() < 0.6
             restore(lake.layout, lake.pipeline, into, 100 * step, NOW, reread=reread)
         bronze = bronze_of(lake)
-        versions = {commit.version for commit in lineage(bronze)}
+        had = {batches_at(commit) for commit in lineage(bronze)}
         for savepoint in taken:
-            assert BronzeLineage(bronze).has(savepoint) == (savepoint.bronze.version in versions)
+            then = batches_at(next(lineage(bronze, savepoint.bronze.version)))
+            assert BronzeLineage(bronze).has(savepoint) == (then in had)
     assert len(taken) > 1
+
+
+def test_one_of_the_same_batches_lies_in_it_whatever_was_committed_between(lake: Lake) -> None:
+    """As the start of a driver commits to every table."""
+    first, bronze = take(lake), bronze_of(lake)
+    bronze.fence(7)
+    same = take(lake, 1)
+    document = {"backfill": "b", "generation": 0, "tables": {"per_minute": {}}}
+    intend(bronze, graph_of(lake.pipeline), "backfill", document, NOW)
+    corrected = take(lake, 2)
+    add_batch(lake, 3)
+    longer = take(lake, 3)
+    restore(lake.layout, lake.pipeline, first, 8, NOW, reread=True)
+    found = BronzeLineage(bronze_of(lake))
+    assert [found.has(each) for each in (first, same, corrected, longer)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    restore(lake.layout, lake.pipeline, same, 9, NOW)
