@@ -60,6 +60,6 @@ def test_a_run_to_the_end_of_the_input_that_is_stopped_says_what_is_unread(
     finally:
         driver.kill()
     assert ended.code == 130, ended.output
-    assert "ended early: " in ended.output
+    assert "not done: " in ended.output
     assert "headgate run" in ended.last_line
     assert last_failure(Layout.of(str(root), pipeline.name)) is None

@@ -16,7 +16,7 @@ from headgate.jobs.error_translation import translate_error
 from headgate.jobs.lease import Lease
 from headgate.jobs.loading import Loading
 from headgate.jobs.opening import open_tables
-from headgate.jobs.operating import take_in
+from headgate.jobs.operating import take_in, takes_requests
 from headgate.jobs.progress import Progress
 from headgate.jobs.publishing import Publications
 from headgate.jobs.replaying import replay
@@ -64,7 +64,7 @@ class Driver:
         if self._backlog is None:
             return "the input was not looked at"
         if not self._backlog.count:
-            return "all input is read, but not all tables are up to it"
+            return "all input is read, but not all tables and loads are done"
         return f"{self._backlog.count:,} {self._backlog.unit} are unread"
 
     def stop(self) -> None:
@@ -118,11 +118,8 @@ class Driver:
         runtime = PipelineRuntime(spark, task.pipeline, self._layout, task.layers)
         open_tables(runtime, self._layout, epoch, _now(), task.rebuild)
         if task.only_open:
-            if task.once:
-                replay(self._layout, runtime, _now, self._say)
-                take_in(self._layout, runtime, _now)
-                runtime.catch_up(_now())
-            if task.loads:
+            rereads = task.once and self._bring_level(runtime)
+            if task.loads or rereads:
                 self._load(self._begin(spark, runtime, epoch))
             self._is_done = True
             return
@@ -158,6 +155,20 @@ class Driver:
             clock=_now,
         )
 
+    def _bring_level(self, runtime: PipelineRuntime) -> bool:
+        """Take in what people have asked for, and bring all tables up to bronze. Returns whether
+        bronze was read again: its loads are read again, too."""
+        rereads = not takes_requests(runtime)
+        if rereads:  # nothing is taken in before the new bronze is published
+            runtime.catch_up(_now())
+        self._take_in(runtime)
+        runtime.catch_up(_now())
+        return rereads
+
+    def _take_in(self, runtime: PipelineRuntime) -> None:
+        replay(self._layout, runtime, _now, self._say)
+        take_in(self._layout, runtime, _now)
+
     def _load(self, run: Run) -> None:
         """Carry out the open loads; the source is not read."""
         control, loading = self._control, Loading(run)
@@ -174,8 +185,7 @@ class Driver:
     def _process(self, run: Run) -> None:
         """Do all work of the run, from the first catch-up to the last report."""
         control, runtime = self._control, run.runtime
-        replay(self._layout, runtime, _now, self._say)
-        take_in(self._layout, runtime, _now)
+        self._take_in(runtime)
         self._say("bringing the tables level")
         run.catch_up.run(one_step=True)
         stream.process(run)

@@ -14,6 +14,7 @@ from headgate.jobs.errors import StopRequested
 from headgate.jobs.late_replaying import LateReplays
 from headgate.jobs.loading import Loading
 from headgate.jobs.maintaining import Maintaining
+from headgate.jobs.operating import takes_requests
 from headgate.jobs.planning import ends_path, planned_end
 from headgate.jobs.reading import micro_batches
 from headgate.jobs.run import Run
@@ -121,7 +122,7 @@ class StreamSupervisor:
             control.observe_stop_requests()
             if control.is_ending:
                 return
-            if run.task.once and source.has_absorbed_all() and not self._loading.is_open():
+            if run.task.once and self._is_done(source):
                 return
             if time.monotonic() - polled >= source.every:
                 polled = time.monotonic()
@@ -134,6 +135,21 @@ class StreamSupervisor:
             maintaining.step()
             if not self._loading.step(source.backlog, lambda: self._has_input(source)):
                 control.wait(POLL)
+
+    def _is_done(self, source: MicroBatchSource) -> bool:
+        """Whether a run with ``once`` may end. While bronze is rebuilt, loads and what people ask
+        for wait, so the rebuild is published first: gold would lack the history until the next
+        run."""
+        run = self._run
+        if not source.has_absorbed_all():
+            return False
+        if run.writes_bronze and not takes_requests(run.runtime):
+            with run.control.batch_lock.between_batches():
+                run.catch_up.run()
+        if self._loading.is_open():
+            return False
+        self._take_in(source)
+        return True
 
     def _poll(self, source: MicroBatchSource, batches: BatchRunner) -> None:
         run, lock = self._run, self._run.control.batch_lock

@@ -15,8 +15,9 @@ from headgate.tables.table import Table
 @dataclass(frozen=True)
 class LoadState:
     """``state`` is ``reading``, ``folding`` (late rows into final ones), ``taken back`` (by a
-    restore, after it was done), or what a person or an error has made of the load; then ``why``
-    says it. ``read`` of ``total`` are in bronze, in ``unit``, and ``rows`` records so far."""
+    restore, after it was done), ``waiting`` (until bronze is rebuilt), or what a person or an error
+    has made of the load; then ``why`` says it. ``read`` of ``total`` are in bronze, in ``unit``,
+    and ``rows`` records so far."""
 
     id: str
     what: str
@@ -31,6 +32,10 @@ class LoadState:
     @property
     def is_open(self) -> bool:
         return self.state in ("reading", "folding")
+
+    @property
+    def is_undone(self) -> bool:
+        return self.state not in ("done", "taken back", "cancelled")
 
 
 def load_of(layout: Layout, pipeline: str, request: LoadRequest) -> Load | None:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from headgate.cli import driving, log_file
-from headgate.cli.load import following, verb
-from headgate.cli.load.following import follow
-from headgate.cli.load.hindrance import hindrance
+from headgate.cli import load_following as following
+from headgate.cli.load import verb
+from headgate.cli.load_following import follow
+from headgate.cli.load_hindrance import hindrance
 from headgate.gates import documents
 from headgate.jobs.driver import Driver
 from headgate.loads import requests

@@ -22,6 +22,7 @@ from headgate.cli.ledger_screen import summary
 from headgate.cli.lifecycle.concluding import conclude
 from headgate.cli.lifecycle.per_layer import LayerFailedError, together
 from headgate.cli.screen import AGAIN, Screen, folded
+from headgate.cli.undone_loads import LeftError
 from headgate.ledger import balance
 from headgate.storage.backlog import Backlog
 from headgate.storage.layout import Layout
@@ -88,10 +89,10 @@ def test_a_run_that_ended_early_says_so(
     lake: Lake, capsys: pytest.CaptureFixture[str], json: bool
 ) -> None:
     with pytest.raises(typer.Exit) as ended:
-        conclude(lake.pipeline, lake.layout, json, 0.0, 0, "3 files are unread")
+        conclude(lake.pipeline, lake.layout, json, 0.0, 0, LeftError("3 files are unread"))
     assert ended.value.exit_code == 130
     out, err = capsys.readouterr()
-    assert err.startswith("ended early: 3 files are unread; go on: ")
+    assert err.startswith("not done: 3 files are unread\ngo on: ")
     assert ('"left": "3 files are unread"' if json else "every event that was read is") in out
 
 

@@ -1,4 +1,4 @@
-"""A driver that is stopped before it has a session, or that loses it."""
+"""A driver that is stopped before it has a session, that loses it, or whose tables are rebuilt."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pyspark.sql import SparkSession
@@ -14,7 +16,10 @@ from pyspark.sql import SparkSession
 from headgate.jobs.driver import Driver
 from headgate.jobs.errors import JavaDiedError, JavaEndedError
 from headgate.jobs.task import Task
+from headgate.operations.requests import ask
+from headgate.storage.ownership import LAYERS
 from tests.support.lake import declared
+from tests.unit.jobs.conftest import Tables
 from tests.unit.jobs.test_jvm import session
 
 
@@ -63,3 +68,24 @@ def test_a_jvm_that_was_killed_is_what_failed(tmp_path: Path) -> None:
     """Whatever else has failed for that reason."""
     with pytest.raises(JavaDiedError):
         Driver(Task(declared(tmp_path), str(tmp_path / "root")), sessions=DeadSessions()).run()
+
+
+def test_what_was_asked_is_taken_in_once_a_rebuild_of_bronze_is_published(
+    tables: Tables, tmp_path: Path
+) -> None:
+    """As `late replay` has it done after an upgrade that was ended before that. Then its driver
+    also reads the loads again."""
+    done, runtime = list[str](), tables.runtime
+    runtime.layers, runtime.rebuild = LAYERS, SimpleNamespace(tables={"bronze/b": "digest"})
+    runtime.intend = lambda name, *_: done.append(name)
+
+    def catch_up(_: datetime) -> None:
+        done.append("a catch-up")
+        runtime.rebuild = None
+
+    runtime.catch_up = catch_up
+    ask(tables.layout, "drain", {}, datetime.now(UTC))
+    driver = Driver(Task(runtime.pipeline, str(tmp_path), once=True, only_open=True))
+    assert driver._bring_level(runtime)
+    assert done == ["a catch-up", "drain", "a catch-up"]
+    assert not driver._bring_level(runtime)

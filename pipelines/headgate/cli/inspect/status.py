@@ -15,10 +15,10 @@ from headgate.cli.inspect import elsewhere
 from headgate.cli.inspect.backlogs import partitions_table, trend_for, waiting_for
 from headgate.cli.inspect.checkpoints import as_dict, show
 from headgate.cli.inspect.freshness import describe_freshness
-from headgate.cli.inspect.stopped_loads import show_stopped, stopped_loads
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rebuild_progress import in_words, rebuild_progress
+from headgate.cli.undone_loads import show_undone, undone_loads
 from headgate.graph.graph import graph_of
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
@@ -28,6 +28,7 @@ from headgate.storage.stopping import stop_asked
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
     from headgate.gates.documents import Hold
+    from headgate.loads.state import LoadState
     from headgate.savepoints.resets import Intent
     from headgate.supervision.ending import Ended
     from headgate.supervision.job_state import JobState
@@ -65,8 +66,8 @@ def status(
     now = datetime.now(UTC)
     layout = Layout.of(root, declared.name)
     jobs, paused, held = probe(layout, now), paused_since(layout), holds(layout, declared)
-    state, refused, stopped = overall(jobs), dead_letters(declared, layout), stopped_loads(layout)
-    restored = last_reset(layout, declared)
+    state, refused = overall(jobs), dead_letters(declared, layout)
+    loads, restored = undone_loads(layout, declared), last_reset(layout, declared)
     words, fresh = describe_freshness(layout, declared, now)
     ended, failure = how_it_ended(layout, jobs)
     is_to_stop = stop_holds(jobs, stop_asked(layout))
@@ -88,7 +89,8 @@ def status(
                 "rebuilding": rebuild_progress(layout, declared),
                 "held": [hold.as_dict() for hold in held],
                 "dead_letters": refused,
-                "stopped_loads": stopped,
+                "open_loads": [asdict(each) for each in loads if each.state != "stopped"],
+                "stopped_loads": [asdict(each) for each in loads if each.state == "stopped"],
                 "reset": restored and restored.document() | {"generation": restored.generation},
                 **({"checkpoint": as_dict(found)} if found else {}),
             }
@@ -100,7 +102,7 @@ def status(
             _remark(declared, jobs, paused, is_to_stop=is_to_stop)
             for step in rebuild_progress(layout, declared):
                 console().print(in_words(step), markup=False, soft_wrap=True)
-            _show_waiting(held, refused, stopped)
+            _show_waiting(held, refused, loads)
             _show_reset(restored)
             if found is not None:
                 show(found)
@@ -127,9 +129,9 @@ def _show_rejected(jobs: tuple[JobState, ...]) -> None:
 
 
 def _show_waiting(
-    held: Sequence[Hold], refused: Mapping[str, int], stopped: Sequence[Mapping[str, str]]
+    held: Sequence[Hold], refused: Mapping[str, int], loads: Sequence[LoadState]
 ) -> None:
-    """Print what waits for a person: gold that is held, dead letters, and stopped loads."""
+    """Print what waits: gold that is held, dead letters, and loads that are not done."""
     for hold in held:
         text = f"{hold.title} is held since {hold.since:%F %T}Z: {hold.why}"
         console().print(text, style="red", markup=False, soft_wrap=True)
@@ -140,7 +142,7 @@ def _show_waiting(
             text = f"dead letters of {name}, rows that its sink refuses: {count:,}"
             console().print(text, style="red", markup=False, soft_wrap=True)
             typer.echo(command("publication letters", name))
-    show_stopped(stopped)
+    show_undone(loads)
 
 
 def _show_reset(restored: Intent | None) -> None:

@@ -9,23 +9,30 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from headgate import exit_codes
+from headgate.cli.hidden import shown
 from headgate.cli.ledger_screen import show_ledger, summary
 from headgate.cli.options import command
 from headgate.cli.output import console, respond
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
+    from headgate.errors import HeadgateError
     from headgate.storage.layout import Layout
 
 
-def end_early(left: str) -> NoReturn:
-    """Say what a run with ``once`` has left. Raises Exit."""
-    print(f"ended early: {left}; go on: {command('run', '--once')}", file=sys.stderr)
-    raise typer.Exit(exit_codes.INTERRUPTED)
+def end_early(left: HeadgateError) -> NoReturn:
+    """Say what is left after a run with ``once``, or an upgrade. Raises Exit."""
+    print(shown(f"not done: {left.message}\n{left.remedy}"), file=sys.stderr)
+    raise typer.Exit(left.exit_code)
 
 
 def conclude(
-    declared: Pipeline, layout: Layout, json: bool, began: float, before: int, left: str | None
+    declared: Pipeline,
+    layout: Layout,
+    json: bool,
+    began: float,
+    before: int,
+    left: HeadgateError | None,
 ) -> None:
     """Print the ledger after a run. Raises Exit if it does not balance, if something is ``left``,
     or if a gold table is held."""
@@ -46,7 +53,7 @@ def conclude(
             out.print(line, style="dim", markup=False, soft_wrap=True)
 
     document = summary(account, account.n - before, time.monotonic() - began)
-    respond(json, document | {"left": left}, show)
+    respond(json, document | {"left": left and left.message}, show)
     if not account.balanced:
         raise typer.Exit(exit_codes.FAILED)
     if left is not None:

@@ -29,6 +29,7 @@ from headgate.cli.options import (
 from headgate.cli.output import console
 from headgate.cli.rebuild_progress import rebuild_progress
 from headgate.cli.screen import screen, waiting
+from headgate.cli.undone_loads import LeftError, has_open_load, left_by_loads, stopped_loads
 from headgate.declaration.kinds import GOLD, SILVER
 from headgate.graph.graph import graph_of
 from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
@@ -38,6 +39,7 @@ from headgate.supervision.log_lines import LogFormat
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
+    from headgate.errors import HeadgateError
     from headgate.jobs.progress import Progress
     from headgate.jobs.task import Task
 
@@ -83,13 +85,17 @@ def run(
         if layer is None:
             _prepare(declared, layout, once, from_savepoint)
         began, before = time.monotonic(), _batches(layout, declared)
+        stopped = stopped_loads(layout)
         options = {"once": once, "take_over": take_over, "accept_gap": accept_gap}
         options["drain"] = drain
         if declared.jobs == "per_layer" and layer is None:
-            left = _drive_layers(declared, layout, root, options, rebuild, declared_as, log_format)
+            said = _drive_layers(declared, layout, root, options, rebuild, declared_as, log_format)
         else:
-            left = _drive(declared, layout, root, (layer,) if layer else LAYERS, options, rebuild)
+            said = _drive(declared, layout, root, (layer,) if layer else LAYERS, options, rebuild)
+    left: HeadgateError | None = LeftError(said) if said else None
     if layer is None:
+        if once and left is None:
+            left = left_by_loads(layout, declared, stopped)
         conclude(declared, layout, json, began, before, left)
     elif left is not None:
         end_early(left)
@@ -157,9 +163,9 @@ def _drive_layers(
         _drive(declared, layout, root, LAYERS, taking, rebuild, only_open=True)
     if not run_layers(declared, root, declared_as=declared_as, log_format=log_format, **options):
         return "a job was stopped before its end" if options["once"] else None
-    if options["once"] and rebuild_progress(layout, declared):
-        # Bronze's job, which publishes a rebuild, has ended before gold's.
-        _drive(declared, layout, root, LAYERS, {"once": True}, NOTHING, only_open=True)
+    if options["once"] and (rebuild_progress(layout, declared) or has_open_load(layout)):
+        # Bronze's job, which publishes a rebuild and ends loads, has ended before gold's.
+        return _drive(declared, layout, root, LAYERS, {"once": True}, NOTHING, only_open=True)
     return None
 
 
@@ -249,6 +255,7 @@ def _task(
         jars=jars_for(declared),
         rebuild=rebuild,
         only_open=only_open,
+        loads=only_open and options.get("once", False),
         once=options.get("once", False),
         drain=options.get("drain", False) and "bronze" in layers,
         take_over=options.get("take_over", False),

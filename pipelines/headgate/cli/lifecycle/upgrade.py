@@ -5,18 +5,27 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.deployment_screen import MEANINGS, as_dict, show
+from headgate.cli.lifecycle.concluding import end_early
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import respond
 from headgate.cli.rebuild_progress import in_words, rebuild_progress
 from headgate.cli.screen import Say, waiting
+from headgate.cli.undone_loads import (
+    left_by_loads,
+    show_undone,
+    stopped_loads,
+    undone_loads,
+    wait_for_loads,
+)
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
@@ -62,7 +71,8 @@ def upgrade(
     beside the current ones: readers see the old rows until the rebuild is done.
 
     If the new declaration makes no progress, the savepoint is restored and the old declaration is
-    started. A pipeline that did not run before is stopped again afterwards.
+    started. A pipeline that did not run before is stopped again afterwards, once its open loads of
+    history are done: a bronze that was rebuilt reads them again.
     """
     from headgate.savepoints.deployment import deployment
     from headgate.savepoints.store import settled_snapshot
@@ -72,6 +82,7 @@ def upgrade(
         declared, layout = declaration.opened(pipeline, root)
         found = deployment(layout, declared)
         _require_possible(found, declared)
+        stopped = stopped_loads(layout)
         settled_snapshot(layout, declared)  # before anything is stopped: can a savepoint be taken?
     if not json:
         show(found, root)
@@ -82,6 +93,8 @@ def upgrade(
         try:
             local.launch(layout, declared.file, root, ["--apply"], say)
             _await_progress(layout, declared, found, patience, say, had=savepoint.bronze.n)
+            if not ended:
+                wait_for_loads(layout, declared, say)
         except KeyboardInterrupt:
             message = f"the new declaration is left at work; before it: {savepoint.id}"
             print(message, file=sys.stderr)
@@ -96,7 +109,10 @@ def upgrade(
         if not ended:
             say("stopping again: it did not run before")
             local.stop(layout)
-    _respond(layout, declared, found, savepoint, json=json, runs=bool(ended))
+    left = None if ended else left_by_loads(layout, declared, stopped)
+    _respond(layout, declared, found, savepoint, left, json=json, runs=bool(ended))
+    if left is not None:
+        end_early(left)
 
 
 def _saved(layout: Layout, declared: Pipeline, *, stopped: bool) -> Savepoint:
@@ -232,17 +248,21 @@ def _respond(
     declared: Pipeline,
     found: Deployment,
     savepoint: Savepoint,
+    left: HeadgateError | None,
     *,
     json: bool,
     runs: bool,
 ) -> None:
-    steps = rebuild_progress(layout, declared)
-    done = {"pipeline": declared.name, "savepoint": savepoint.id, "deployed": as_dict(found)}
+    steps, loads = rebuild_progress(layout, declared), undone_loads(layout, declared)
+    done: dict[str, Any] = {"pipeline": declared.name, "savepoint": savepoint.id}
+    done |= {"running": runs, "rebuilding": steps, "deployed": as_dict(found)}
+    done |= {"open_loads": [asdict(each) for each in loads if each.state != "stopped"]}
     respond(
         json,
-        done | {"running": runs, "rebuilding": steps},
+        done | {"left": left and left.message},
         f"{declared.name}: upgraded; the way back is savepoint {savepoint.id}",
         *map(in_words, steps),
+        *([] if left else [lambda: show_undone(loads)]),
         *([command("late list")] if any(plan.late_again for plan in found.tables) else []),
         command("status" if runs else "run"),
     )

@@ -16,18 +16,19 @@ import typer
 from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.driving import require_machine
-from headgate.cli.load.following import (
+from headgate.cli.load.planning import planned
+from headgate.cli.load_following import (
     follow,
     in_words,
     require_done,
 )
-from headgate.cli.load.hindrance import hindrance
-from headgate.cli.load.planning import planned
+from headgate.cli.load_hindrance import hindrance
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells
 from headgate.cli.screen import waiting
 from headgate.cli.times import time_given
+from headgate.cli.undone_loads import load_states
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
@@ -256,10 +257,7 @@ def _said(declared: Pipeline, state: LoadState) -> list[str]:
 
 
 def _show(declared: Pipeline, layout: Layout, *, json: bool) -> None:
-    from headgate.loads.requests import all_of
-    from headgate.loads.state import state_of
-
-    found = [state_of(layout, declared.name, request) for request in all_of(layout)]
+    found = load_states(layout, declared)
     shown: Any = grid("", "load", "state", "read:", "records:", "what")
     for each in found:
         read = f"{each.read:,} of {each.total:,} {each.unit}"

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from headgate import exit_codes
-from headgate.cli.load.hindrance import hindrance
+from headgate.cli.load_hindrance import hindrance
 from headgate.cli.options import command
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError

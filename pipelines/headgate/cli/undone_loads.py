@@ -1,0 +1,133 @@
+"""The loads of history that are not done: gold lacks rows of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import typer
+
+from headgate import exit_codes
+from headgate.cli.load_following import NobodyLoadsError, follow, require_done
+from headgate.cli.load_hindrance import hindrance
+from headgate.cli.options import command
+from headgate.cli.output import console
+from headgate.errors import HeadgateError
+from headgate.graph.graph import graph_of
+from headgate.storage.layout import Layout
+
+if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
+    from headgate.loads.state import LoadState
+
+
+class LeftError(HeadgateError, code=exit_codes.INTERRUPTED):
+    """Work is left that the same pipeline does when it runs again."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what, remedy=f"go on: {command('run', '--once')}")
+
+
+def load_states(layout: Layout, declared: Pipeline) -> list[LoadState]:
+    """All loads, oldest first. An open one is ``waiting`` while bronze is rebuilt: it is read after
+    that, and until then bronze is as it was."""
+    from headgate.loads.requests import all_of
+    from headgate.loads.state import state_of
+
+    found = [state_of(layout, declared.name, request) for request in all_of(layout)]
+    if any(each.is_open for each in found) and _is_reread(layout, declared):
+        found = [
+            replace(each, state="waiting", read=0, rows=0) if each.is_open else each
+            for each in found
+        ]
+    return found
+
+
+def _is_reread(layout: Layout, declared: Pipeline) -> bool:
+    from headgate.savepoints.rebuilds import continued
+    from headgate.tables.table import Table
+
+    bronze = Table(layout.storage, graph_of(declared).head.path, pipeline=declared.name)
+    rebuild = continued(layout, declared, bronze.refresh().generation)
+    return rebuild is not None and bronze.name in rebuild.tables
+
+
+def undone_loads(layout: Layout, declared: Pipeline) -> list[LoadState]:
+    try:
+        return [each for each in load_states(layout, declared) if each.is_undone]
+    except (HeadgateError, FileNotFoundError):
+        return []  # damaged, or a rebuild is ending right now: the driver reports it
+
+
+def show_undone(loads: Sequence[LoadState]) -> None:
+    for each in loads:
+        style = "red" if each.state == "stopped" else "yellow"
+        console().print(in_words(each), style=style, markup=False, soft_wrap=True)
+    held = {"paused", "stopped"}
+    if any(each.state not in held for each in loads):
+        typer.echo(command("load"))
+    if any(each.state in held for each in loads):
+        typer.echo(command("load", "--resume"))
+
+
+def in_words(load: LoadState) -> str:
+    name = f"load {load.id}, {load.what}"
+    if load.state == "stopped":
+        return f"{name}, is stopped: {load.why}"
+    if load.state == "waiting":
+        return f"{name}, is read once bronze is rebuilt; until then readers see the old rows"
+    if load.state == "folding":
+        return f"{name}, is read; gold may lack its late rows, which are folded next"
+    paused = ", is paused" if load.state == "paused" else ""
+    read = f"{load.read:,} of {load.total:,} {load.unit} are read"
+    return f"{name}{paused}: {read}; gold lacks the rest"
+
+
+def has_open_load(layout: Layout) -> bool:
+    from headgate.loads.requests import all_of, next_open
+
+    return next_open(all_of(layout)) is not None
+
+
+def stopped_loads(layout: Layout) -> frozenset[str]:
+    """The ids of those that an error has stopped, also while bronze reads again what it had."""
+    from headgate.loads.requests import all_of
+
+    return frozenset(
+        each.id
+        for each in all_of(layout)
+        if "stopped" in (each.wish, each.then if each.until else "")
+    )
+
+
+def wait_for_loads(layout: Layout, declared: Pipeline, say: Callable[[str], None]) -> None:
+    """Wait until the open loads are done, or cannot go on, or no driver is left."""
+
+    def is_hindered() -> bool:
+        return hindrance(layout, declared, state.id) is not None
+
+    def tell(words: str) -> None:
+        say(f"load {state.id}: {words}")
+
+    with suppress(NobodyLoadsError):  # whoever ends after this says it
+        for state in load_states(layout, declared):
+            if state.is_open:
+                follow(layout, declared, state.id, tell, is_over=is_hindered)
+
+
+def left_by_loads(
+    layout: Layout, declared: Pipeline, stopped_before: Collection[str]
+) -> HeadgateError | None:
+    """Why a load is not done, now that no driver runs any more: it waits for a person, an error has
+    stopped it (not if it was ``stopped_before``), or the driver was stopped."""
+    for state in load_states(layout, declared):
+        if state.is_open:
+            return hindrance(layout, declared, state.id) or LeftError(in_words(state))
+        if state.id not in stopped_before:
+            try:
+                require_done(state)
+            except HeadgateError as error:
+                return error
+    return None

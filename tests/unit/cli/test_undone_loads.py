@@ -1,0 +1,196 @@
+"""Loads that are not done: gold lacks rows of theirs, and whoever could take it for complete is
+told so, with what to type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from headgate.cli import load_following
+from headgate.cli.lifecycle import per_layer
+from headgate.cli.lifecycle import run as verb
+from headgate.loads import requests
+from headgate.loads.requests import LoadRequest
+from headgate.storage.layout import Layout
+from headgate.storage.ownership import LAYERS, Owner
+from headgate.storage.pausing import pause
+from headgate.supervision import local
+from tests.unit.cli import test_upgrade
+from tests.unit.cli.conftest import Ask, last_object
+from tests.unit.cli.test_load_hindrance import NOW, keep, read
+from tests.unit.cli.test_upgrade import EVERYTHING, Jobs, OfLake
+from tests.unit.ledger.conftest import Lake
+from tests.unit.savepoints.conftest import begin
+from tests.unit.supervision.conftest import lease
+
+LACKS = "load l-1, 4 files of a: 0 of 4 files are read; gold lacks the rest\n"
+WAITS = "load l-1, 4 files of a, is read once bronze is rebuilt; until then readers see the old"
+
+Act = Callable[[Layout, LoadRequest], object]
+
+jobs = test_upgrade.jobs
+
+
+@pytest.fixture
+def load(lake: Lake) -> LoadRequest:
+    lease(lake.layout, Owner.here(), released=True)
+    return keep(lake)
+
+
+def test_status_says_that_gold_lacks_rows_of_an_open_load(
+    ask: Ask, lake: Lake, of_lake: OfLake, load: LoadRequest
+) -> None:
+    assert f"{LACKS}headgate load {of_lake[0]}" in ask("status", *of_lake)[1]
+    (found,) = last_object(ask("status", *of_lake, "--json")[1])["open_loads"]
+    assert (found["id"], found["state"], found["total"]) == ("l-1", "reading", 4)
+    read(lake, load.id, 4)
+    assert "is read; gold may lack its late rows" in ask("status", *of_lake)[1]
+    requests.change(lake.layout, load, wish="paused")
+    out = ask("status", *of_lake)[1]
+    assert "load l-1, 4 files of a, is paused: 4 of 4 files are read" in out
+    assert "--resume" in out.splitlines()[-1]
+    requests.change(lake.layout, load, wish="done")
+    assert "l-1" not in ask("status", *of_lake)[1]
+
+
+def test_a_load_waits_while_bronze_is_rebuilt_and_readers_see_the_old_rows(
+    ask: Ask, lake: Lake, of_lake: OfLake, load: LoadRequest
+) -> None:
+    """Bronze has all of it, until the rebuild replaces it: it is not folding late rows."""
+    read(lake, load.id, 4)
+    begin(lake, EVERYTHING[1:])
+    assert WAITS not in ask("status", *of_lake)[1]
+    begin(lake, EVERYTHING)
+    assert WAITS in ask("status", *of_lake)[1]
+    (found,) = last_object(ask("load", *of_lake, "--json")[1])["loads"]
+    assert (found["state"], found["read"], found["rows"]) == ("waiting", 0, 0)
+
+
+def paused(layout: Layout, _: LoadRequest) -> None:
+    pause(layout, NOW)
+
+
+def stopped(layout: Layout, load: LoadRequest) -> None:
+    requests.change(layout, load, wish="stopped", why="a.json is gone")
+
+
+def done(layout: Layout, load: LoadRequest) -> None:
+    requests.change(layout, load, wish="done")
+
+
+def nothing(_: Layout, __: LoadRequest) -> None:
+    """The driver was asked to end, or died."""
+
+
+BECOMES: list[tuple[Act, int, str, str]] = [
+    (done, 0, "", ""),
+    (paused, 9, "the load l-1 waits: tiny is PAUSED", "headgate resume "),
+    (stopped, 3, "the load l-1 is stopped after 0 records: a.json is gone", "--cancel"),
+    (nothing, 130, LACKS.strip(), "run"),
+]
+
+
+@pytest.mark.parametrize(("act", "code", "left", "remedy"), BECOMES)
+def test_a_run_that_leaves_a_load_says_why(
+    ask: Ask,
+    lake: Lake,
+    of_lake: OfLake,
+    load: LoadRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    act: Act,
+    code: int,
+    left: str,
+    remedy: str,
+) -> None:
+    monkeypatch.setattr(verb, "_prepare", lambda *_: None)
+    monkeypatch.setattr(verb, "_drive", lambda *_, **__: act(lake.layout, load))
+    found, out, err = ask("run", *of_lake, "--once", "--json")
+    assert found == code, err
+    assert (last_object(out)["left"] or "").startswith(left)
+    assert f"not done: {left}" in err or not left
+    assert remedy in err
+
+
+def test_a_run_ends_well_beside_a_load_that_was_stopped_before(
+    ask: Ask, lake: Lake, of_lake: OfLake, load: LoadRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if bronze has read again what it had of it, as it was."""
+    monkeypatch.setattr(verb, "_prepare", lambda *_: None)
+    monkeypatch.setattr(verb, "_drive", lambda *_, **__: stopped(lake.layout, load))
+    requests.change(lake.layout, load, wish="open", until={"sequence": 2}, then="stopped")
+    assert ask("run", *of_lake, "--once")[0] == 0
+    requests.change(lake.layout, load, until=None)
+    assert ask("run", *of_lake, "--once")[0] == 0
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+@pytest.mark.usefixtures("load")
+def test_after_jobs_of_their_own_one_driver_ends_a_load(
+    ask: Ask, lake: Lake, of_lake: OfLake, monkeypatch: pytest.MonkeyPatch, is_stopped: bool
+) -> None:
+    """Bronze's job is over when gold's has the rows of the load."""
+    drives: list[tuple[Any, ...]] = []
+    lake.pipeline.file.write_text(f"{lake.pipeline.file.read_text()}\njobs: per_layer\n")
+    monkeypatch.setattr(verb, "_prepare", lambda *_: None)
+    monkeypatch.setattr(verb, "_drive", lambda *given, **more: drives.append((*given, more)))
+    monkeypatch.setattr(per_layer, "together", lambda _: not is_stopped)
+    assert ask("run", *of_lake, "--once")[0] == 130
+    ends = (LAYERS, {"once": True}, {"only_open": True})
+    assert [(each[3], each[4], each[-1]) for each in drives] == [ends] * (not is_stopped)
+
+
+@pytest.mark.parametrize(("act", "code", "left", "remedy"), BECOMES)
+def test_an_upgrade_of_what_did_not_run_waits_for_loads(
+    ask: Ask,
+    lake: Lake,
+    of_lake: OfLake,
+    jobs: Jobs,
+    load: LoadRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    act: Act,
+    code: int,
+    left: str,
+    remedy: str,
+) -> None:
+    """Before it is stopped again."""
+    ended: list[str] = []
+
+    def stop(layout: Layout) -> tuple[()]:
+        ended.extend(each.wish for each in requests.all_of(layout))
+        return ()
+
+    def is_driven(*_: object) -> bool:
+        act(lake.layout, load)
+        return act is not nothing
+
+    monkeypatch.setattr(local, "stop", stop)
+    monkeypatch.setattr(load_following, "_is_driven", is_driven)
+    monkeypatch.setattr(load_following, "_POLL", 0.01)
+    monkeypatch.setattr(load_following, "_ALONE", 0.0)
+    found, out, err = ask("upgrade", *of_lake)
+    (then,) = requests.all_of(lake.layout)
+    assert (found, ended) == (code, ["open", then.wish]), err
+    assert "tiny: upgraded" in out
+    assert f"not done: {left}" in err or not left
+    assert remedy in err
+
+
+@pytest.mark.usefixtures("load")
+def test_an_upgrade_whose_rebuild_is_not_published_waits_for_no_load(
+    ask: Ask, lake: Lake, of_lake: OfLake, jobs: Jobs
+) -> None:
+    """The patience is over, and readers see the old rows."""
+    jobs.ran, jobs.states, jobs.rebuilt = False, ["paused"], EVERYTHING
+    begin(lake, EVERYTHING)
+    code, out, err = ask("upgrade", *of_lake)
+    assert code == 0, err
+    assert WAITS in out
+
+
+@pytest.mark.usefixtures("load", "jobs")
+def test_an_upgrade_of_what_runs_names_the_loads(ask: Ask, of_lake: OfLake) -> None:
+    code, out, _ = ask("upgrade", *of_lake, "--json")
+    assert (code, [each["id"] for each in last_object(out)["open_loads"]]) == (0, ["l-1"])
+    assert LACKS in ask("upgrade", *of_lake)[1]

@@ -1,0 +1,106 @@
+"""When a run with ``once`` ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from headgate.jobs.batch_lock import BatchLock
+from headgate.jobs.pause_latch import PauseLatch
+from headgate.jobs.run import Run
+from headgate.jobs.stream import StreamSupervisor
+from headgate.loads import requests as loads
+from headgate.loads.requests import LoadRequest
+from headgate.operations.requests import ask, waiting
+from headgate.sources.loading import LoadPlan
+from headgate.sources.micro_batches import MicroBatchSource
+from headgate.storage.backlog import Backlog
+from headgate.storage.ownership import LAYERS
+from tests.unit.jobs.conftest import Tables
+
+NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+
+@dataclass
+class Running:
+    """A run whose source has nothing left, while bronze is rebuilt. A catch-up publishes the
+    rebuild, unless a gate holds it."""
+
+    tables: Tables
+    is_held: bool = False
+    done: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        runtime = self.tables.runtime
+        runtime.layers, runtime.rebuild = LAYERS, SimpleNamespace(tables={"bronze/b": "digest"})
+        runtime.intend = lambda name, *_: self.done.append(name)
+        progress = SimpleNamespace(batch_done=lambda *_: None)
+        run: Any = SimpleNamespace(
+            layout=self.tables.layout,
+            task=SimpleNamespace(pipeline=runtime.pipeline),
+            runtime=runtime,
+            writes_bronze=True,
+            control=SimpleNamespace(batch_lock=BatchLock(), pause_latch=PauseLatch()),
+            catch_up=SimpleNamespace(run=self.catch_up),
+            progress=progress,
+            report=lambda _: None,
+            say=lambda _: None,
+            clock=lambda: NOW,
+        )
+        self.supervisor = StreamSupervisor(cast(Run, run))
+
+    def catch_up(self, *, one_step: bool = False) -> None:
+        self.done.append("a step" if one_step else "a catch-up")
+        if not self.is_held:
+            self.tables.runtime.rebuild = None
+
+    def is_done(self, *, absorbed: bool = True) -> bool:
+        source = SimpleNamespace(
+            has_absorbed_all=lambda: absorbed, backlog=lambda: Backlog("files", 0)
+        )
+        return self.supervisor._is_done(cast(MicroBatchSource, source))
+
+
+@pytest.fixture
+def running(tables: Tables) -> Running:
+    return Running(tables)
+
+
+def keep_load(running: Running) -> None:
+    plan = LoadPlan({"sequence": 0}, {"sequence": 4}, "4 files", "files")
+    loads.keep(running.tables.layout, LoadRequest("l-1", "b", plan, "me", NOW))
+
+
+def test_an_open_load_goes_on_once_the_rebuild_of_bronze_is_published(running: Running) -> None:
+    keep_load(running)
+    assert not running.is_done(absorbed=False)
+    assert running.done == []
+    assert not running.is_done()
+    assert running.done == ["a catch-up"]
+
+
+def test_a_run_ends_beside_a_rebuild_that_is_held_and_what_was_asked_waits(
+    running: Running,
+) -> None:
+    running.is_held = True
+    keep_load(running)
+    ask(running.tables.layout, "drain", {}, NOW)
+    assert running.is_done()
+    assert len(waiting(running.tables.layout)) == 1
+
+
+@pytest.mark.parametrize("is_published", [False, True])
+def test_what_people_asked_for_during_a_rebuild_of_bronze_is_taken_in(
+    running: Running, is_published: bool
+) -> None:
+    """The last batch may have published it."""
+    if is_published:
+        running.tables.runtime.rebuild = None
+    ask(running.tables.layout, "drain", {}, NOW)
+    assert running.is_done()
+    assert waiting(running.tables.layout) == ()
+    assert running.done[not is_published :] == ["drain", "a step"]
