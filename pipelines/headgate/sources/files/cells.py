@@ -8,7 +8,7 @@ import json
 from contextlib import suppress
 from functools import lru_cache
 
-from headgate.sources.files.csv_lines import cells_of, without_return
+from headgate.sources.files.csv_lines import names_of, without_return
 from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.lines import is_blank
 from headgate.sources.files.texts import text_of
@@ -22,8 +22,7 @@ def csv_header(landing: Storage, source: FilesSource, path: str) -> tuple[str, .
         lines = iter(io.BufferedReader(text).readline, b"")
         first = next((line for line in lines if not is_blank(line)), b"")
     line = without_return(first.decode("utf-8-sig", "replace").rstrip("\n"))
-    names = cells_of(line, source.csv_delimiter)
-    return tuple(name.strip() for name in names)
+    return names_of(line, source.csv_delimiter)
 
 
 def as_document(source: FilesSource, where: str | None, value: bytes) -> bytes:

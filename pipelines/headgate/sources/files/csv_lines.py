@@ -17,24 +17,34 @@ import pyarrow as pa
 # Java's `\r$` finds a return before a last line terminator, too.
 _RETURN = re.compile("\r(?=[\r\x85\u2028\u2029]?\\Z)")
 
-# Java replaces each by one character, and Python by one for each byte.
-_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
-
 encode = msgspec.json.Encoder().encode
 
 
 def documents(lines: pa.Array, header: Sequence[str], delimiter: str) -> pa.Array:
-    """Each line as a JSON object of its cells, without empty cells; null if the cells do not fit
-    the header, or if the header names two fields alike."""
+    """Each line as a JSON object of its cells, without empty cells; null if it is not UTF-8, if the
+    cells do not fit the header, or if the header names two fields alike."""
     document = _document_of(header, delimiter)
     return pa.array([document(line) for line in lines.to_pylist()], pa.binary())
 
 
 def _document_of(header: Sequence[str], delimiter: str) -> Callable[[bytes], bytes | None]:
+    document = under(header)
+
+    def of(line: bytes) -> bytes | None:
+        try:
+            text = line.decode()
+        except UnicodeDecodeError:
+            return None
+        return document(cells_of(without_return(text), delimiter))
+
+    return of
+
+
+def under(header: Sequence[str]) -> Callable[[Sequence[str]], bytes | None]:
+    """What makes a JSON object of cells under a header, as ``documents``."""
     width = len(header) if len(set(header)) == len(header) else -1
 
-    def document(line: bytes) -> bytes | None:
-        cells = cells_of(without_return(_text(line)), delimiter)
+    def document(cells: Sequence[str]) -> bytes | None:
         if len(cells) != width:
             return None
         return encode({name: cell for name, cell in zip(header, cells, strict=True) if cell})
@@ -42,11 +52,9 @@ def _document_of(header: Sequence[str], delimiter: str) -> Callable[[bytes], byt
     return document
 
 
-def _text(line: bytes) -> str:
-    try:
-        return line.decode()
-    except UnicodeDecodeError:
-        return _SURROGATE.sub(b"\xff", line).decode("utf-8", "replace")
+def names_of(line: str, delimiter: str) -> tuple[str, ...]:
+    """The names of fields in the line of a header."""
+    return tuple(name.strip() for name in cells_of(line, delimiter))
 
 
 def without_return(line: str) -> str:

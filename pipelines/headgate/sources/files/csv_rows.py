@@ -4,41 +4,40 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator
 from typing import Any
 
-from headgate.sources.files.csv_lines import cells_of, encode, is_open
+from headgate.sources.files.csv_lines import cells_of, is_open, names_of, under
 
 _PROBE = 1 << 20  # bytes in which the first line break is looked for
 _LINE_END = re.compile(rb"\n|\r\n?")
 _BREAK = re.compile("[^\n]*\n|[^\n]+")
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # how Python keeps bytes that are not
 
 
-def csv_rows(text: Any, delimiter: str) -> Iterator[bytes]:
-    """Each row under the header as a JSON object, without empty cells. Cells beyond the header are
-    left out, and so are lines without any character. ``text`` is a file of bytes."""
+def csv_rows(text: Any, delimiter: str) -> Iterator[tuple[bytes, bytes | None]]:
+    """Each row under the header as a JSON object, without empty cells, twice. Of a row that is not
+    UTF-8, or that does not fit the header, its bytes and None. Lines without any character are left
+    out. ``text`` is a file of bytes."""
     rows = _records(_lines(text), delimiter)
-    header = _names([cell for row in islice(rows, 1) for cell in row])
-    for cells in rows:
-        yield encode({name: cell for name, cell in zip(header, cells, strict=False) if cell})
+    document = under(names_of(next(rows, "").encode(*_KEPT).decode(*_SHOWN), delimiter))
+    for row in rows:
+        is_text = row.isascii() or not _NOT_UTF8.search(row)
+        found = document(cells_of(row, delimiter)) if is_text else None
+        yield (row.encode(*_KEPT), None) if found is None else (found, found)
 
 
-def _names(header: Sequence[str]) -> list[str]:
-    """Names that are unique: Spark numbers those that are empty or equal."""
-    return [
-        f"_c{n}" if not name else f"{name}{n}" if header.count(name) > 1 else name
-        for n, name in enumerate(header)
-    ]
+_KEPT = ("utf-8", "surrogateescape")
+_SHOWN = ("utf-8", "replace")
 
 
-def _records(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:
+def _records(lines: Iterator[str], delimiter: str) -> Iterator[str]:
     for line in lines:
         if line == "\n":
             continue
         record, is_whole = _completed(line, lines, delimiter)
         # At the end of the file, an open cell keeps its line breaks.
-        yield cells_of(record.removesuffix("\n") if is_whole else record, delimiter)
+        yield record.removesuffix("\n") if is_whole else record
 
 
 def _completed(line: str, lines: Iterator[str], delimiter: str) -> tuple[str, bool]:
@@ -59,7 +58,7 @@ def _lines(text: Any) -> Iterator[str]:
     """The lines, which end in a newline: a file's first line break is that of all its lines."""
     buffered = io.BufferedReader(text, _PROBE)
     end = _line_end(buffered.peek(_PROBE))
-    for line in io.TextIOWrapper(buffered, "utf-8-sig", "replace", newline=end):
+    for line in io.TextIOWrapper(buffered, "utf-8-sig", "surrogateescape", newline=end):
         ended = f"{line.removesuffix(end)}\n" if line.endswith(end) else line
         yield from _BREAK.findall(ended)
 

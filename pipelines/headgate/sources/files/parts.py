@@ -29,6 +29,8 @@ from headgate.tables.record_shape import offset_of, record_schema
 SPLIT = 8 << 20
 """The size of a split. It is a part of every offset: never change it."""
 
+Row = tuple[bytes, bytes | None]
+
 _RATIO = 6  # how many bytes of text there are in a byte of gzip or Parquet, about
 
 
@@ -105,7 +107,8 @@ class CsvLines(JsonLines):
 
 @dataclass(frozen=True)
 class CsvRows:
-    """CSV with line breaks in cells: all rows of ``file``, each as its JSON rendering."""
+    """CSV with line breaks in cells: all rows of ``file``, each as its JSON rendering if it
+    has one."""
 
     landing: Storage
     source: FilesSource
@@ -119,8 +122,10 @@ class CsvRows:
         position = 0
         with text_of(self.landing, self.file.path) as text:
             for rows in _batches(csv_rows(text, self.source.csv_delimiter)):
-                values = pa.array(rows, pa.binary())
-                yield records(self.file, position, {"value": values, "document": values})
+                values, documents = (
+                    pa.array(each, pa.binary()) for each in zip(*rows, strict=True)
+                )
+                yield records(self.file, position, {"value": values, "document": documents})
                 position += len(rows)
 
 
@@ -147,12 +152,12 @@ def _size(file: LoggedFile) -> int:
     return file.size * (_RATIO if is_gzip(file.path) else 1)
 
 
-def _batches(rows: Iterator[bytes]) -> Iterator[list[bytes]]:
+def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
     """Rows of about ``BLOCK`` bytes together."""
-    batch, size = list[bytes](), 0
+    batch, size = list[Row](), 0
     for row in rows:
         batch.append(row)
-        size += len(row)
+        size += len(row[0])
         if size >= BLOCK:
             yield batch
             batch, size = [], 0

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from headgate.sources.files.cells import as_document
+from headgate.sources.files.cells import as_document, csv_header
 from headgate.sources.files.csv_lines import cells_of, documents
+from headgate.sources.files.csv_rows import csv_rows
 from headgate.sources.files.declared import FilesSource
+from headgate.storage.files import Storage
 
 
 def source(folder: Path, **more: object) -> FilesSource:
@@ -64,11 +67,31 @@ def test_cells_of_a_line(line: str, cells: list[str]) -> None:
 
 
 def test_cells_that_do_not_fit_the_header_are_no_document() -> None:
-    lines = pa.array([b"1,2", b"1", b"1,2,3", b",\xff"])
-    assert documents(lines, ("a", "b"), ",").to_pylist() == [
-        b'{"a":"1","b":"2"}',
-        None,
-        None,
-        '{"b":"\ufffd"}'.encode(),
+    lines = pa.array([b"1,2", b"1", b"1,2,3"])
+    assert documents(lines, ("a", "b"), ",").to_pylist() == [b'{"a":"1","b":"2"}', None, None]
+    assert documents(lines, ("a", "a"), ",").null_count == 3
+
+
+@pytest.mark.parametrize("value", [b"\xff", b"\xed\xa0\x80", b"\xc3"])
+def test_a_line_that_is_not_utf8_is_no_document(value: bytes) -> None:
+    lines = pa.array([b"1," + value, "1,é".encode()])
+    assert documents(lines, ("a", "b"), ",").to_pylist() == [None, '{"a":"1","b":"é"}'.encode()]
+
+
+LINES = [b"1,2", b"1", b"1,2,3", b"1,\xff", b"1,\xed\xa0\x80", '"é,",'.encode(), b" , "]
+
+
+@pytest.mark.parametrize(
+    "header", [b"a,b", b" a , b", b"\xef\xbb\xbfa,b", b"a,a", b",", b'"a",', b"a,\xff"]
+)
+def test_the_same_records_are_valid_with_and_without_line_breaks_in_cells(
+    tmp_path: Path, header: bytes
+) -> None:
+    (tmp_path / "a.csv").write_bytes(header + b"\n")
+    names = csv_header(Storage(str(tmp_path)), source(tmp_path), "a.csv")
+    rows = [*csv_rows(io.BytesIO(b"\n".join([header, *LINES])), ",")]
+    alone = documents(pa.array(LINES), names, ",").to_pylist()
+    assert [document for _, document in rows] == alone
+    assert [value for value, _ in rows] == [
+        line if document is None else document for line, document in zip(LINES, alone, strict=True)
     ]
-    assert documents(lines, ("a", "a"), ",").null_count == 4
