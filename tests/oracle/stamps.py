@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -150,6 +151,9 @@ def examine(source: SourceRecord, rules: Rules) -> Stamped:
 def find_id(record: Stamped, document: dict[str, Any], rules: Rules) -> str | None:
     if not rules.event_id:
         return None
+    given = [document.get(name) for name in rules.event_id]
+    if any(isinstance(value, str) and re.search("[\ud800-\udfff]", value) for value in given):
+        return "missing_id"  # half of a surrogate pair
     try:
         parts = [typed(document.get(name), rules.schema[name]) for name in rules.event_id]
     except ValueError:

@@ -360,3 +360,12 @@ def test_nested_values_of_parquet_arrive(tmp_path: Path) -> None:
     (row,) = Decoder(RECORD, "json").decode(next(part.blocks())).to_pylist()
     assert row["reason"] is None
     assert {name: row["record"][name] for name in fields} == rows[0]
+
+
+def test_ids_with_half_of_a_surrogate_pair_are_not_one_id() -> None:
+    at = '"at": "2026-03-01T11:40:00Z"'
+    ids = [r"\ud800", r"\udc00", r"a\udc00b", "?", r"\ud83d\ude00"]
+    values: list[bytes | None] = [f'{{"id": "{each}", {at}}}'.encode() for each in ids]
+    decoded = Decoder(RECORD, "json").decode(block(values, "json"))
+    assert decoded["event_id"].to_pylist() == [None, None, None, "?", "\U0001f600"]
+    assert decoded["reason"].to_pylist() == ["missing_id"] * 3 + [None] * 2

@@ -170,3 +170,40 @@ def test_what_is_as_deep_as_may_be_is_rescued() -> None:
     rescued = result(b'"x": ' + deep, RESCUE).rescued
     assert rescued is not None
     assert json.loads(rescued)["x"] == json.loads(deep)
+
+
+@pytest.mark.parametrize("half", ["\\ud800", "a\\udc00", "\\ude00\\ud83d"])
+def test_half_of_a_surrogate_pair_is_no_id(half: str) -> None:
+    """As a text it is a question mark, so that ids that differ would be one."""
+    value = f'{{"id": "{half}", "at": "2026-03-01T11:40:00Z"}}'.encode()
+    found = Judge(RECORD, "json").judge(value)
+    assert (found.reason, found.id) == (Reason.MISSING_ID, None)
+    pair = replace(RECORD, event_id=("it", "id"))
+    assert Judge(pair, "json").judge(value[:-1] + b', "it": "x"}').reason == Reason.MISSING_ID
+
+
+def test_a_surrogate_pair_is_an_id() -> None:
+    value = b'{"id": "\\ud83d\\ude00", "at": "2026-03-01T11:40:00Z"}'
+    assert Judge(RECORD, "json").judge(value).id == "\U0001f600"
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [("double", '"{}"'), ("float", '"{}"'), ("array<double>", '[1, "{}"]')],
+)
+def test_a_number_that_json_has_not_is_one_of_parquet(text: str, type_: str, value: str) -> None:
+    typed = replace(RECORD, schema=(*RECORD.schema[:2], Column("it", parse_type(type_))))
+    given = HEAD + f'"it": {value.format(text)}'.encode() + b"}"
+    found = Judge(typed, "parquet").judge(given)
+    assert found.reason is None
+    assert found.fields is not None
+    assert repr(float(text)) in str(found.fields["it"])
+    assert Judge(typed, "json").judge(given).reason == Reason.WRONG_TYPE
+
+
+@pytest.mark.parametrize("type_", ["int", "decimal(8,2)", "boolean", "date"])
+def test_such_a_number_is_of_no_other_type(type_: str) -> None:
+    typed = replace(RECORD, schema=(*RECORD.schema[:2], Column("it", parse_type(type_))))
+    found = Judge(typed, "parquet").judge(HEAD + b'"it": "NaN"}')
+    assert (found.reason, found.column) == (Reason.WRONG_TYPE, "it")

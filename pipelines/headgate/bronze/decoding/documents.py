@@ -56,6 +56,11 @@ def json_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text has no lone surrogate."""
+    return text.isascii() or in_utf8(text) == text
+
+
 def in_utf8(text: str) -> str:
     """``text`` with a question mark for each lone surrogate: none can be encoded."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
-from math import inf
+from math import inf, nan
 
 import numpy as np
 
@@ -36,9 +36,10 @@ class Misfit(ValueError):
 
 
 @lru_cache(maxsize=1024)
-def reader(type_: types.DataType) -> Reader:
-    """The reader of a declared type."""
-    read = _reader(type_)
+def reader(type_: types.DataType, *, named: bool = False) -> Reader:
+    """The reader of a declared type. With ``named``, the texts NaN, Infinity and -Infinity are
+    doubles and floats, too."""
+    read = _reader(type_, named=named)
 
     def of(value: object) -> object:
         if value is None:
@@ -53,18 +54,19 @@ def reader(type_: types.DataType) -> Reader:
     return of
 
 
-def _reader(type_: types.DataType) -> Reader:
+def _reader(type_: types.DataType, *, named: bool) -> Reader:
     if type_ in BITS:
         return lambda value: _integer(value, BITS[type_])
     if types.is_decimal(type_):
         return lambda value: _decimal(value, type_)
     if isinstance(type_, types.Array):
-        return _array(reader(type_.element))
+        return _array(reader(type_.element, named=named))
     if isinstance(type_, types.Map):
-        return _map(reader(type_.value))
+        return _map(reader(type_.value, named=named))
     if isinstance(type_, types.Struct):
-        return _struct({name: reader(field) for name, field in type_.fields})
-    return _SCALARS[type_]
+        return _struct({name: reader(field, named=named) for name, field in type_.fields})
+    read = _SCALARS[type_]
+    return _or_named(read) if named and types.is_floating(type_) else read
 
 
 def text(value: object) -> str:
@@ -89,6 +91,13 @@ def double_text(number: float) -> str:
     first, *rest = map(str, digits)
     assert isinstance(exponent, int)
     return f"{'-' * sign}{first}.{''.join(rest) or '0'}E{exponent + len(rest)}"
+
+
+_NAMED = {"NaN": nan, "Infinity": inf, "-Infinity": -inf}
+
+
+def _or_named(read: Reader) -> Reader:
+    return lambda value: _NAMED[value] if type(value) is str and value in _NAMED else read(value)
 
 
 def _array(read: Reader) -> Reader:
