@@ -46,8 +46,8 @@ from headgate.declaration.suites.reading import SuiteReading
 # Parsing YAML is slow; something this large was taken for a declaration by mistake.
 _MOST_BYTES = 1 << 20
 _ONE_SOURCE = (
-    "several sources come next; keep one; today, give each a pipeline of its own, and join their "
-    "tables in headgate query"
+    "several sources are not built yet; keep one; instead, give each a pipeline of its own, and "
+    "join their tables in headgate query"
 )
 
 

@@ -37,6 +37,9 @@ def resolve(text: str, folder: Path) -> str:
 
 
 def _value(kind: str, name: str, folder: Path) -> str:
+    if not name.strip():
+        what = "${env:NAME}" if kind == "env" else "${file:PATH}"
+        raise Invalid(f"holds a placeholder that names nothing; write it as {what}")
     if kind == "env":
         if name not in os.environ:
             raise MissingError(

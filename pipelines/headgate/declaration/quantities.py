@@ -51,6 +51,10 @@ def parse_duration(text: str) -> timedelta:
 
 def parse_share(text: str) -> float:
     """A share of less than 100 %, as a fraction. Raises Invalid."""
+    number = re.fullmatch(r"0?\.([0-9]+)|[0-9]{1,2}", text.strip())
+    if number is not None:
+        percent = float(text) * (1 if number[1] is None else 100)
+        raise Invalid(f"{text!r} has no %", f"{percent:g} %")
     if re.fullmatch(SHARE_PATTERN, text.strip()) is None:
         raise Invalid(f"{text!r} is not a share below 100 %; write for example 5 %")
     return float(text.strip().rstrip("%")) / 100

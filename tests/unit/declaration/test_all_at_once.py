@@ -64,12 +64,12 @@ silver:
       label: 'a' || order_id # is not YAML
     drop: [wieght] # no column 'wieght'
     where: quantity # a condition
-    retain: 30 days # comes next
+    retain: 30 days # not built yet
   5 clean: {from: orders, where: quanity > 0} # is not a name; unknown column 'quanity'
 gold:
   sales:
     from: cleen # no silver table
-    window: {session: 10 minutes} # comes next
+    window: {session: 10 minutes} # not built yet
     where: customer > '5' # compares a bigint
     by: [custmer] # no column 'custmer'
     measure: # unknown key

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.quantities import format_duration, format_size, parse_duration, parse_size
+from headgate.declaration.quantities import (
+    format_duration,
+    format_size,
+    parse_duration,
+    parse_share,
+    parse_size,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,3 +60,10 @@ def test_a_printed_quantity_reads_back(number: int) -> None:
     assert parse_size(format_size(number)) == number
     duration = timedelta(milliseconds=number)
     assert parse_duration(format_duration(duration)) == duration
+
+
+@pytest.mark.parametrize(("text", "meant"), [("0.05", "5 %"), (".5", "50 %"), ("5", "5 %")])
+def test_a_share_without_its_sign_is_told_so(text: str, meant: str) -> None:
+    with pytest.raises(Invalid, match="has no %") as caught:
+        parse_share(text)
+    assert caught.value.nearest == meant

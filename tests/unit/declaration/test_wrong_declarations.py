@@ -139,7 +139,7 @@ COLUMNS = [
     Wrong("column: ordered_at", "column: order_id, format: yyyy-MM-dd, zone: Europe/Pari", 7,
           f"{RECORD}.event_time.zone", "Europe/Paris", "not an IANA time zone"),
     Wrong("column: ordered_at", "column: ordered_at, zone: UTC", 7, f"{RECORD}.event_time.zone",
-          None, "applies only to a date pattern"),
+          None, "remove zone, or give a format without"),
     Wrong("quantity: int", "quantity: integr", 13, f"{RECORD}.schema.quantity", "int", "supported"),
     Wrong("note: string", "note: text", 15, f"{RECORD}.schema.note", "string", "supported"),
     Wrong("decimal(18,2)", "decimal", 12, f"{RECORD}.schema.price", "decimal(18,2)", "precision"),
@@ -195,6 +195,7 @@ EXPRESSIONS = [
     Wrong(SUM, "revenue: sum(price) / 2", 33, "gold.sales.measures.revenue", None, "one measure"),
     Wrong(SUM, "revenue: sum(price, 2)", 33, "gold.sales.measures.revenue", None, "one argument"),
     Wrong(SUM, "revenue: sum(distinct price)", 33, "gold.sales.measures.revenue", None, "distinct"),
+    Wrong(SUM, "revenue: median(price)", 33, "gold.sales.measures.revenue", None, "measures are"),
     Wrong(SUM, "revenue: price", 33, "gold.sales.measures.revenue", None, "must be one of"),
     Wrong("by: [customer]", "by: {k: upper(customer)}", 30, "gold.sales.by.k", None, "a string"),
     Wrong("jobs: fused", "airflow: {backfill: {every: 1 day, mode: late, publish: always}}", 37,
@@ -207,17 +208,17 @@ EXPRESSIONS = [
 WORK_TODAY = {"functions", "lookup", "sql", "transform"}
 WORK_TODAY |= {"latest", "join", "process", "session", "calendar"}
 NEXT = [
-    Wrong(WINDOW, "latest: {}", 29, "gold.sales.latest", None, "comes next"),
-    Wrong(WINDOW, "join: {}", 29, "gold.sales.join", None, "comes next"),
-    Wrong(WINDOW, "process: {}", 29, "gold.sales.process", None, "comes next"),
-    Wrong(WINDOW, "window: {session: 1 s}", 29, "gold.sales.window.session", None, "comes next"),
-    Wrong(WINDOW, "window: {calendar: day}", 29, "gold.sales.window.calendar", None, "comes next"),
+    Wrong(WINDOW, "latest: {}", 29, "gold.sales.latest", None, "not built yet"),
+    Wrong(WINDOW, "join: {}", 29, "gold.sales.join", None, "not built yet"),
+    Wrong(WINDOW, "process: {}", 29, "gold.sales.process", None, "not built yet"),
+    Wrong(WINDOW, "window: {session: 1 s}", 29, "gold.sales.window.session", None, "not built yet"),
+    Wrong(WINDOW, "window: {calendar: day}", 29, "gold.sales.window.calendar", None, "not built"),
     *(
-        Wrong(WHERE, f"{key}: x", 25, f"silver.clean.{key}", None, "comes next")
+        Wrong(WHERE, f"{key}: x", 25, f"silver.clean.{key}", None, "not built yet")
         for key in ("explode", "lookup", "sql", "transform")
     ),
     *(
-        Wrong("jobs: fused", f"{key}: x", 37, key, None, "comes next")
+        Wrong("jobs: fused", f"{key}: x", 37, key, None, "not built yet")
         for key in ("functions", "partition_by", "retain")
     ),
 ]
@@ -237,6 +238,7 @@ YAML = [
     Wrong("by: [customer]", "by: &x [customer]\n    where: *x", 31, "gold.sales.where", None,
           "is a YAML alias"),
     Wrong("jobs: fused", "jobs: !mine fused", 37, "jobs", None, "tags are not supported"),
+    Wrong("pipeline: shop", "pipeline: !!str shop", 1, "pipeline", None, "tags are not supported"),
     Wrong("by: [customer]", "by: {k: coalesce(customer, 0)}", 30, "gold.sales.by", None,
           "unbalanced parenthesis; quote this value"),
 ]  # fmt: skip
@@ -255,7 +257,7 @@ def test_a_mistake_is_reported_where_it_is(wrong: Wrong, base: str, refuse: Refu
     problem = problems[0]
     assert (problem.line, problem.key, problem.nearest) == (wrong.line, wrong.key, wrong.nearest)
     assert wrong.says in problem.message
-    assert "today" in problem.message or not WORK_TODAY & {wrong.key.rpartition(".")[2]}
+    assert "; instead, " in problem.message or not WORK_TODAY & {wrong.key.rpartition(".")[2]}
 
 
 def test_a_part_of_a_nested_field_is_taken_from_what_is_rescued(base: str, read: Read) -> None:
@@ -293,6 +295,6 @@ def test_several_sources_come_next(base: str, refuse: Refuse) -> None:
     (problem,) = refuse(text)
     assert (problem.key, problem.message) == (
         "sources.returns",
-        "several sources come next; keep one; today, give each a pipeline of its own, and join "
-        "their tables in headgate query",
+        "several sources are not built yet; keep one; instead, give each a pipeline of its own, "
+        "and join their tables in headgate query",
     )

@@ -26,6 +26,8 @@ from headgate.declaration.measures import MEASURES
 from headgate.declaration.nearest import nearest
 from headgate.declaration.types import BOOLEAN, VOID, DataType, is_nested, is_time, parts
 
+_SLIP = 3  # letters that a misspelt name has too many or too few
+
 
 class _Dialect(Spark):
     """Spark's grammar with every call left as it is written: names are checked by us."""
@@ -155,8 +157,12 @@ def _measure_name(tokens: tuple[Token, ...]) -> str:
         return first
     names = MEASURES.names()
     if called:
+        # median() is no slip of the pen for min().
+        similar = [name for name in names if abs(len(name) - len(first)) < _SLIP]
         likely = (name for name in names if first in MEASURES[name].also_called)
-        raise Invalid(f"{first}() is not a measure", next(likely, None) or nearest(first, names))
+        guess = next(likely, None) or nearest(first, similar)
+        known = "" if guess else f"; the measures are {', '.join(names)}"
+        raise Invalid(f"{first}() is not a measure{known}", guess)
     if kind is not None:
         raise Invalid("a measure is a call", f"{first}(*)" if kind.takes_rows else f"{first}(...)")
     raise Invalid(f"must be one of {', '.join(names)} over an expression, such as sum(price)")

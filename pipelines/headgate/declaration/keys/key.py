@@ -20,6 +20,7 @@ Kind = Literal[
     "integer",
     "size",
     "duration",
+    "delimiter",  # the character between the fields of a line of CSV
     "share",  # a part of all, such as 5 %
     "type",
     "expression",

@@ -92,8 +92,8 @@ class Checker:
         return replaced | fields
 
     def _comes_next(self, entry: Entry, child: Key, where: str) -> None:
-        today = f"; today, {child.today}" if child.today else ""
-        self._report.add(entry.line, where, f"comes next; remove the key for now{today}")
+        instead = f"; instead, {child.today}" if child.today else ""
+        self._report.add(entry.line, where, f"is not built yet; remove the key{instead}")
 
     def _meant(self, entry: Entry, key: Key, where: str) -> Key | None:
         """The key that a misspelt one was probably meant to be: its value is checked as that

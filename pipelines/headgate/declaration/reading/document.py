@@ -24,6 +24,7 @@ _INTEGER = re.compile(r"[-+]?[0-9]+")
 # A piece of the file in a parser's message: not a token's name, nor one character.
 _TEXT = re.compile(r" '[^'<\\][^']+'")
 _ENTRY = re.compile(r"( *)[\w.-]+: +")
+_TAG = re.compile(r"(&\S+\s+)?!")
 # Stands for a value that is no YAML; nobody types it.
 _MARK = "\ue000"
 _QUOTE = "quote this value, or write it on a line of its own"
@@ -123,7 +124,7 @@ def _parse(text: str) -> tuple[Node | None, tuple[Fault, ...] | Fault]:
             root = YAML(typ="rt", pure=True).compose(io.StringIO(text))
         if root is None:
             return None, (Fault(1, "", "the file is empty"),)
-        reader = _Reader()
+        reader = _Reader(text)
         return reader.node(root, ""), tuple(reader.faults)
     except RecursionError:
         return None, (Fault(1, "", "is nested too deeply to be a declaration"),)
@@ -148,8 +149,9 @@ def _syntax_fault(error: MarkedYAMLError) -> Fault:
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         self.faults: list[Fault] = []
+        self._text = text
         self._seen: set[int] = set()
 
     def node(self, raw: object, path: str, line: int | None = None) -> Node:
@@ -160,7 +162,7 @@ class _Reader:
         if id(raw) in self._seen:
             return self._fault(line, path, "is a YAML alias; write the value out")
         self._seen.add(id(raw))
-        if not str(raw.tag).startswith("tag:yaml.org,2002:") or "python" in str(raw.tag):
+        if self._has_tag(raw):
             return self._fault(
                 line, path, "has a YAML tag; tags are not supported; quote text that begins with !"
             )
@@ -185,11 +187,18 @@ class _Reader:
                 continue
             key = raw_key.value
             child = f"{path}.{key}" if path else key
+            if self._has_tag(raw_key):
+                self._fault(line, child, "has a YAML tag; tags are not supported")
+                continue
             if key in first:
                 self._fault(line, child, f"is given twice (first on line {first[key]})")
                 continue
             first[key] = line
             yield Entry(key, line, self.node(raw_value, child, line))
+
+    def _has_tag(self, raw: ScalarNode | SequenceNode | MappingNode) -> bool:
+        """Whether a tag is written: the parser gives one to every value."""
+        return _TAG.match(self._text, raw.start_mark.index) is not None
 
     def _fault(self, line: int, path: str, message: str) -> Broken:
         self.faults.append(Fault(line, path, message))

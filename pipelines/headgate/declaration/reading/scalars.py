@@ -73,6 +73,15 @@ def _duration(text: str, value: object, key: Key) -> timedelta:
     return _bounded(parse_duration(text), key, format_duration)
 
 
+def _delimiter(text: str, value: object, key: Key) -> str:
+    if len(text) != 1:
+        raise Invalid("must be one character")
+    if text in '"\r\n':
+        what = "the quote character" if text == '"' else "the end of a line"
+        raise Invalid(f"must not be {what}, which CSV needs itself")
+    return text
+
+
 def _share(text: str, value: object, key: Key) -> float:
     return parse_share(text)
 
@@ -116,6 +125,7 @@ SCALARS: Mapping[str, Callable[[str, object, Key], object]] = {
     "integer": _integer,
     "size": _size,
     "duration": _duration,
+    "delimiter": _delimiter,
     "share": _share,
     "type": _type,
     "expression": _text,

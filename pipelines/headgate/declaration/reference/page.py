@@ -39,6 +39,7 @@ _VALUES = {
     "integer": "a whole number",
     "size": "a size",
     "duration": "a duration",
+    "delimiter": 'a character, but not `"` or a line end',
     "share": "a share, such as `5 %`",
     "type": "a type",
     "expression": "an expression",

@@ -43,6 +43,7 @@ _SCALARS: dict[str, dict[str, Any]] = {
     "boolean": {"type": "boolean"},
     "size": {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": SIZE_PATTERN}]},
     "duration": {"type": "string", "pattern": DURATION_PATTERN},
+    "delimiter": {"type": "string", "pattern": r"""^[^"\r\n]$"""},
     "share": {"type": "string", "pattern": SHARE_PATTERN},
     "type": {"type": "string", "pattern": _TYPE},
     "expression": _EXPRESSION,

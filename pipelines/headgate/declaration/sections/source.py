@@ -200,7 +200,8 @@ def _check_pattern(pattern: str, zone: Field | None, *, needs_zone: bool) -> Non
 
 def _check_zone(zone: Field, format_: Field | None, report: Report) -> None:
     if format_ is None or format_.text in NAMED_FORMATS:
-        report.add(zone.line, zone.path, "applies only to a date pattern without an offset")
+        said = "has no effect here; remove zone, or give a format without an offset"
+        report.add(zone.line, zone.path, said)
         return
     try:
         check_zone(zone.text)

@@ -12,7 +12,7 @@ _CSV = Key(
     "How CSV files are written. Only with `format: csv`.",
     children=(
         Key("header", "boolean", "The first line of each file names the fields.", default="true"),
-        Key("delimiter", "text", "The character between fields.", default='","'),
+        Key("delimiter", "delimiter", "The character between fields.", default='","'),
         Key("multiline", "boolean", "Quoted fields may contain line breaks.", default="false"),
     ),
 )

@@ -17,9 +17,6 @@ def build_files(section: Section, report: Report, project: Path) -> FilesSource 
     format_, path = section.text("format"), section.text("path")
     if csv and format_ and format_ != "csv":
         report.add(csv.line, csv.path, f"says how CSV is written, and the format is {format_}")
-    delimiter = csv.get("delimiter") if csv else None
-    if delimiter and len(delimiter.text) != 1:
-        report.add(delimiter.line, delimiter.path, "must be one character")
     if format_ is None or path is None:
         return None
     values: dict[str, Any] = {
