@@ -145,7 +145,7 @@ def test_status_list_and_files(shop: Headgate) -> None:
         (("files", "skip", "shop", "1"), 1, "has been read already"),
         (("files", "skip", "shop", "99"), 1, "headgate files list"),
         (("logs", "shop"), 1, "headgate start"),
-        (("init", "."), 1, "not overwritten"),
+        (("init", "."), 2, "not overwritten"),
     ],
 )
 def test_what_goes_wrong_says_what_to_type(

@@ -220,7 +220,7 @@ def test_a_database_that_is_not_there(place: Place) -> None:
     nowhere = f"postgresql://airflow:{SECRET}@127.0.0.1:1/none"
     ended = place.up(database=nowhere)
     assert ended.wait(PATIENCE) == 7
-    assert "the database that is named" in place.output
+    assert "the database of HEADGATE_AIRFLOW_DB" in place.output
     assert SECRET not in place.output
     assert not (place.home / "passwords.json").exists()
     assert not place.processes()

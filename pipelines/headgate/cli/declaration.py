@@ -26,6 +26,11 @@ class NoSuchPipelineError(HeadgateError, code=exit_codes.USAGE):
 def find(pipeline: str) -> Path:
     """The file that ``pipeline`` names: itself, or NAME.yml in pipelines/, here, or in the
     examples. Raises NoSuchPipelineError with the nearest names."""
+    if not pipeline:
+        raise NoSuchPipelineError(
+            "the name of the pipeline is empty",
+            remedy=f"see the names: {shell_command('list')}",
+        )
     set_subject(pipeline)
     path = Path(pipeline).expanduser()
     if path.suffix in SUFFIXES or path.parent != Path() or path == Path():
@@ -40,7 +45,8 @@ def find(pipeline: str) -> Path:
         near = difflib.get_close_matches(pipeline, known, n=1)
         hint = f' (did you mean "{near[0]}"?)' if near else ""
         raise NoSuchPipelineError(
-            f"{pipeline}: neither pipelines/{pipeline}.yml nor {pipeline}.yml nor an example{hint}",
+            f"there is no pipeline {pipeline}{hint}: looked for pipelines/{pipeline}.yml, "
+            f"{pipeline}.yml and an example of that name",
             remedy=f"{shell_command('list')}, or name the declaration's file",
         )
     return known[pipeline]

@@ -18,10 +18,16 @@ from headgate.cli import json_log
 from headgate.cli.hidden import shown
 from headgate.cli.log_file import record_crash
 from headgate.cli.machine_faults import machine_fault
+from headgate.cli.options import escaped
 from headgate.cli.output import print_json
 from headgate.cli.verbs import Verbs
 from headgate.commands import Place, program, set_place
 from headgate.errors import HeadgateError, first_line
+
+
+class ArgumentError(HeadgateError, code=exit_codes.USAGE):
+    """An argument is no text."""
+
 
 app = typer.Typer(
     name="headgate",
@@ -64,6 +70,7 @@ def answer(arguments: Sequence[str]) -> int:
     """Run a command line and return its exit code. Errors are printed to stderr."""
     set_place(Place(program()))
     try:
+        _require_text(arguments)
         app(list(arguments), prog_name="headgate")
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else exit_codes.OK
@@ -84,6 +91,13 @@ def answer(arguments: Sequence[str]) -> int:
             return _refuse(arguments, fault.message, remedy, fault.exit_code)
         return _refuse(arguments, first_line(error), details, exit_codes.UNEXPECTED)
     return exit_codes.OK
+
+
+def _require_text(arguments: Sequence[str]) -> None:
+    """Raises ArgumentError for bytes that are not UTF-8: no table or message could hold them."""
+    for each in arguments:
+        if escaped(each) != each:
+            raise ArgumentError(f"{escaped(each)}: not UTF-8", remedy="type it as UTF-8")
 
 
 def _print_usage_error(error: BaseException | None, code: int) -> None:

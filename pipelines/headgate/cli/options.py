@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,35 +16,36 @@ from headgate.supervision.log_lines import OPTION, VARIABLE, LogFormat
 DEFAULT_ROOT = "lake"
 
 
-class NotLocalError(HeadgateError, code=exit_codes.USAGE):
-    """A folder of this machine is needed."""
+class RootError(HeadgateError, code=exit_codes.USAGE):
+    """Tables cannot be there."""
 
 
-class RootNameError(HeadgateError, code=exit_codes.USAGE):
-    """No table can be in a folder of this name."""
+def escaped(text: str) -> str:
+    """A text that was typed, with escapes for bytes that are not UTF-8."""
+    return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
-def require_root(root: str) -> None:
-    """Raises RootNameError."""
-    if (part := not_for_tables(root)) is not None:
-        shown = part if part.isprintable() else repr(part)
-        raise RootNameError(
-            f"{root}: Delta cannot keep tables in a folder with {shown} in its path",
-            "choose another folder: --root FOLDER",
-        )
-
-
-def local_folder(root: str, remedy: str) -> Path:
-    """Raises NotLocalError for a root that is no folder of this machine."""
+def checked_root(root: str) -> str:
+    """The absolute path of a root that a person typed. Raises RootError."""
+    shown = escaped(root)
     if is_uri(root):
-        raise NotLocalError(f"this needs a folder of this machine, and {root} is none", remedy)
-    return Path(root)
+        said = f"{shown} is no folder of this machine; tables on an object store are not built yet"
+        raise RootError(said, remedy=f"name a folder: --root {DEFAULT_ROOT}")
+    if shown != root:
+        raise RootError(f"{shown} is not UTF-8", remedy="name a folder whose path is UTF-8")
+    path = absolute(root)
+    if (part := not_for_tables(path)) is not None:
+        said = part if part.isprintable() else repr(part)
+        raise RootError(
+            f"{path}: Delta cannot keep tables in a folder with {said} in its path",
+            remedy="choose another folder: --root FOLDER",
+        )
+    return path
 
 
 def _asked_root(root: str) -> str:
-    """As an absolute address; commands in texts use it from now on. Raises RootNameError."""
-    root = absolute(root)
-    require_root(root)
+    """As an absolute path; commands in texts use it from now on. Raises RootError."""
+    root = checked_root(root)
     set_subject(root=root, known=_is_known(root))
     return root
 

@@ -11,6 +11,7 @@ from xml.sax.saxutils import quoteattr
 
 from filelock import FileLock
 
+from headgate import exit_codes
 from headgate.commands import shell_command
 from headgate.errors import HeadgateError
 from headgate.jars import java
@@ -19,6 +20,10 @@ from headgate.jars.lock import Jar, LockSet, locked
 
 # Some dozens of small jars take a minute; a resolver that hangs must not hang a build for ever.
 _TIMEOUT_SECONDS = 600
+
+
+class CacheError(HeadgateError, code=exit_codes.MACHINE):
+    """The folder of the jars cannot be written."""
 
 
 def fetch(lock: LockSet = LockSet.SPARK) -> tuple[Path, ...]:
@@ -36,9 +41,10 @@ def fetch(lock: LockSet = LockSet.SPARK) -> tuple[Path, ...]:
             wrong = problems(folder, locked(lock))
             _bring(folder, tuple(j for j in locked(lock) if j.file_name in wrong))
     except OSError as error:
-        raise HeadgateError(
-            f"The jar cache {folder} cannot be written: {error}",
-            "Choose another folder: export HEADGATE_JARS=<folder>",
+        why = "it is a file" if folder.is_file() else error.strerror or str(error)
+        raise CacheError(
+            f"the jars cannot be kept in {folder}: {why}",
+            "choose another folder: export HEADGATE_JARS=<folder>",
         ) from error
     return cached_jars(lock)
 

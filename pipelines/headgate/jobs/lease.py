@@ -154,10 +154,12 @@ class Lease:
                 raise self._refused(layer, held or {})
 
     def _refused(self, layer: str, held: Document) -> LeaseHeldError:
+        is_driver = self._operation is None
+        take_over = f", or {pipeline_command('start', '--take-over')}" if is_driver else ""
         return LeaseHeldError(
             f"{self._pipeline}: its {layer} job is run by process {held['pid']} on "
             f"{held['host']} since {held['since']}",
-            remedy=f"{pipeline_command('stop')}, or {pipeline_command('start', '--take-over')}",
+            remedy=f"{pipeline_command('stop')}{take_over}",
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from headgate import exit_codes
 from headgate.commands import shell_command
 from headgate.dashboard.boards.keys import BOARD
 from headgate.declaration.reference.schema import json_text, schema_of
@@ -19,32 +20,42 @@ _TEMPLATE = Path(__file__).resolve().parents[1] / "templates" / "shop"
 _PLACES = {"gitignore": Path(".gitignore"), "orders": Path("landing", "orders")}
 
 
+class ProjectError(HeadgateError, code=exit_codes.USAGE):
+    """The project cannot be written to this folder."""
+
+
 def create_project(folder: Path) -> list[Path]:
     """Write the project into ``folder`` and return its files, sorted.
 
-    The folder may exist and hold other files. Nothing is ever overwritten: raises HeadgateError,
+    The folder may exist and hold other files. Nothing is ever overwritten: raises ProjectError,
     before the first write, where one of the files is there already.
     """
     files = {folder / _place(source): source.read_bytes() for source in _template_files()}
     files[folder / _SCHEMA] = json_text().encode()
     files[folder / _BOARDS] = json_text(schema_of(BOARD, "A Headgate dashboard")).encode()
-    taken = sorted(target for target in files if target.exists())
-    if taken or (folder.exists() and not folder.is_dir()):
-        listed = "\n".join(f"  {path}" for path in taken or [folder])
-        raise HeadgateError(
-            f"These files exist, and are not overwritten:\n{listed}",
-            f"Choose another folder: {shell_command('init', f'{folder}-new')}",
-        )
     try:
+        taken = sorted(target for target in files if target.exists())
+        if taken or (folder.exists() and not folder.is_dir()):
+            listed = "\n".join(f"  {path}" for path in taken or [folder])
+            raise ProjectError(
+                f"these files exist, and are not overwritten:\n{listed}",
+                f"choose another folder: {shell_command('init', _beside(folder))}",
+            )
         for target, content in files.items():
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
     except OSError as error:
-        raise HeadgateError(
+        raise ProjectError(
             f"{error.filename or folder} cannot be written: {error.strerror}",
-            f"Choose another folder: {shell_command('init', f'{folder}-new')}",
+            f"choose a folder of yours: {shell_command('init', str(Path.home() / 'shop'))}",
         ) from error
     return sorted(files)
+
+
+def _beside(folder: Path) -> str:
+    """A new folder beside this one, which ``.`` and ``..`` do not name."""
+    named = folder if folder.name not in ("", "..") else folder.resolve()
+    return f"{named}-new"
 
 
 def _template_files() -> list[Path]:

@@ -19,7 +19,14 @@ from headgate.process_tree import guard, owner, presence
 from headgate.process_tree.order import Child, Order
 from headgate.process_tree.owner import ProcessTree
 from headgate.standalone.errors import NoAirflowError, RunsAlreadyError, StandaloneError
-from headgate.standalone.settings import ADMIN, COMPONENTS, Settings, environment
+from headgate.standalone.settings import (
+    ADMIN,
+    COMPONENTS,
+    DATABASE,
+    Settings,
+    environment,
+    secrets_of,
+)
 
 UP_WITHIN = 300.0  # seconds, on a busy machine; about 30 on an idle one
 LOGS = "components"
@@ -126,11 +133,12 @@ def _failure(settings: Settings, code: int | None) -> HeadgateError:
             remedy=f"wait for it, or end it: {shell_command('down', ROOT)}",
         )
     if code == guard.NOT_PREPARED:
-        where = "its database" if settings.database is None else "the database that is named"
+        where = "its database" if settings.database is None else f"the database of {DATABASE}"
         log = logs / f"{guard.PREPARE}.log"
+        correct = "" if settings.database is None else f"correct {DATABASE}; "
         return StandaloneError(
             f"Airflow cannot use {where}:\n{_last(log, settings.database)}",
-            remedy=f"its output: {log}",
+            remedy=f"{correct}its output: {log}",
         )
     if code is not None:
         return StandaloneError(
@@ -144,12 +152,16 @@ def _failure(settings: Settings, code: int | None) -> HeadgateError:
 
 
 def _last(log: Path, secret: str | None) -> str:
-    """The last error line of a log, or its last line, without the address of the database."""
+    """The last error line of a log, or its last line, without the address of the database and its
+    password. SQLAlchemy ends each error with the address of a page about it, which is left out."""
     with suppress(OSError):
         lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
-        relevant = [line for line in lines if "rror" in line] or [line for line in lines if line]
+        lines = [line for line in lines if line and not line.startswith("(Background on this")]
+        relevant = [line for line in lines if "rror" in line] or lines
         last = relevant[-1] if relevant else ""
-        return last.replace(secret, "…") if secret else last
+        for each in secrets_of(secret) if secret else ():
+            last = last.replace(each, "…")
+        return last
     return ""
 
 

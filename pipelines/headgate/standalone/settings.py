@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 from headgate.commands import ROOT, shell_command
 from headgate.process_tree.ports import HOST, free_port, refusal
@@ -106,3 +107,10 @@ def dialect(database: str) -> str:
     scheme, separator, rest = database.partition("://")
     named = "postgresql+psycopg2" if scheme in ("postgres", "postgresql") else scheme
     return f"{named}{separator}{rest}"
+
+
+def secrets_of(database: str) -> list[str]:
+    """What of the address of a database is not shown: all of it, and its password."""
+    user, at, _ = database.partition("://")[2].rpartition("@")
+    password = user.partition(":")[2] if at else ""
+    return [database, dialect(database), *{each for each in (password, unquote(password)) if each}]

@@ -39,7 +39,7 @@ def test_init_then_list_and_plan(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> N
     assert listed["broken"]["state"] == "invalid"
     assert "auctions" in listed
     assert last_object(ask("plan", "shop", "--json")[1])["pipeline"] == "shop"
-    assert ask("init", ".")[0] == 1
+    assert ask("init", ".")[0] == 2
 
 
 def test_status_of_what_never_ran(ask: Ask, of_lake: OfLake) -> None:
@@ -211,4 +211,4 @@ def test_logs_of_a_start(ask: Ask, empty_lake: Lake, of_lake: OfLake) -> None:
 def test_a_directory_is_no_declaration(ask: Ask) -> None:
     Path("a.yml").mkdir()
     assert "a.yml: is a folder" in ask("plan", "a.yml")[2]
-    assert "is a folder" in ask("plan", "")[2]
+    assert "is a folder" in ask("plan", ".")[2]

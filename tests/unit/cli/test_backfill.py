@@ -80,6 +80,16 @@ def test_a_range_without_a_final_window_is_not_equal(
     assert (code, last_object(out)["verdict"]) == (1, "empty")
 
 
+def test_a_plan_without_a_final_window_has_the_code_of_a_report_without(
+    ask: Ask, empty_lake: Lake, of_lake: OfLake
+) -> None:
+    with_a_window(empty_lake)
+    code, out, _ = ask("backfill", *of_lake, "--from", "9999-01-01", "--dry-run")
+    assert code == 1
+    assert "gold.per_minute has no final window in this range" in out
+    assert ask("backfill", *of_lake, "--from", "2026-05-01", "--dry-run")[0] == 0
+
+
 def test_the_other_verdicts_have_their_exit_codes(
     ask: Ask, empty_lake: Lake, of_lake: OfLake, found: Given
 ) -> None:

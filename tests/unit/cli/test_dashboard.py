@@ -42,6 +42,7 @@ def test_dashboards_are_checked(shop: Charted, capsys: pytest.CaptureFixture[str
     [
         (["--no-login", "--host", "0.0.0.0"], "is served on loopback alone"),
         (["--base-path", "/a b"], "is no path"),
+        (["--host", "999.1.1.1"], "headgate dashboard --host 127.0.0.1"),
         (["nothing"], "nothing"),
     ],
 )
@@ -50,6 +51,11 @@ def test_what_is_refused(
 ) -> None:
     assert answer(["dashboard", *options, "--root", shop.root]) != 0
     assert says in capsys.readouterr().err
+
+
+def test_its_help_shows_no_default_that_is_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(["dashboard", "--help"]) == 0
+    assert "<class" not in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -67,7 +73,7 @@ def test_it_answers_until_it_is_ended(shop: Charted) -> None:
             client.post("login", data={"password": told["password"]})
             assert client.get("api/gold/shop/sales").json()["rows"] == 1
         started.send_signal(signal.SIGINT)
-        started.wait(30)
+        assert started.wait(30) == 0
     finally:
         started.kill()
         started.wait()

@@ -8,7 +8,7 @@ import pytest
 
 from headgate.cli.lifecycle.folders import check_sources
 from headgate.sources.files.declared import FilesSource
-from headgate.sources.files.landing import LandingError, require_landing
+from headgate.sources.files.landing import LandingError, landing_remark, require_landing
 from tests.support.declared import files_of
 from tests.unit.cli.conftest import Ask
 from tests.unit.ledger.conftest import Lake
@@ -45,6 +45,11 @@ def test_a_missing_landing_folder_is_named_in_full(tmp_path: Path) -> None:
     with pytest.raises(LandingError, match=f"no landing folder {folder}\n") as refused:
         require_landing(FilesSource(str(folder), "json"), tmp_path / "shop.yml")
     assert f"mkdir -p '{folder}'" in str(refused.value.remedy)
+
+
+def test_an_object_store_that_cannot_be_reached_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LandingError, match="gopher://bucket/orders cannot be reached: "):
+        landing_remark(FilesSource("gopher://bucket/orders", "json"), tmp_path / "shop.yml")
 
 
 @pytest.mark.parametrize("verb", ["run", "start"])

@@ -47,6 +47,18 @@ def test_fetches_the_jars_of_one_lock_only(folder: Path, monkeypatch: pytest.Mon
     assert visible(folder) == {"three-1.0.jar", "verified.json"}
 
 
+def test_a_file_is_no_place_for_jars(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = folder / "file"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch()
+    monkeypatch.setenv("HEADGATE_JARS", str(file))
+    with pytest.raises(
+        HeadgateError, match="the jars cannot be kept in .*: it is a file"
+    ) as raised:
+        ivy.fetch()
+    assert raised.value.exit_code == 8
+
+
 def test_replaces_a_damaged_jar(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "one-1.0.jar").write_bytes(b"broken")
     serve(monkeypatch, one=b"1", two=b"22")

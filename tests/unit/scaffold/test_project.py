@@ -136,6 +136,29 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
         create_project(tmp_path / "shop")
 
 
+@pytest.mark.parametrize("name", ["file/shop", "a" * 300])
+def test_a_folder_that_cannot_be_made_is_said(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    (tmp_path / "file").touch()
+    with pytest.raises(HeadgateError, match="cannot be written") as raised:
+        create_project(tmp_path / name)
+    assert raised.value.exit_code == 2
+    assert "headgate init /home/me/shop" in raised.value.remedy
+
+
+def test_the_folder_that_is_offered_is_beside_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "shop"
+    create_project(folder)
+    monkeypatch.chdir(folder)
+    with pytest.raises(HeadgateError) as raised:
+        create_project(Path())
+    assert f"headgate init {folder}-new" in raised.value.remedy
+
+
 @pytest.mark.slow
 def test_the_tests_of_a_project_pass(tmp_path: Path) -> None:
     create_project(tmp_path)

@@ -156,3 +156,5 @@ def _show_plan(layout: Layout, asked: Asked, *, json: bool) -> None:
         if not number
     ]
     respond(json, document, *plan_shown(document), *words)
+    if not any(number for number, _ in windows.values()):
+        raise typer.Exit(exit_codes.FAILED)

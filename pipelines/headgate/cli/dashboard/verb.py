@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from headgate.cli import declaration
-from headgate.cli.options import DEFAULT_ROOT, Json, Root, local_folder
+from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import respond
 from headgate.commands import shell_command
 from headgate.dashboard import FOLDER, PORT
+
+_LOGIN = "Ask for a password. --no-login is allowed only on 127.0.0.1."
 
 
 def dashboard(
@@ -31,6 +34,7 @@ def dashboard(
             "--allow-host",
             metavar="NAME",
             help="A further name that browsers call it by.",
+            show_default=False,
             default_factory=list,
         ),
     ],
@@ -41,9 +45,7 @@ def dashboard(
     base_path: Annotated[
         str, typer.Option("--base-path", metavar="PATH", help="The path behind a proxy.")
     ] = "",
-    login: Annotated[
-        bool, typer.Option("--login/--no-login", help="Ask for the password; only on loopback not.")
-    ] = True,
+    login: Annotated[bool, typer.Option("--login/--no-login", help=_LOGIN)] = True,
     new_password: Annotated[
         bool, typer.Option("--new-password", help="Make another password and print it.")
     ] = False,
@@ -70,15 +72,13 @@ def dashboard(
         return
     base = checked_base(base_path)
     _require_login_for(host, login)
-    keep = local_folder(root, _REMEDY) / FOLDER if login else None
+    keep = Path(root) / FOLDER if login else None
     password = _password(keep, new_password)
     settings = Settings(files, root, host, port or free_port(), base, allow_host, keep, show_values)
     # The stream on this machine comes first.
     os.nice(5)
-    serve(settings, lambda: _respond(settings.address, password, keep, json))
-
-
-_REMEDY = f"name one with --root, or show it without: {shell_command('dashboard', '--no-login')}"
+    with suppress(KeyboardInterrupt):
+        serve(settings, lambda: _respond(settings.address, password, keep, json))
 
 
 def _all(root: str) -> list[Path]:

@@ -15,11 +15,10 @@ import psutil
 import typer
 
 from headgate import exit_codes
-from headgate.cli.options import Json, require_root
+from headgate.cli.options import Json, checked_root
 from headgate.cli.output import console, respond
 from headgate.declaration.kinds import GOLD, kind_of
 from headgate.storage.layout import Layout
-from headgate.storage.places import absolute
 
 if TYPE_CHECKING:
     from headgate.cli.demo.held import Held
@@ -48,8 +47,7 @@ def demo(
     from headgate.demo.project import landing, require_new
     from headgate.ledger import balance
 
-    folder = Path(absolute(root) if root else tempfile.mkdtemp(prefix="headgate-demo-"))
-    require_root(str(folder))
+    folder = Path(checked_root(root or tempfile.mkdtemp(prefix="headgate-demo-")))
     servers = None
     if kafka:
         require_new(folder)

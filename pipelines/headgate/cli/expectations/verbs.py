@@ -120,7 +120,7 @@ def import_suite(
     output: Output = None,
     skip_unsupported: Annotated[
         bool,
-        typer.Option("--skip-unsupported", help="Leave out what has no equal here."),
+        typer.Option("--skip-unsupported", help="Leave out rules that Headgate does not support."),
     ] = False,
     gold: Annotated[
         bool, typer.Option("--gold", help="For a gold table: rules look at its versions.")

@@ -12,6 +12,8 @@ from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import respond
 from headgate.errors import HeadgateError
 
+_MOST = 1_000_000
+
 
 class NoLogError(HeadgateError):
     """There is no log yet."""
@@ -20,12 +22,16 @@ class NoLogError(HeadgateError):
 def logs(
     pipeline: PipelineName,
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on as it grows.")] = False,
-    lines: Annotated[int, typer.Option("-n", "--lines", help="How many of the last lines.")] = 40,
+    lines: Annotated[
+        int, typer.Option("-n", "--lines", min=0, max=_MOST, help="How many of the last lines.")
+    ] = 40,
     spark: Annotated[bool, typer.Option("--spark", help="Spark's own log instead.")] = False,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
     """Show the log of a pipeline that `start` has started."""
+    if follow and json:
+        raise typer.BadParameter("one object has an end: leave out --follow", param_hint="--json")
     from headgate.supervision import logs as files
 
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
@@ -37,7 +43,7 @@ def logs(
         )
     last = files.tail(path, lines)
     respond(json, {"log": str(path), "lines": last}, *last)
-    if follow and not json:
+    if follow:
         with suppress(KeyboardInterrupt):
             for line in files.follow(path):
                 print(line, flush=True)

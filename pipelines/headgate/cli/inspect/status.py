@@ -46,7 +46,7 @@ def status(
     pipeline: PipelineName,
     checkpoint: Annotated[
         bool,
-        typer.Option("--checkpoint", help="And its last checkpoints, and its open windows."),
+        typer.Option("--checkpoint", help="Also show the last checkpoints and the open windows."),
     ] = False,
     root: Root = DEFAULT_ROOT,
     json: Json = False,

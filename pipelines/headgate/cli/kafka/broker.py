@@ -11,7 +11,7 @@ import typer
 
 from headgate import exit_codes
 from headgate.broker import FOLDER
-from headgate.cli.options import DEFAULT_ROOT, Json, Root, local_folder
+from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import respond
 from headgate.commands import ROOT, rendered, shell_command
 from headgate.errors import HeadgateError
@@ -122,8 +122,7 @@ def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
 
 
 def broker_folder(root: str) -> Path:
-    """Raises HeadgateError for a root that is no local folder."""
-    return local_folder(root, shell_command("kafka up", "--root", DEFAULT_ROOT)) / FOLDER
+    return Path(root) / FOLDER
 
 
 def servers_of(given: str | None, root: str) -> str:

@@ -54,7 +54,10 @@ def topics(
         str | None, typer.Option("--create", metavar="NAME", help="First make a topic.")
     ] = None,
     partitions: Annotated[
-        int | None, typer.Option("--partitions", min=1, help="Of the topic to make; 1 if left out.")
+        int | None,
+        typer.Option(
+            "--partitions", min=1, max=10_000, help="Of the topic to make; 1 if left out."
+        ),
     ] = None,
     delete: Annotated[
         str | None,
@@ -68,6 +71,8 @@ def topics(
 
     if partitions is not None and create is None:
         raise typer.BadParameter("belongs to --create", param_hint="--partitions")
+    if create is not None and create == delete:
+        raise typer.BadParameter("names the topic of --create", param_hint="--delete")
     there = servers_of(servers, root)
     if delete is not None:
         all_topics.delete(there, delete)

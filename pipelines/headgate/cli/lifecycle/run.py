@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from headgate.jobs.task import Task
 
 
+_FULL_REFRESH = "Rebuild this table: silver.NAME or gold.NAME."
+
+
 def run(
     pipeline: PipelineName,
     once: Annotated[
@@ -59,7 +62,7 @@ def run(
     from_savepoint: FromSavepoint = None,
     full_refresh: Annotated[
         list[str] | None,
-        typer.Option("--full-refresh", metavar="TABLE", help="Rebuild this one: gold.NAME."),
+        typer.Option("--full-refresh", metavar="TABLE", help=_FULL_REFRESH),
     ] = None,
     apply: Annotated[bool, typer.Option("--apply", hidden=True)] = False,
     declared_as: Annotated[str | None, typer.Option("--declared-as", hidden=True)] = None,

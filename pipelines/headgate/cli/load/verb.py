@@ -111,14 +111,18 @@ def load(
     """
     from headgate.loads.state import state_of
 
+    if files is not None and not files.strip():
+        said = "it must name files, a folder, or a pattern"
+        raise typer.BadParameter(said, param_hint="--files")
     declared, layout = declaration.opened(pipeline, root)
     asked = zip(_WISHES, (pause, resume, cancel), strict=True)
     wishes = [name for name, is_asked in asked if is_asked]
     named = [*([files] if files else []), *(kafka or ())]
     if len(wishes) + bool(named) > 1:
         raise typer.BadParameter("begin a load, or one of --pause, --resume, --cancel")
-    told = {"--from": begin, "--to": end, "--source": source, "--rate": rate, "--note": note}
-    _require_meaning(named, wishes, told | {"--share": share != DEFAULT_SHARE}, id_)
+    told: dict[str, object] = {"--from": begin, "--to": end, "--source": source, "--rate": rate}
+    told |= {"--note": note or None, "--share": None if share == DEFAULT_SHARE else share}
+    _require_meaning(named, wishes, told, id_)
     if not named and not wishes:
         _show(declared, layout, json=json)
         return
@@ -147,7 +151,7 @@ def _require_meaning(
 ) -> None:
     """Raises BadParameter for options that nothing would heed: those of a load that begins, where
     none does (``told``, by name), and an id where no load is asked for."""
-    unheeded = [] if named else [name for name, value in told.items() if value]
+    unheeded = [] if named else [name for name, value in told.items() if value is not None]
     if unheeded:
         said = "it belongs to a load that begins: name what it reads, with --files or --kafka"
         raise typer.BadParameter(said, param_hint=unheeded[0])

@@ -128,7 +128,10 @@ def retry(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Validate the held version again at once; a held table is tried again ever more rarely."""
+    """Validate the held version now.
+
+    Headgate itself tries again, at growing intervals.
+    """
     from headgate.gates import documents
 
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)

@@ -17,14 +17,13 @@ from headgate.cli.options import (
     Json,
     PipelineName,
     Root,
+    checked_root,
     command,
-    require_root,
 )
 from headgate.cli.output import print_json, respond
 from headgate.commands import NEW_ROOT
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
-from headgate.storage.places import absolute
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
@@ -177,22 +176,21 @@ def restore_savepoint(
     from headgate.savepoints.clone import clone
     from headgate.savepoints.store import find
 
+    target = None if to is None else checked_root(to)
     declared, layout = declaration.opened(pipeline, root)
     savepoint = find(layout, id_)
     gone = print_passed_over(declared, layout, savepoint)
-    if to is None:
+    if target is None:
         intent = restore_in_place(declared, layout, savepoint, reread=reread)
         done: dict[str, Any] = {"generation": intent.generation, "tables": sorted(intent.tables)}
         message = f"restored {savepoint.id}: generation {intent.generation}"
     else:
         if reread:
             raise typer.BadParameter("a copy goes on behind its own bronze", param_hint="--reread")
-        to = absolute(to)
-        require_root(to)
-        clone(layout, savepoint, Layout.of(to, declared.name), passing=gone)
-        done, message = {"root": to}, f"copied {savepoint.id} to {to}"
+        clone(layout, savepoint, Layout.of(target, declared.name), passing=gone)
+        done, message = {"root": target}, f"copied {savepoint.id} to {target}"
     done |= {"pipeline": declared.name, "savepoint": savepoint.id, "passed_over": list(gone)}
-    under = ["--root", to] if to else []
+    under = ["--root", target] if target else []
     following = [command("run", *under)]
     if savepoint.definition != declared.digest:
         other = f"its tables were made from another declaration than {declared.file} is now:"

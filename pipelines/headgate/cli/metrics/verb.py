@@ -50,6 +50,8 @@ def metrics(
 
     Reads the logs of tables and documents, whether drivers run or not. No JVM is started.
     """
+    if alerts and once:
+        raise typer.BadParameter("--once prints metrics, not rules: choose one of the two")
     if alerts:
         from headgate.metrics.alert_rules import rules
 

@@ -8,11 +8,17 @@ from typing import Annotated
 
 import typer
 
+from headgate import exit_codes
 from headgate.cli import declaration
-from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import respond
+from headgate.errors import HeadgateError
 
 app = typer.Typer(help="What rules have decided.", no_args_is_help=True, callback=lambda: None)
+
+
+class NoPlaceError(HeadgateError, code=exit_codes.USAGE):
+    """There is no place for the page."""
 
 
 @app.command("report")
@@ -58,5 +64,12 @@ def report(
         file = build(data_docs, shown, tuple(suites.values()))
         respond(json, {"pipeline": declared.name, "file": str(file)}, str(file))
         return
-    file.write_text(page(found, show_values=show_values), encoding="utf-8")
+    try:
+        file.write_text(page(found, show_values=show_values), encoding="utf-8")
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+        raise NoPlaceError(
+            f"{file} cannot be written: {error.strerror}",
+            remedy="name a file in a folder that is there: "
+            + command("quality report", "--output", f"{declared.name}_quality.html"),
+        ) from error
     respond(json, {"pipeline": declared.name, "file": str(file)}, str(file))

@@ -70,8 +70,11 @@ def selection(
             remedy=f"there are: {', '.join(names)}",
         )
     _require_reason(reason)
+    _require_possible(table, rule, reason)
     now = datetime.now(UTC)
     begins, ends = time_given(since, "--since", now), time_given(until, "--until", now)
+    if begins is not None and ends is not None and begins >= ends:
+        raise typer.BadParameter("it is not after --since", param_hint="--until")
     return Selection(table, rule, reason, event_id, begins, ends)
 
 
@@ -86,6 +89,17 @@ def _require_reason(given: str | None) -> None:
         f"there is no reason {given!r}" + (f"; the nearest one is {near[0]}" if near else ""),
         remedy=f"there are: {', '.join(Reason)}; a rule's id is for --rule",
     )
+
+
+def _require_possible(table: str | None, rule: str | None, reason: str | None) -> None:
+    """Raises BadParameter for options that no record can match together."""
+    in_quarantine = reason is not None or table == "quarantine"
+    if rule is not None and in_quarantine:
+        said = "a record that breaks a rule is in rejected.T, not in quarantine"
+        raise typer.BadParameter(said, param_hint="--rule")
+    if reason is not None and table not in (None, "quarantine"):
+        said = f"it is of records in quarantine, not in {table}"
+        raise typer.BadParameter(said, param_hint="--reason")
 
 
 def nothing_meant(records: RefusedRecords, wanted: Selection) -> str:

@@ -14,17 +14,21 @@ from headgate.commands import Place, program, rendered, shell_command
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(help="The project's folder; made if it is missing.")],
+    folder: Annotated[str, typer.Argument(help="The project's folder; made if it is missing.")],
     json: Json = False,
 ) -> None:
     """Create a project: declarations, sample data, tests."""
     from headgate.scaffold import create_project
 
-    files = create_project(folder)
+    if not folder:
+        raise typer.BadParameter(
+            "it is empty; . is the folder that you are in", param_hint="FOLDER"
+        )
+    files = create_project(Path(folder))
     again = shell_command("run", "pipelines/shop.yml", "--once", "--drain")
     respond(
         json,
-        {"folder": str(folder.absolute()), "files": [str(f) for f in files]},
+        {"folder": str(Path(folder).absolute()), "files": [str(f) for f in files]},
         *(f"  {file}" for file in files),
-        f"\ncd {quote(str(folder))}\n{rendered(again, Place(program(anywhere=True)))}",
+        f"\ncd {quote(folder)}\n{rendered(again, Place(program(anywhere=True)))}",
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate.cli.options import DEFAULT_ROOT, Json, Root, command_at, local_folder
+from headgate.cli.options import DEFAULT_ROOT, Json, Root, command_at
 from headgate.cli.output import respond
 from headgate.cli.screen import waiting
 from headgate.commands import ROOT, rendered, shell_command
@@ -96,9 +96,7 @@ def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
 
 
 def home_under(root: str) -> Path:
-    """Raises HeadgateError for a root that is no local folder."""
-    remedy = f"{shell_command('up', '--root', DEFAULT_ROOT)}; DAGs may name another root: "
-    return local_folder(root, f"{remedy}build_dags(…, root=…)") / FOLDER
+    return Path(root) / FOLDER
 
 
 def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port: int) -> Settings:
@@ -111,7 +109,8 @@ def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port:
     if database is not None and not database.startswith(("postgres://", "postgresql")):
         raise AskedWrongError(
             f"{DATABASE} names no PostgreSQL",
-            f"set it to postgresql://USER:PASSWORD@HOST/DATABASE: {shell_command('up', ROOT)}",
+            f"type: export {DATABASE}=postgresql://USER:PASSWORD@HOST/DATABASE, or, to use SQLite: "
+            f"unset {DATABASE}",
         )
     ports = Ports.chosen(port)
     if demo is not None:

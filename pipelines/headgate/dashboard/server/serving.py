@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import logging
 import socket
@@ -184,8 +185,12 @@ def _listening(settings: Settings) -> socket.socket:
         listener.bind((settings.host, settings.port))
     except OSError as error:
         listener.close()
+        remedy = f"choose another port: {shell_command('dashboard', '--port', '0')}"
+        if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+            here = shell_command("dashboard", "--host", LOOPBACK[0])
+            remedy = f"name an address of this machine: {here}"
         raise DashboardError(
             f"the dashboard cannot listen at {settings.host}:{settings.port}: {error.strerror}",
-            remedy=f"choose another port: {shell_command('dashboard', '--port', '0')}",
+            remedy=remedy,
         ) from error
     return listener

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from headgate.sources.errors import SourceError
 from headgate.sources.files.declared import FilesSource
+from headgate.storage.files import Storage
 from headgate.storage.places import is_uri
 
 
@@ -36,9 +37,14 @@ def landing_remark(reads: FilesSource, declaration: Path) -> str | None:
 
 def _is_missing(reads: FilesSource, declaration: Path) -> bool:
     """Raises LandingError if it is not a folder or cannot be listed."""
-    if is_uri(reads.path):
-        return False
     folder, remedy = Path(reads.path), f"correct the folder, or its path in {declaration}"
+    if is_uri(reads.path):
+        try:
+            Storage(reads.path).exists("")
+        except (OSError, ValueError) as error:
+            said = f"the landing folder {reads.path} cannot be reached: {error}"
+            raise LandingError(said, remedy) from error
+        return False
     if folder.is_dir():
         if not os.access(folder, os.R_OK | os.X_OK):
             raise LandingError(f"the landing folder {folder} may not be listed", remedy)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from headgate.sources.contract import DeployedSource
-from headgate.sources.errors import SourceError
+from headgate.sources.errors import OtherKindError, SourceError
 from headgate.sources.files.declared import FileOrder, FilesSource
 from headgate.sources.files.listing import LARGEST_FILE, in_order, is_ignored
 from headgate.sources.files.log import FILES_LOG, FilesLog, LoggedFile
@@ -54,7 +54,7 @@ def plan_load(
 ) -> LoadPlan:
     """Records the files in a log of the load's own. Raises SourceError."""
     if wanted.files is None:
-        raise SourceError(f"{place.source.name} reads files", "name them: --files 'archive/**'")
+        raise OtherKindError(f"{place.source.name} reads files", "name them: --files 'archive/**'")
     source: FilesSource = place.source.reads
     base, found = matching(wanted.files)
     _require_elsewhere(base, source, wanted.files)

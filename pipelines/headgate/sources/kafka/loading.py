@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.kinds import BRONZE
 from headgate.sources.contract import DeployedSource
-from headgate.sources.errors import SourceError
+from headgate.sources.errors import OtherKindError, SourceError
 from headgate.sources.kafka.cluster import Cluster
 from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.errors import OffsetsLostError
@@ -60,7 +60,7 @@ def plan_load(place: DeployedSource, wanted: LoadWanted, spark: SparkSession) ->
     """Without offsets, it is what was written before the first record that bronze has of a
     partition. Raises SourceError."""
     if not wanted.topics:
-        raise SourceError(f"{place.source.name} reads topics", "name one: --kafka TOPIC")
+        raise OtherKindError(f"{place.source.name} reads topics", "name one: --kafka TOPIC")
     names = [Named.parse(text) for text in wanted.topics]
     bronze = Table(place.storage, BRONZE.path(place.source.name), pipeline=place.pipeline)
     enrolled = BronzePayload.of(bronze.refresh()).topics
