@@ -40,18 +40,24 @@ def position(row: Row) -> tuple[Any, int, int]:
 
 
 def total(values: list[Any], type_: str) -> Any:
-    """Null where the exact sum does not fit the type of the result."""
+    """Null where the exact sum does not fit the type of the result, or 37 digits."""
     if type_ in BITS:
         exact = sum(values)
         return exact if -(1 << 63) <= exact < 1 << 63 else None
     if type_.startswith("decimal"):
-        return fitted(sum((Fraction(value) for value in values), Fraction(0)), type_)
+        return fitted(short(sum((Fraction(value) for value in values), Fraction(0)), type_), type_)
     return math.fsum(values)
 
 
 def mean(values: list[Any], type_: str) -> Any:
     if type_.startswith("decimal"):
-        return fitted(sum((Fraction(value) for value in values), Fraction(0)) / len(values), type_)
+        scale = int(type_[:-1].split(",")[1]) - 4  # of the values
+        exact = sum((Fraction(value) for value in values), Fraction(0))
+        if abs(exact) < Fraction(10) ** (28 - scale):
+            return fitted(exact / len(values), type_)
+        decimals = max(scale + 1, 6)
+        whole = short(exact, f"decimal(38,{scale})")
+        return fitted(fitted(whole and whole / len(values), f"decimal(38,{decimals})"), type_)
     return math.fsum(float(value) for value in values) / len(values)
 
 
@@ -60,10 +66,18 @@ def deviation(values: list[Any], type_: str) -> float | None:
     return statistics.stdev(float(value) for value in values) if len(values) > 1 else None
 
 
-def fitted(exact: Fraction, type_: str) -> Decimal | None:
+def short(exact: Fraction | None, type_: str, digits: int = 37) -> Fraction | None:
+    """Null for more than so many digits, with those that decimal(p,s) has behind the point."""
+    scale = int(type_[:-1].split(",")[1])
+    return exact if exact is not None and abs(exact) < Fraction(10) ** (digits - scale) else None
+
+
+def fitted(exact: Fraction | Decimal | None, type_: str) -> Decimal | None:
     """``exact`` as decimal(p,s), half up; null where it does not fit."""
+    if exact is None:
+        return None
     precision, scale = (int(part) for part in type_[len("decimal(") : -1].split(","))
-    scaled = exact * 10**scale  # rounded once, from the exact value
+    scaled = Fraction(exact) * 10**scale  # rounded once, from the exact value
     units = int(abs(scaled) + Fraction(1, 2))
     number = Decimal(units if scaled >= 0 else -units).scaleb(-scale, context=WIDE)
     try:

@@ -1,6 +1,14 @@
-"""Sums and counts, which several measures have in their states."""
+"""Sums and counts, which several measures have in their states.
+
+A sum of decimals of up to ``_SHORT`` digits is one number. That of longer ones is two, so that no
+sum on the way is too long, in whatever order rows come: ``sum`` adds up the last ``_LOW`` digits of
+each value and ``high`` the digits before them. States of older versions have no ``high``.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeGuard
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.measures import Field
@@ -15,6 +23,11 @@ from headgate.declaration.types import (
     is_number,
 )
 
+_SHORT = 25
+"""So many digits leave room for 10^12 values in a sum."""
+LONGEST = 37
+"""The digits of a sum. One stays free, so that Spark's addition keeps the scale."""
+_LOW = 20
 _ADD = "case when {old} is null then {new} when {new} is null then {old} else {old} + {new} end"
 
 
@@ -22,6 +35,13 @@ def require_number(name: str, argument: DataType) -> None:
     """Raises Invalid if the argument is not a number."""
     if not is_number(argument):
         raise Invalid(f"{name}() takes a number, not a {argument}")
+
+
+def require_summable(name: str, argument: DataType) -> None:
+    """Raises Invalid if the argument is not a number that can be added up."""
+    require_number(name, argument)
+    if is_decimal(argument) and argument.scale > LONGEST:
+        raise Invalid(f"{name}() takes no {argument}; write cast(... as decimal(38,{LONGEST}))")
 
 
 def cast(expression: str, type_: DataType) -> str:
@@ -37,18 +57,38 @@ def counted(measure: Measure) -> Field:
     return added(BIGINT, "count(*)" if measure.argument is None else f"count({measure.argument})")
 
 
-def summed(measure: Measure) -> Field:
-    """The sum of the argument."""
-    type_ = _sum_type(measure.argument_type)
-    exact = f"({measure.argument})" if type_ == DOUBLE else cast(f"({measure.argument})", type_)
-    return added(type_, f"sum({exact})")
+def summed(measure: Measure) -> Mapping[str, Field]:
+    """The fields of the sum of the argument."""
+    given, value = measure.argument_type, f"({measure.argument})"
+    type_ = _sum_type(given)
+    if not _is_long(given):
+        exact = value if type_ == DOUBLE else cast(value, type_)
+        return {"sum": added(type_, f"sum({exact})")}
+    unit, whole = cast(f"'1E{_LOW - given.scale}'", given), Decimal(LONGEST, 0)
+    low, high = cast(f"{value} % {unit}", type_), cast(f"{value} div {unit}", whole)
+    return {"sum": added(type_, f"sum({low})"), "high": added(whole, f"sum({high})")}
+
+
+def total(measure: Measure) -> str:
+    """The sum over its fields; null where it does not fit ``_sum_type``."""
+    given = measure.argument_type
+    if not _is_long(given):
+        return "{sum}"
+    type_, over = _sum_type(given), given.scale - _LOW
+    # Short numbers, so that the product keeps its scale.
+    unit = cast(f"'1E{-over}'", Decimal(abs(over) + 1, max(0, over)))
+    high = f"{cast('coalesce({high}, 0)', Decimal(LONGEST - _LOW, 0))} * {unit}"
+    return cast(f"{cast(high, type_)} + {{sum}}", type_)
 
 
 def _sum_type(argument: DataType | None) -> DataType:
-    """Exact for integers and decimals. One digit stays free, so that Spark's addition keeps the
-    scale."""
+    """Exact for integers and decimals."""
     if argument in INTEGRALS:
-        return Decimal(37, 0)
+        return Decimal(LONGEST, 0)
     if is_decimal(argument):
-        return Decimal(min(37, argument.precision + 18), argument.scale)
+        return Decimal(min(LONGEST, argument.precision + 18), argument.scale)
     return DOUBLE
+
+
+def _is_long(type_: DataType | None) -> TypeGuard[Decimal]:
+    return is_decimal(type_) and type_.precision > _SHORT

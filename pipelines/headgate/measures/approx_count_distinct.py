@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from headgate.declaration.measures import Field, Fold, MeasureKind
 from headgate.declaration.model import Measure
-from headgate.declaration.types import BIGINT, BINARY, INT, STRING, DataType
+from headgate.declaration.types import BIGINT, BINARY, DOUBLE, FLOAT, INT, STRING, DataType
+
+_EMPTY = "\\u0000headgate: an empty text"  # which nobody sends
 
 
 class ApproxCountDistinct(MeasureKind):
@@ -21,9 +23,14 @@ class ApproxCountDistinct(MeasureKind):
         return BIGINT
 
     def fold(self, measure: Measure) -> Fold:
-        argument = measure.argument
-        if measure.argument_type not in (INT, BIGINT, STRING):
-            argument = f"cast({argument} as string)"
+        argument, type_ = measure.argument, measure.argument_type
+        if type_ in (FLOAT, DOUBLE):
+            # -0.0 equals 0.0, and has another text.
+            argument = f"if(({argument}) = 0, '0.0', cast({argument} as string))"
+        elif type_ not in (INT, BIGINT):
+            # The sketch passes over empty texts.
+            text = argument if type_ == STRING else f"cast({argument} as string)"
+            argument = f"if(({text}) = '', '{_EMPTY}', {text})"
         merge = (
             "case when {old} is null then {new} when {new} is null then {old} "
             "else hll_union({old}, {new}) end"

@@ -5,7 +5,11 @@ from __future__ import annotations
 from headgate.declaration.measures import Fold, MeasureKind
 from headgate.declaration.model import Measure
 from headgate.declaration.types import DOUBLE, DataType, Decimal, is_decimal
-from headgate.measures.adding import cast, counted, require_number, summed
+from headgate.measures.adding import LONGEST, cast, counted, require_summable, summed, total
+
+_SHORT = 28
+"""The quotient of a sum of so many digits has ten decimals more than the sum. Spark gives that of a
+longer one fewer."""
 
 
 class Average(MeasureKind):
@@ -14,22 +18,29 @@ class Average(MeasureKind):
     also_called = ("mean", "average")
 
     def type_of(self, argument: DataType) -> DataType:
-        require_number("avg", argument)
+        require_summable("avg", argument)
         if is_decimal(argument):
             return Decimal(min(38, argument.precision + 4), min(38, argument.scale + 4))
         return DOUBLE
 
     def fold(self, measure: Measure) -> Fold:
         if is_decimal(argument := measure.argument_type):
-            # Narrow the sum first: Spark gives the quotient of a full-width sum only six decimals.
-            narrow = Decimal(min(38, argument.precision + 10), argument.scale)
-            value = f"{cast('{sum}', narrow)} / cast({{n}} as decimal(19,0))"
+            longest = min(LONGEST, argument.precision + 10)
+            digits = sorted({max(argument.scale, min(_SHORT, longest)), longest})
+            each = (
+                cast(_quotient(measure, Decimal(d, argument.scale)), measure.type) for d in digits
+            )
+            value = f"coalesce({', '.join(each)})"
         else:
-            value = "cast({sum} as double) / {n}"
+            value = f"cast({total(measure)} as double) / {{n}}"
         return Fold(
-            {"n": counted(measure), "sum": summed(measure)},
+            {"n": counted(measure), **summed(measure)},
             f"case when {{n}} > 0 then {cast(value, measure.type)} end",
         )
+
+
+def _quotient(measure: Measure, sum_: Decimal) -> str:
+    return f"{cast(total(measure), sum_)} / cast({{n}} as decimal(19,0))"
 
 
 MEMBER = Average()

@@ -5,22 +5,26 @@ from __future__ import annotations
 from headgate.declaration.measures import Fold, MeasureKind
 from headgate.declaration.model import Measure
 from headgate.declaration.types import BIGINT, DOUBLE, INTEGRALS, DataType, Decimal, is_decimal
-from headgate.measures.adding import cast, require_number, summed
+from headgate.measures.adding import require_summable, summed, total
 
 
 class Sum(MeasureKind):
-    result = "bigint for integers; decimal(p + 10, s) for decimal(p, s); double for others"
+    result = (
+        "bigint for integers; decimal(p + 10, s) for decimal(p, s); double for others. Null if it "
+        "does not fit, or has more than 37 digits"
+    )
     keeps = "a sum, exact for integers and decimals"
     adds_up = True
 
     def type_of(self, argument: DataType) -> DataType:
-        require_number("sum", argument)
+        require_summable("sum", argument)
         if is_decimal(argument):
             return Decimal(min(38, argument.precision + 10), argument.scale)
         return BIGINT if argument in INTEGRALS else DOUBLE
 
     def fold(self, measure: Measure) -> Fold:
-        return Fold({"sum": summed(measure)}, cast("{sum}", measure.type))
+        # A plain cast would wrap around.
+        return Fold(summed(measure), f"try_cast({total(measure)} as {measure.type})")
 
 
 MEMBER = Sum()

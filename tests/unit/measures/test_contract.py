@@ -118,3 +118,9 @@ def test_without_the_package_it_is_refused_by_name() -> None:
         parse_measure("product(x)", {"x": INT})
     assert MEASURES.get("adding") is None
     assert MEASURES.get("../count") is None
+
+
+@pytest.mark.parametrize("function", ["sum", "avg"])
+def test_a_decimal_without_a_digit_for_the_sum_is_refused(function: str) -> None:
+    with pytest.raises(Invalid, match=r"write cast\(\.\.\. as decimal\(38,37\)\)"):
+        parse_measure(f"{function}(x)", {"x": parse_type("decimal(38,38)")})

@@ -1,0 +1,137 @@
+"""Sums, averages and counts of numbers of all lengths, in one batch and in many."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal, localcontext
+from pathlib import Path
+
+import pytest
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from headgate.declaration.measures import MEASURES
+from headgate.declaration.model import Measure
+from headgate.declaration.type_parser import parse_type
+from headgate.declaration.types import Struct
+from headgate.gold.states import fold, merged, state_type, value
+from headgate.tables.frames import struct_type
+from tests.oracle.measures import measure
+from tests.oracle.rules import Measure as Rule
+
+pytestmark = pytest.mark.spark
+
+LENGTHS = ((38, 0), (38, 18), (28, 10), (12, 2))
+MOST = (1 << 63) - 1
+GIVEN: dict[str, list[list[object]]] = {
+    "bigint": [[MOST, 1], [MOST, MOST, -MOST], [-MOST, -2], [-MOST, -1], [5, None]],
+    "string": [["", "a", None], [""], [None]],
+    "double": [[0.0, -0.0, 1.5], [-0.0], [None]],
+    "float": [[0.0, -0.0, 1.5], [-0.0], [None]],
+}
+"""The values of the groups of each type."""
+APPROXIMATE = dict.fromkeys(("string", "double", "float"), ("approx_count_distinct",))
+
+
+def decimals(precision: int, scale: int, chance: random.Random) -> Iterator[list[int]]:
+    """Values in units of the last digit."""
+    most = 10**precision - 1
+    yield [most]
+    yield [most, 1, 2]
+    yield [most, most, -most, -most, 5]
+    yield [10**scale, 2 * 10**scale, 2 * 10**scale]  # a third
+    yield [-1, *[0] * 31]  # a tie
+    for _ in range(20):
+        digits = chance.choice([1, 5, precision // 2, precision])
+        size = chance.choice([1, 3, 7, 30])
+        yield [chance.randrange(-(10**digits) + 1, 10**digits) for _ in range(size)]
+
+
+def given() -> Iterator[tuple[str, list[object]]]:
+    chance = random.Random(1)
+    for type_, found in GIVEN.items():
+        yield from ((type_, values) for values in found)
+    for precision, scale in LENGTHS:
+        with localcontext(prec=100):
+            for units in decimals(precision, scale, chance):
+                yield f"decimal({precision},{scale})", [Decimal(u).scaleb(-scale) for u in units]
+
+
+def declared(function: str, type_: str, name: str = "m") -> Measure:
+    argument = parse_type(type_)
+    result = MEASURES[function].type_of(argument)
+    return Measure(name, function, f"`{type_}`", argument, result)
+
+
+def partial(of: Measure) -> Column:
+    fields = fold(of).fields.items()
+    each = (F.expr(field.partial).cast(str(field.type)).alias(name) for name, field in fields)
+    return F.struct(*each).alias(of.name)
+
+
+def both(of: Measure, old: str, new: str) -> str:
+    """The SQL of two states, merged."""
+    each = (
+        f"'{name}', cast({merged(of, name, old, new)} as {field.type})"
+        for name, field in fold(of).fields.items()
+    )
+    return f"named_struct({', '.join(each)})"
+
+
+def all_merged(measures: list[Measure]) -> Column:
+    """The state over the states ``s`` of a group's batches, which come in any order."""
+    each = (f"'{of.name}', {both(of, f'p.{of.name}', f'q.{of.name}')}" for of in measures)
+    null = f"cast(null as {Struct.of({of.name: state_type(of) for of in measures})})"
+    step = f"(p, q) -> case when p is null then q else named_struct({', '.join(each)}) end"
+    return F.expr(f"aggregate(collect_list(s), {null}, {step})").alias("s")
+
+
+def prescribed(of: Measure, values: list[object]) -> object:
+    place = {"_event_time": datetime(2026, 3, 1, tzinfo=UTC), "_partition": 0}
+    rows = [{"x": each, "_offset": n, **place} for n, each in enumerate(values)]
+    return measure(Rule(of.function, lambda row: row["x"], str(of.type)), rows)
+
+
+def test_values_are_as_the_oracle_says_however_rows_are_cut_into_batches(
+    spark: SparkSession,
+) -> None:
+    groups, chance = list(given()), random.Random(2)
+    kinds = list(dict(groups))
+    functions = {kind: APPROXIMATE.get(kind, ("sum", "avg")) for kind in kinds}
+    pairs = [(function, kind) for kind in kinds for function in functions[kind]]
+    measures = [declared(*pair, f"m{number}") for number, pair in enumerate(pairs)]
+    types = {"cut": "int", "of": "int", "batch": "int"} | {kind: kind for kind in kinds}
+    rows = [
+        {"cut": cut, "of": number, "batch": chance.randrange(4) * cut, kind: each}
+        for cut in (0, 1)
+        for number, (kind, values) in enumerate(groups)
+        for each in values
+    ]
+    frame = spark.createDataFrame(
+        [tuple(row.get(name) for name in types) for row in rows],
+        ", ".join(f"`{name}` {type_}" for name, type_ in types.items()),
+    )
+    states = frame.groupBy("cut", "of", "batch").agg(F.struct(*map(partial, measures)).alias("s"))
+    totals = states.groupBy("cut", "of").agg(all_merged(measures))
+    values_ = (F.expr(value(of, f"s.{of.name}")).alias(of.name) for of in measures)
+    found = totals.select("cut", "of", *values_).collect()
+    assert len(found) == 2 * len(groups)
+    for row in found:
+        kind, values = groups[row["of"]]
+        for of, pair in zip(measures, pairs, strict=True):
+            if pair[1] == kind:
+                assert row[of.name] == prescribed(of, values), (pair, values, row["cut"])
+
+
+def test_states_of_an_older_version_are_continued(spark: SparkSession, tmp_path: Path) -> None:
+    of, path = declared("sum", "decimal(38,2)"), str(tmp_path / "old")
+    spark.sql(f"select struct({'9' * 35}.99BD as sum) as old").write.parquet(path)
+    new = "named_struct('sum', cast(-0.99 as decimal(37,2)), 'high', cast(0 as decimal(37,0)))"
+    old = spark.read.schema(struct_type({"old": state_type(of)})).parquet(path)
+    states = old.select("old", F.expr(new).alias("new")).select(
+        F.expr(both(of, "old", "new")).alias("s")
+    )
+    (row,) = states.select("s.high", F.expr(value(of, "s")).alias("v")).collect()
+    assert (row["high"], row["v"]) == (0, Decimal("9" * 35))
