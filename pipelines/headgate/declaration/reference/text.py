@@ -45,10 +45,11 @@ read and where they start.
 EXPRESSIONS = """## Expressions
 
 Expressions are Spark SQL, evaluated with `spark.sql.ansi.enabled=false` in UTC. A division by
-zero, a cast that does not fit and a decimal out of range return null. Whole numbers wrap around on
-overflow (cast to a decimal if they may become that large). An expression must be deterministic,
-read only the columns that it names, and never fail, whatever a producer sends. Only the elements
-listed here are therefore allowed.
+zero, a text that does not fit the type it is cast to and a decimal out of range return null. Whole
+numbers wrap around on overflow (cast to a decimal if they may become that large). A number that is
+cast to an integer type too small for it becomes another number: use `try_cast(x as int)`, which
+returns null. An expression must be deterministic, read only the columns that it names, and never
+fail, whatever a producer sends. Only the elements listed here are therefore allowed.
 
 - **Columns** are used by name, case-sensitive. `columns` of silver can use the record's fields,
   `where` of silver the results of `columns`, gold the columns of silver, and `columns` of gold the
