@@ -23,10 +23,12 @@ os.environ["PATH"] = os.pathsep.join(
     [str(Path(sys.executable).absolute().parent), os.environ["PATH"]]
 )
 # A JVM of a test lives for seconds: what its optimizing compiler costs never comes back.
-# Nor does what its collector with several threads costs, nor huge pages.
+# Nor does what its collector with several threads costs, nor huge pages. Without the optimizing
+# compiler, the JVM has room for 48 MB of code, which the shared session fills within a minute.
 os.environ.setdefault(
     java.OPTIONS,
-    "-XX:TieredStopAtLevel=1 -XX:-UseParallelGC -XX:+UseSerialGC -XX:-UseTransparentHugePages",
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+    " -XX:-UseParallelGC -XX:+UseSerialGC -XX:-UseTransparentHugePages",
 )
 # Tests change the caches' place: the archive stays, and none of them records another.
 os.environ.setdefault(class_archive.SWITCH, str(class_archive.path() or "off"))

@@ -50,6 +50,26 @@ def ignore_termination(spark: SparkSession) -> None:
         signals.Signal.handle(signals.Signal("TERM"), signals.SignalHandler.SIG_IGN)
 
 
+class _Remembered:
+    """A class of the JVM whose static members are looked up once."""
+
+    def __init__(self, class_: Any) -> None:
+        self._class = class_
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._class, name)
+        setattr(self, name, found)
+        return found
+
+
+def remember_functions(spark: SparkSession) -> None:
+    """Look up the functions behind PySpark's columns once. PySpark asks the JVM where they are with
+    each use: half of all calls when plans are made."""
+    view = java(spark)
+    for name in ("org.apache.spark.sql.functions", "functions", "PythonUtils"):
+        setattr(view, name, _Remembered(getattr(view, name)))
+
+
 def java_columns(frame: DataFrame, columns: Sequence[Column | str]) -> Any:
     """Columns in the form that ``select`` takes. They can be used for several frames."""
     return cast(ClassicDataFrame, frame)._jcols(*columns)

@@ -18,7 +18,12 @@ from headgate.jars import class_archive, java
 from headgate.jobs import references
 from headgate.jobs.errors import JavaEndedError
 from headgate.jobs.workers_python import workers_python
-from headgate.jvm import has_ended, ignore_termination, leave_out_checksum_files
+from headgate.jvm import (
+    has_ended,
+    ignore_termination,
+    leave_out_checksum_files,
+    remember_functions,
+)
 
 # Give half the heap to the young generation: nearly all objects of a batch are garbage after it.
 # This cuts collections by a third and a batch's CPU time by 2 to 3 %. Huge pages cut it by 8 to
@@ -97,6 +102,7 @@ def _start(name: str, cores: int, scratch: Path, jars: Sequence[Path]) -> SparkS
                 raise JavaEndedError from again
     ignore_termination(spark)
     leave_out_checksum_files(spark)
+    remember_functions(spark)
     references.register(spark)
     return spark
 
@@ -130,6 +136,8 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.ui.retainedTasks": "500",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
+        # PySpark notes the line of each call for its errors: three of four calls to the JVM.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         # A list, in which a comma cannot be quoted: Spark then has its default, /tmp.
         **({} if "," in str(scratch) else {"spark.local.dir": str(scratch)}),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from functools import lru_cache
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -19,8 +20,12 @@ from headgate.tables.table import Table
 
 
 def struct_type(columns: Mapping[str, DataType]) -> StructType:
-    """The Spark type of rows with some columns. Needs a session."""
-    ddl = ", ".join(f"`{name}` {type_}" for name, type_ in columns.items())
+    """The Spark type of rows with some columns; callers must not change it. Needs a session."""
+    return _parsed(", ".join(f"`{name}` {type_}" for name, type_ in columns.items()))
+
+
+@lru_cache(maxsize=256)  # Spark parses in the JVM, and tables of the same columns are many.
+def _parsed(ddl: str) -> StructType:
     parsed = StructType.fromDDL(ddl)
     assert isinstance(parsed, StructType)
     return parsed
