@@ -16,6 +16,7 @@ from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
 from tests.support.readings import declare, rules
+from tests.support.rounds import in_full
 from tests.support.tables import differences, read
 
 pytestmark = [pytest.mark.recovery, pytest.mark.spark]
@@ -23,6 +24,7 @@ pytestmark = [pytest.mark.recovery, pytest.mark.spark]
 GOLD = ("bands",)
 
 
+@in_full
 def test_a_page_that_a_batch_has_to_read(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -32,17 +32,16 @@ CASES = (
 
 
 class Killed(GatedProject):
-    """Each driver that is killed is a process; the next one takes over in this process."""
-
-    def die(self, place: str) -> None:
-        """As ``kill``, without a process."""
-        name, _, nth = place.partition(":")
-        with dying(name, int(nth or 1)):
-            self.engine().run_all()
+    """Each driver that is killed in full is a process; the next one takes over in this process."""
 
     def kill(self, place: str) -> None:
-        ended = run(self.declaration, self.root, failpoint=place)
-        assert ended.was_killed, f"{place}: {ended.output}"
+        if IN_FULL:
+            ended = run(self.declaration, self.root, failpoint=place)
+            assert ended.was_killed, f"{place}: {ended.output}"
+        else:
+            name, _, nth = place.partition(":")
+            with dying(name, int(nth or 1)):
+                self.engine().run_all()
 
     def go_on(self, visible: int, *, is_held: bool) -> None:
         """A new driver: afterwards the version of the first events is visible."""
@@ -73,7 +72,7 @@ def test_killed_on_the_way_into_a_hold_and_out_of_it(
     project.go_on(1, is_held=False)
     project.deliver("bad")
     project.deliver("good", is_late=True)
-    (project.kill if IN_FULL else project.die)(at_hold)
+    project.kill(at_hold)
     project.require_visible(1)
     project.go_on(1, is_held=True)
     project.release(project.engine())

@@ -20,6 +20,7 @@ from tests.support.events import readings
 from tests.support.kafka_engine import KafkaEngine, records_of
 from tests.support.landing import ARRIVED
 from tests.support.readings import declare_kafka, rules
+from tests.support.rounds import in_full
 from tests.support.tables import differences, state
 
 pytestmark = [pytest.mark.recovery, pytest.mark.spark]
@@ -47,7 +48,7 @@ def fill(disk: Path, leave: int) -> Path:
     return ballast
 
 
-@pytest.mark.parametrize("place", ["staging", "committing"])
+@pytest.mark.parametrize("place", ["staging", pytest.param("committing", marks=in_full)])
 def test_a_full_disk(
     spark: SparkSession,
     tmp_path: Path,

@@ -15,6 +15,7 @@ from tests.support.drivers import Running, begin
 from tests.support.events import readings
 from tests.support.landing import Landing, split
 from tests.support.readings import declare, rules
+from tests.support.rounds import in_full
 from tests.support.tables import differences
 
 pytestmark = pytest.mark.recovery
@@ -44,7 +45,7 @@ def test_a_driver_ends_after_its_batch_if_its_jvm_is_asked_to_end_as_well(tmp_pa
     assert differences(root, judge(landing.records(), rules(gold=GOLD))) == {}
 
 
-@pytest.mark.parametrize("jobs", ["fused", "per_layer"])
+@pytest.mark.parametrize("jobs", ["fused", pytest.param("per_layer", marks=in_full)])
 def test_a_run_to_the_end_of_the_input_that_is_stopped_says_what_is_unread(
     tmp_path: Path, jobs: str
 ) -> None:
