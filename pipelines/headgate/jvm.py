@@ -67,7 +67,8 @@ def remember_functions(spark: SparkSession) -> None:
     each use: half of all calls when plans are made."""
     view = java(spark)
     for name in ("org.apache.spark.sql.functions", "functions", "PythonUtils"):
-        setattr(view, name, _Remembered(getattr(view, name)))
+        if name not in vars(view):  # of an earlier session in the same JVM
+            setattr(view, name, _Remembered(getattr(view, name)))
 
 
 def java_columns(frame: DataFrame, columns: Sequence[Column | str]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import headgate
 from headgate.jobs.session import stop
-from headgate.jvm import has_ended
+from headgate.jvm import has_ended, remember_functions
 
 ENGINE = Path(headgate.__file__).parent
 INTERNAL = re.compile(
@@ -45,3 +45,26 @@ def test_a_jvm_that_was_killed_has_ended() -> None:
 
 def test_the_jvm_of_another_program_is_not_judged() -> None:
     assert not has_ended(session(None))
+
+
+def test_functions_are_looked_up_once_in_all_sessions_of_a_jvm() -> None:
+    asked: list[str] = []
+
+    class Class:
+        def __getattr__(self, name: str) -> str:
+            asked.append(name)
+            return name
+
+    class View:
+        def __getattr__(self, name: str) -> Class:
+            asked.append(name)
+            return Class()
+
+    view = View()
+    for _ in range(2):
+        remember_functions(cast(Any, SimpleNamespace(_jvm=view)))
+        assert view.functions.col == "col"
+        assert view.functions.lit == "lit"
+    assert sorted(asked) == sorted(
+        ["org.apache.spark.sql.functions", "functions", "PythonUtils", "col", "lit"]
+    )
