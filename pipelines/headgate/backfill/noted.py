@@ -17,6 +17,7 @@ from headgate.operations.requests import waiting
 from headgate.storage.layout import Layout
 from headgate.tables.operation import Operation
 from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.snapshot import head_table
 from headgate.tables.table import Table
 
 
@@ -42,7 +43,7 @@ def changed(layout: Layout, pipeline: Pipeline, note: str) -> Collection[str]:
 def _operations(layout: Layout, pipeline: Pipeline, note: str) -> Iterator[tuple[Operation, Table]]:
     """The operations that bronze's commits have of the requests, each with a gold table."""
     graph = graph_of(pipeline)
-    bronze = Table(layout.storage, graph.head.path, pipeline=pipeline.name)
+    bronze = head_table(layout, pipeline)
     for operation in BronzePayload.of(bronze.refresh()).operations:
         if _has(operation.document, note):
             touched = known(operation.name).touches(graph, operation.document)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
-from headgate.graph.graph import graph_of
 from headgate.operations.backfill import NAME
 from headgate.operations.requests import waiting
 from headgate.savepoints.holds import FOLDER, is_held
 from headgate.storage.layout import Layout
 from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.table import Table
+from headgate.tables.snapshot import head_table
 
 SCRATCH = "scratch"
 
@@ -27,7 +26,7 @@ def remove_left(layout: Layout, pipeline: Pipeline) -> None:
         return
     # The requests first: one that is taken in meanwhile is among the operations.
     asked = {str(r.document.get("backfill")) for r in waiting(layout) if r.name == NAME}
-    bronze = Table(layout.storage, graph_of(pipeline).head.path, pipeline=pipeline.name)
+    bronze = head_table(layout, pipeline)
     operations = BronzePayload.of(bronze.refresh()).operations
     asked |= {str(o.document.get("backfill")) for o in operations if o.name == NAME}
     for name in ended:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headgate.errors import HeadgateError
-from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
@@ -16,9 +15,9 @@ def rebuild_progress(layout: Layout, declared: Pipeline) -> list[dict[str, Any]]
     """For each silver and gold table that is being rebuilt: ``table``, the last batch ``n`` that
     the rebuild has absorbed, and the last batch ``upto`` of bronze."""
     from headgate.savepoints.rebuilds import continued
-    from headgate.tables.table import Table
+    from headgate.tables.snapshot import head_table
 
-    bronze = Table(layout.storage, graph_of(declared).head.path, pipeline=declared.name)
+    bronze = head_table(layout, declared)
     if not bronze.exists:
         return []
     try:

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from headgate.commands import NEW_ROOT, pipeline_command
-from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 
@@ -78,9 +77,9 @@ def reread_only(declared: Pipeline, layout: Layout, taken: Iterable[Savepoint]) 
     """The ids of savepoints that need ``--reread``, because bronze was reset to a batch before
     them. Raises LogGapError where bronze's log is damaged."""
     from headgate.savepoints.bronze_lineage import BronzeLineage
-    from headgate.tables.table import Table
+    from headgate.tables.snapshot import head_table
 
-    bronze = Table(layout.storage, graph_of(declared).head.path, pipeline=declared.name)
+    bronze = head_table(layout, declared)
     if not bronze.exists:
         return frozenset()
     lineage = BronzeLineage(bronze)

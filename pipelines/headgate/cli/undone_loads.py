@@ -15,7 +15,6 @@ from headgate.cli.load_hindrance import hindrance
 from headgate.cli.options import command
 from headgate.cli.output import console
 from headgate.errors import HeadgateError
-from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
@@ -47,9 +46,9 @@ def load_states(layout: Layout, declared: Pipeline) -> list[LoadState]:
 
 def _is_reread(layout: Layout, declared: Pipeline) -> bool:
     from headgate.savepoints.rebuilds import continued
-    from headgate.tables.table import Table
+    from headgate.tables.snapshot import head_table
 
-    bronze = Table(layout.storage, graph_of(declared).head.path, pipeline=declared.name)
+    bronze = head_table(layout, declared)
     rebuild = continued(layout, declared, bronze.refresh().generation)
     return rebuild is not None and bronze.name in rebuild.tables
 

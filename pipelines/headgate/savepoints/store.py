@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
-from headgate.graph.graph import graph_of
 from headgate.savepoints.bronze_lineage import BronzeLineage
 from headgate.savepoints.declarations import declaration_of
 from headgate.savepoints.errors import NoSuchSavepointError, ResetOpenError, SavepointError
@@ -19,8 +18,7 @@ from headgate.savepoints.verify import passed_over, verify
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import Layout
 from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.snapshot import ConsistentSnapshot, snapshot
-from headgate.tables.table import Table
+from headgate.tables.snapshot import ConsistentSnapshot, head_table, snapshot
 
 LATEST = "latest"
 ATTEMPTS = 3
@@ -64,7 +62,7 @@ def settled_snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
 
 
 def _newest_reset(layout: Layout, pipeline: Pipeline) -> int:
-    bronze = Table(layout.storage, graph_of(pipeline).head.path, pipeline=pipeline.name)
+    bronze = head_table(layout, pipeline)
     return BronzePayload.of(bronze.refresh()).reset_commit if bronze.exists else 0
 
 
@@ -147,9 +145,7 @@ def is_last_good(layout: Layout, pipeline: Pipeline, savepoint: Savepoint | Unre
 
 def newest_good(layout: Layout, pipeline: Pipeline) -> Savepoint | None:
     """The newest savepoint that can be restored without resetting bronze. Raises LogGapError."""
-    lineage = BronzeLineage(
-        Table(layout.storage, graph_of(pipeline).head.path, pipeline=pipeline.name)
-    )
+    lineage = BronzeLineage(head_table(layout, pipeline))
     held = (
         each for each in savepoints(layout) if isinstance(each, Savepoint) and lineage.has(each)
     )

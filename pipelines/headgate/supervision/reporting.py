@@ -10,7 +10,6 @@ from headgate.commands import Place
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.gates.documents import holds
-from headgate.graph.graph import graph_of
 from headgate.ledger import Ledger, balance
 from headgate.savepoints.checkpoints import history
 from headgate.savepoints.savepoint import Savepoint
@@ -37,7 +36,7 @@ from headgate.supervision.report import (
 )
 from headgate.tables.operation import Operation
 from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.snapshot import TablePosition
+from headgate.tables.snapshot import TablePosition, head_table
 from headgate.tables.table import Table
 
 BATCHES = 60
@@ -100,7 +99,7 @@ def tables_of_stream(
     Costs about as much as ``headgate status --checkpoint``: some milliseconds a table. ``place`` is
     where commands in the problems are typed.
     """
-    bronze = Table(layout.storage, graph_of(declared).head.path, pipeline=declared.name)
+    bronze = head_table(layout, declared)
     if not bronze.exists:
         return TablesReport()
     problems: dict[str, str] = {}

@@ -71,6 +71,11 @@ class ConsistentSnapshot:
         }
 
 
+def head_table(layout: Layout, pipeline: Pipeline) -> Table:
+    """The bronze table that all others follow. It may not exist."""
+    return Table(layout.storage, graph_of(pipeline).head.path, pipeline=pipeline.name)
+
+
 def snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
     """Read the position of every table, declared or not. A driver may run meanwhile.
 

@@ -126,13 +126,12 @@ def backfill(
 def _list(layout: Layout, declared: Pipeline, *, json: bool) -> None:
     from headgate.backfill.reports import reports, taken_back
     from headgate.cli.backfill.screen import listed
-    from headgate.graph.graph import graph_of
     from headgate.tables.payloads.bronze import BronzePayload
-    from headgate.tables.table import Table
+    from headgate.tables.snapshot import head_table
 
     found, back = list(reports(layout)), frozenset[str]()
     if any(report.published for report in found):
-        bronze = Table(layout.storage, graph_of(declared).head.path, pipeline=declared.name)
+        bronze = head_table(layout, declared)
         back = taken_back(found, BronzePayload.of(bronze.refresh()).operations)
     shown = listed(found, back) if found else "there was no backfill"
     words = [] if found else [command("backfill", "--from", "2 days", "--dry-run")]

@@ -19,7 +19,6 @@ from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rebuild_progress import in_words, rebuild_progress
 from headgate.cli.undone_loads import show_undone, undone_loads
-from headgate.graph.graph import graph_of
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since
@@ -154,9 +153,9 @@ def _show_reset(restored: Intent | None) -> None:
 def last_reset(layout: Layout, declared: Pipeline) -> Intent | None:
     """The last reset of the tables; None if there was none."""
     from headgate.savepoints.resets import Resets
-    from headgate.tables.table import Table
+    from headgate.tables.snapshot import head_table
 
-    bronze = Table(layout.storage, graph_of(declared).head.path, pipeline=declared.name)
+    bronze = head_table(layout, declared)
     return Resets(bronze).intent if bronze.exists else None
 
 
