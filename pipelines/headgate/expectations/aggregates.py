@@ -195,8 +195,7 @@ def _bound(given: Any, value: Any, now: datetime) -> Any:
     """A bound as what a value is compared with."""
     if isinstance(value, date):
         found = moment(given, now)
-        at = found if isinstance(found, datetime) else datetime.fromisoformat(str(found))
-        return at.replace(tzinfo=UTC) if at.tzinfo is None else at
+        return _aware(found if isinstance(found, datetime) else datetime.fromisoformat(str(found)))
     if isinstance(value, float):
         return float(given)
     if isinstance(value, Fraction):
@@ -239,9 +238,13 @@ def _member(value: str | int | bool, type_: pa.DataType) -> Any:
     if pa.types.is_date(type_):
         return date.fromisoformat(text)
     if pa.types.is_timestamp(type_):
-        at = datetime.fromisoformat(text)
-        return at.replace(tzinfo=UTC) if at.tzinfo is None else at
+        return _aware(datetime.fromisoformat(text))
     return value if pa.types.is_boolean(type_) else text
+
+
+def _aware(at: datetime) -> datetime:
+    """A time without a zone is in UTC."""
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at
 
 
 def _listed(values: Sequence[Any]) -> str:

@@ -53,6 +53,7 @@ class Judge:
         self._read = {c.name: read(c.type) for c in record.schema}
         self._columns = {c.name: c for c in record.schema}
         self._time_of = _time_reader(record, self._read)
+        self._form = time_form(record.event_time)
 
     def judge(self, given: bytes | None) -> Judged:
         """The reasons are checked in the order of :class:`Reason`, but for those that need more
@@ -106,15 +107,14 @@ class Judge:
 
     def _time(self, document: Mapping[str, object]) -> tuple[int | None, str]:
         """The event time, and what it should have been where there is none."""
-        form = time_form(self._record.event_time)
         value = document.get(self._record.event_time.column)
         if value is None:
-            return None, form
+            return None, self._form
         try:
             time = self._time_of(value)
         except ValueError:
-            return None, form
-        return (None, NOT_EARLY) if time is not None and time < EARLIEST else (time, form)
+            return None, self._form
+        return (None, NOT_EARLY) if time is not None and time < EARLIEST else (time, self._form)
 
     def _fields(
         self, document: Mapping[str, object], time: int | None
