@@ -27,6 +27,14 @@ class LogFolder:
         return self.entries[0] if self.entries else 0
 
     @property
+    def is_whole(self) -> bool:
+        """Whether no entry is missing between the newest one and the first, or the last Delta
+        checkpoint."""
+        base = self.checkpoints[-1] if self.checkpoints else 0
+        since = [version for version in self.entries if version >= base]
+        return bool(since) and since == list(range(base, since[-1] + 1))
+
+    @property
     def readable_from(self) -> int:
         """The oldest version that can still be read, from the first entry or from a checkpoint."""
         if self.oldest == 0:

@@ -1,7 +1,7 @@
 """Follows the log of a Delta table.
 
-Which version is the newest, and its state, are read from the log's entries. delta-rs reads the log
-(some milliseconds) only when its handle is needed: a table that is only followed does without.
+Which version is the newest, and its state, come from the log's file names and entries. delta-rs
+reads the whole log (some ten milliseconds) only when its handle is needed.
 """
 
 from __future__ import annotations
@@ -22,20 +22,22 @@ from headgate.tables.state import State
 REOPEN_EVERY = 20
 """Commits on one handle, and versions that it is behind: delta-rs gets slower as its log in memory
 grows."""
+_NONE = -1
 
 
 class LogFollower:
     """The log in the folder ``log``, as of the last ``update``. ``name`` is the table's name in
     messages. What is asked for first updates it.
 
-    Raises LogGapError if the log cannot be read, FileNotFoundError if there is none,
-    CommitRefusedError if its last commits are not Headgate's."""
+    Raises LogGapError if an entry is missing, FileNotFoundError if there is no log,
+    CommitRefusedError if its last commits are not Headgate's. Other damage to earlier entries and
+    checkpoints is a LogGapError of ``handle``."""
 
     def __init__(self, log: Storage, name: str) -> None:
         self._log = log
         self._name = name
         self._handle: DeltaTable | None = None
-        self._version = 0
+        self._version = _NONE
         self._commits = 0
         self._read: tuple[int, State] | None = None
         self._columns: tuple[str, Schema] | None = None
@@ -43,14 +45,14 @@ class LogFollower:
 
     def update(self) -> None:
         """Go on to the newest version. If there is none, this only checks whether one file exists;
-        delta-rs would list the log, which grows."""
-        with self._as_gaps():
-            if self._handle is None or self._commits >= REOPEN_EVERY or self._is_trimmed_away():
-                self._handle = DeltaTable(self._log.uri())
-                self._version = self._handle.version()
-                self._commits = 0
-            while has_entry(self._log, self._version + 1):
-                self._version += 1
+        the log, which grows, is not listed."""
+        is_new = self._version == _NONE or self._is_trimmed_away()
+        if is_new or self._commits >= REOPEN_EVERY:
+            self._handle, self._commits = None, 0
+        if is_new:
+            self._version = self._newest()
+        while has_entry(self._log, self._version + 1):
+            self._version += 1
 
     def committed(self, handle: DeltaTable) -> None:
         """A commit on ``handle`` has made the next version."""
@@ -66,9 +68,9 @@ class LogFollower:
     def handle(self) -> DeltaTable:
         """delta-rs's, at ``version``."""
         self._require_read()
-        assert self._handle is not None
-        at: int | None = self._handle.version()  # None after a version that could not be loaded
-        if at is None or self._version - at > REOPEN_EVERY:
+        # delta-rs has no version after one that it could not load.
+        at: int | None = None if self._handle is None else self._handle.version()
+        if self._handle is None or at is None or self._version - at > REOPEN_EVERY:
             with self._as_gaps():
                 self._handle = DeltaTable(self._log.uri(), version=self._version)
         elif at != self._version:
@@ -107,8 +109,17 @@ class LogFollower:
         )
 
     def _require_read(self) -> None:
-        if self._handle is None:
+        if self._version == _NONE:
             self.update()
+
+    def _newest(self) -> int:
+        """The newest version of a log that has not been read."""
+        listed = log_folder(self._log)
+        if listed.is_whole:
+            return listed.entries[-1]
+        with self._as_gaps():  # delta-rs says what is wrong, and may yet be able to read it
+            self._handle = DeltaTable(self._log.uri())
+            return self._handle.version()
 
     def _is_trimmed_away(self) -> bool:
         """Whether the log no longer has the version. Then later versions may be trimmed too, and

@@ -23,7 +23,7 @@ from headgate.tables.engine import engine
 from headgate.tables.errors import CommitRefusedError, FencedError, LogGapError
 from headgate.tables.gate import Gate
 from headgate.tables.live_files import live_files
-from headgate.tables.log import commit_metadata
+from headgate.tables.log import commit_metadata, has_entry
 from headgate.tables.log_folder import last_checkpoint, log_folder
 from headgate.tables.log_follower import LogFollower
 from headgate.tables.state import State
@@ -71,8 +71,7 @@ class Table:
     @property
     def exists(self) -> bool:
         """Whether it has a log, complete or not. A crash may leave a folder without a log."""
-        there = DeltaTable.is_deltatable(self.log.uri())
-        return bool(there) or bool(log_folder(self.log).paths)
+        return has_entry(self.log, 0) or bool(log_folder(self.log).paths)
 
     def create(
         self, schema: pa.Schema, definition: str, *, time_column: str, generation: int = 0

@@ -76,9 +76,9 @@ def test_what_was_committed_since_is_read_too(
 
 
 def test_a_damaged_entry_leaves_files_behind_it_unknown(table: Table, read: list[int]) -> None:
+    files = sorted(live_files(table.handle), key=lambda file: file.n)
     Path(table.storage.uri(entry_path(2))).write_text("{")
     footers = Footers(table)
-    files = sorted(live_files(table.handle), key=lambda file: file.n)
     for _ in range(2):
         known = [file.footer is not None for file in footers.of(table.version, files)]
         assert known == [False, False, True, True, True]

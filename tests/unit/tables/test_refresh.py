@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from headgate.tables.errors import CommitRefusedError, FencedError
+from headgate.tables import log_follower
+from headgate.tables.errors import CommitRefusedError, FencedError, LogGapError
 from headgate.tables.live_files import live_paths
-from headgate.tables.log import FOREIGN_COMMITS
+from headgate.tables.log import FOREIGN_COMMITS, entry_path
 from headgate.tables.table import Table
 from tests.unit.tables.conftest import Open, file, next_batch
 
@@ -85,6 +86,38 @@ def test_following_a_table_does_not_read_its_log_with_delta_rs(
     assert (reader.version, reader.schema) == (30, columns)
     monkeypatch.undo()
     assert len(live_paths(reader.handle)) == 29
+
+
+def test_the_state_alone_is_read_without_delta_rs(
+    open_table: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = open_table()
+    writer.fence(1)
+    next_batch(writer, file("a"))
+    reader = open_table()
+    monkeypatch.setattr(log_follower, "DeltaTable", None)
+    assert (reader.exists, reader.refresh().n, reader.version) == (True, 1, 2)
+    monkeypatch.undo()
+    assert files(reader) == "a"
+
+
+@pytest.mark.parametrize("has_checkpoint", [False, True])
+def test_a_log_with_a_missing_entry_is_read_from_a_later_checkpoint_alone(
+    open_table: Open, has_checkpoint: bool
+) -> None:
+    writer = open_table()
+    writer.fence(1)
+    for n in range(5):
+        next_batch(writer, file(str(n)))
+    if has_checkpoint:
+        writer.handle.create_checkpoint()
+        next_batch(writer, file("last"))
+    Path(writer.log.uri(entry_path(3))).unlink()
+    if has_checkpoint:
+        assert open_table().refresh().n == 6
+        return
+    with pytest.raises(LogGapError):
+        open_table().refresh()
 
 
 def test_an_older_driver_meets_the_fence(open_table: Open) -> None:
