@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import duckdb
 import pyarrow as pa
 
@@ -55,7 +57,11 @@ class DuplicateMatcher:
     def __init__(self, within: int) -> None:
         self._within = within
         self._reduced = _REDUCED.format(span=max(within, 1))
-        self._connection = duckdb.connect(":memory:", config={"threads": 2})
+
+    @cached_property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        # Opened for the first batch with copies: it starts threads, and most drivers see none.
+        return duckdb.connect(":memory:", config={"threads": 2})
 
     def matches(self, candidates: pa.Table, earlier: pa.Table) -> pa.Table:
         """``i`` of the candidates that have an earlier valid copy within reach, and whether one of
