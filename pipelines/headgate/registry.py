@@ -47,11 +47,18 @@ class Registry(Generic[T]):
     def names(self) -> tuple[str, ...]:
         """The names: first those of Headgate, then those of entry points, each in alphabetical
         order."""
-        modules = (module.name for module in iter_modules(import_module(self._package).__path__))
-        own = sorted(name for name in modules if _of_headgate(self._package, name) is not None)
+        own = _names_of_headgate(self._package)
         return (*own, *sorted(e.name for e in _plugged_in(self._package) if e.name not in own))
 
 
+# What is installed does not change while a process runs.
+@cache
+def _names_of_headgate(package: str) -> tuple[str, ...]:
+    modules = (module.name for module in iter_modules(import_module(package).__path__))
+    return tuple(sorted(name for name in modules if _of_headgate(package, name) is not None))
+
+
+@cache
 def _of_headgate(package: str, name: str) -> object | None:
     if not name.isidentifier() or find_spec(f"{package}.{name}") is None:
         return None

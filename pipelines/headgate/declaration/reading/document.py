@@ -12,6 +12,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
@@ -77,6 +78,8 @@ class Fault:
     message: str
 
 
+# A process reads the same declarations again and again: Airflow's at each parse of a DAG file.
+@lru_cache(maxsize=64)
 def read(text: str) -> tuple[Node | None, tuple[Fault, ...]]:
     """Parse one document. Returns None for the node where nothing could be read."""
     faults: list[Fault] = []
