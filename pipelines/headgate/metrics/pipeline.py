@@ -20,11 +20,7 @@ from headgate.metrics.parts.stream import StreamPart
 from headgate.metrics.parts.tables import TablesPart
 from headgate.metrics.samples import Sample, Samples
 from headgate.storage.layout import Layout
-from headgate.storage.places import is_uri
 from headgate.supervision.limits import Limits
-
-REMOTE_EVERY = 10.0
-"""The least seconds between two readings of tables on an object store: each look is a request."""
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +52,6 @@ class PipelineReading:
     ) -> None:
         self.declared, self.is_current = declared, True
         self._limits, self._monotonic = limits or Limits(), monotonic
-        self._least = REMOTE_EVERY if is_uri(layout.storage.root) else 0.0
         self._turns = [_Turn(part) for part in parts_of(Place(declared, layout), histograms)]
 
     def refresh(self, now: datetime) -> tuple[Sample, ...]:
@@ -89,7 +84,7 @@ class PipelineReading:
             turn.found, turn.problem = tuple(samples), None
         took = self._monotonic() - began
         turn.took += took
-        every, share = max(turn.part.every, self._least), turn.part.share
+        every, share = turn.part.every, turn.part.share
         turn.due = began + max(every, took / share if share else 0.0)
         # The first reading opens files and imports packages: it says little about the next.
         if turn.is_first:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -13,10 +12,8 @@ from headgate.supervision.log_lines import as_text
 
 
 def log_folder(layout: Layout) -> Path:
-    """Beside the tables; for tables on an object store, in this machine's temporary folder."""
-    if layout.storage.is_local:
-        return Path(layout.storage.uri(CONTROL)) / "logs"
-    return Path(tempfile.gettempdir()) / "headgate" / layout.storage.root.rsplit("/", 1)[-1]
+    """The folder of a pipeline's logs, beside its tables."""
+    return Path(layout.storage.uri(CONTROL)) / "logs"
 
 
 def run_log(layout: Layout) -> Path:

@@ -10,7 +10,6 @@ from headgate import exit_codes
 from headgate.commands import shell_command
 from headgate.errors import HeadgateError
 from headgate.storage.layout import CONTROL, Layout
-from headgate.storage.places import is_uri
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
@@ -41,8 +40,6 @@ def require_input(pipeline: Pipeline) -> None:
 
 def make_root(layout: Layout) -> None:
     """Make the folder of a pipeline's documents and logs. Raises RootError where that fails."""
-    if is_uri(layout.storage.root):
-        return
     folder = Path(layout.storage.root) / CONTROL / "logs"
     doctor = shell_command("doctor", "--root", str(Path(layout.storage.root).parent))
     remedy = f"{doctor}, or choose another --root"
