@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,7 @@ os.environ.setdefault(
 )
 # Tests change the caches' place: the archive stays, and none of them records another.
 os.environ.setdefault(class_archive.SWITCH, str(class_archive.path() or "off"))
+_numbers = count()
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +48,13 @@ def _texts_are_about_no_pipeline() -> Iterator[None]:
 def _nothing_outlives_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with reaping(tmp_path_factory.getbasetemp()):
         yield
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As pytest's own, which reads the names of all its folders to find the next number."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    return tmp_path_factory.mktemp(f"{name}{next(_numbers)}", numbered=False)
 
 
 @pytest.fixture(scope="session")
@@ -66,17 +76,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """One queue for all workers. The tests of a file share fixtures, so they stay together; all
-    tests of Airflow share one installation of it."""
+    tests of Airflow share one installation of it, and those of PostgreSQL one server."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            is_airflow = nodeid.startswith("tests/e2e/airflow")
-            return "airflow" if is_airflow else nodeid.partition("::")[0]
+            file = nodeid.partition("::")[0]
+            return next((folder for folder in _ONE_SCOPE if file.startswith(folder)), file)
 
     return ByFile(config, log)
 
 
+_ONE_SCOPE = ("tests/e2e/airflow", "tests/unit/sinks/postgres")
 _QUEUE = (
     "test_steadiness",  # measures the heap: nothing may have used its JVM before
     "tests/e2e/airflow",

@@ -15,11 +15,13 @@ from headgate.dashboard.reading.shown import Shown
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.sources.files.log import SCHEMA as FILES
+from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.arrow import attempt_folder, describe
 from headgate.tables.live_files import partition_files
 from headgate.tables.state import add_counts
 from headgate.tables.table import Table
+from tests.support.copies import put
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 TIME = pa.timestamp("us", "UTC")
@@ -212,5 +214,11 @@ class Charted:
         if parts:  # before the other columns of the status, as gold has them
             names[-2:-2] = parts
         definition = self.pipeline.definitions.get(path, "digest")
-        table.create(pa.schema(names), definition, time_column=TIMES[path])
+
+        def create(folder: Path) -> None:
+            new = Table(Storage(str(folder)), path, pipeline="shop")
+            new.create(pa.schema(names), definition, time_column=TIMES[path])
+
+        if not table.exists:
+            put(Path(self.layout.storage.root), ("shop", path, definition), create)
         return table

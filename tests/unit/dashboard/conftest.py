@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from headgate.dashboard.login import passwords
 from headgate.dashboard.questions.reader import Reader
 from tests.support.charted import Charted, invalid, late_sale, sale
+from tests.support.copies import put
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _cheap_hashes() -> Iterator[None]:
+    """With the real cost, tests/unit/cli/test_dashboard.py logs in."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "_N", 1 << 4)
+        yield
 
 
 @pytest.fixture
@@ -23,6 +34,11 @@ def still(tmp_path_factory: pytest.TempPathFactory) -> Charted:
 
 
 def _shop(folder: Path) -> Charted:
+    put(folder, "shop", _fill)
+    return Charted(folder)
+
+
+def _fill(folder: Path) -> None:
     made = Charted(folder)
     made.add("bronze/orders", [], read=20)
     made.add("silver/clean", [], silver=16, quarantined=2, duplicate=2)
@@ -46,7 +62,6 @@ def _shop(folder: Path) -> Charted:
         pairs=18,
         late=2,
     )
-    return made
 
 
 @pytest.fixture(scope="session")

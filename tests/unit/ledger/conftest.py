@@ -14,11 +14,13 @@ import pytest
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.sources.files.log import SCHEMA as FILES
+from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.data_file import DataFile
 from headgate.tables.state import add_counts
 from headgate.tables.table import Table
+from tests.support.copies import put
 
 DECLARATION = """
 pipeline: tiny
@@ -80,15 +82,21 @@ class Lake:
     def __init__(self, root: Path, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
         self.layout = Layout.of(str(root), pipeline.name)
-        self._tables = {path: self._create(path) for path in SCHEMAS}
+        self._tables = {p: Table(self.layout.storage, p, pipeline="tiny") for p in SCHEMAS}
+        for path, table in self._tables.items():
+            if not table.exists:
+                self._create(path)
 
-    def _create(self, path: str) -> Table:
+    def _create(self, path: str) -> None:
         parts = ["final"] if path.startswith("gold/") else []
-        table = Table(self.layout.storage, path, pipeline="tiny")
         schema = pa.schema([*SCHEMAS[path], *((p, pa.bool_()) for p in parts)])
         definition = self.pipeline.definitions.get(path, "digest")
-        table.create(schema, definition, time_column="time")
-        return table
+
+        def create(folder: Path) -> None:
+            table = Table(Storage(str(folder)), path, pipeline="tiny")
+            table.create(schema, definition, time_column="time")
+
+        put(Path(self.layout.storage.root), (path, definition), create)
 
     def table(self, path: str) -> Table:
         return self._tables[path]
@@ -138,7 +146,15 @@ def lake(empty_lake: Lake) -> Lake:
     return empty_lake
 
 
-def fill(
+def fill(empty: Lake, **wrong: Any) -> None:
+    """Give an empty lake the batches of ``lake``, or a variant of them with something wrong."""
+    pipeline = empty.pipeline
+    key = (pipeline.name, repr(pipeline.definitions), repr(wrong))
+    root = Path(empty.layout.storage.root).parent
+    put(root, key, lambda folder: _commit_batches(Lake(folder, pipeline), **wrong))
+
+
+def _commit_batches(
     lake: Lake,
     *,
     silver_rows: tuple[int, ...] = (3, 4, 5),
@@ -147,7 +163,6 @@ def fill(
     counted: int = 2,
     silver_counts: Mapping[str, int] | None = None,
 ) -> None:
-    """Commit the batches of ``lake``, or a variant of them with something wrong."""
     first = [bronze(0), bronze(1, reason="wrong_type"), bronze(2, duplicate=True)]
     rows = [*first, bronze(3), bronze(4), bronze(5)]
     size = {"read_bytes": 600, "duplicate_bytes": 100, "quarantined_bytes": 50}

@@ -59,7 +59,7 @@ def test_a_row_in_the_wrong_place_is_named(
     problem: str,
     offsets: list[int],
 ) -> None:
-    fill(empty_lake, **wrong)  # type: ignore[arg-type]
+    fill(empty_lake, **wrong)
     found = {(f.table, f.problem): [e["offset"] for e in f.examples] for f in findings(empty_lake)}
     assert found[(table, problem)] == offsets
 

@@ -14,6 +14,7 @@ from headgate.savepoints.rebuilds import FOLDER, Rebuild, record
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import create
 from headgate.tables.table import Table
+from tests.support.copies import put
 from tests.unit.ledger.conftest import DECLARATION, NOON, Lake, bronze, late, silver
 
 NOW = datetime(2026, 5, 4, 13, tzinfo=UTC)
@@ -24,10 +25,14 @@ def lake(tmp_path: Path) -> Lake:
     """Two batches, all the way down."""
     file = tmp_path / "tiny.yml"
     file.write_text(DECLARATION)
-    made = Lake(tmp_path / "lake", load(file))
-    for n in (1, 2):
-        add_batch(made, n)
-    return made
+    pipeline = load(file)
+
+    def make(folder: Path) -> None:
+        for n in (1, 2):
+            add_batch(Lake(folder, pipeline), n)
+
+    put(tmp_path / "lake", "two batches", make)
+    return Lake(tmp_path / "lake", pipeline)
 
 
 def add_batch(lake: Lake, n: int) -> None:

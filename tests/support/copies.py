@@ -1,0 +1,22 @@
+"""Folders that are made once in a process: one commit takes as long as copying a whole lake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+_made: dict[Hashable, dict[Path, bytes]] = {}
+
+
+def put(folder: Path, key: Hashable, make: Callable[[Path], object]) -> None:
+    """Write into ``folder`` what ``make`` writes into a folder; ``key`` says what that is."""
+    if key not in _made:
+        with TemporaryDirectory() as name:
+            make(Path(name))
+            found = sorted(path for path in Path(name).rglob("*") if path.is_file())
+            _made[key] = {path.relative_to(name): path.read_bytes() for path in found}
+    for path, content in _made[key].items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
