@@ -21,7 +21,8 @@ Serve = Callable[..., MetricsServer]
 
 
 @pytest.fixture
-def serve() -> Iterator[Serve]:
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+    monkeypatch.setattr(module, "ENDS_WITHIN", 0.01)
     with ExitStack() as ended:
 
         def serve(

@@ -20,6 +20,8 @@ from headgate.quality.data_docs import runs
 from headgate.quality.findings import DecidedBatch, Findings, GoldFindings, SilverFindings
 from tests.support import browser
 
+pytestmark = pytest.mark.slow  # great_expectations takes seconds to load
+
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 GIVEN = {
     "column": "amount",
@@ -79,7 +81,6 @@ def pages(site: Path) -> dict[str, str]:
     return {f.parts[-3]: f.read_text() for f in site.parent.glob("validations/*/*/*/*.html")}
 
 
-@pytest.mark.slow
 def test_each_run_has_a_page_that_the_first_one_lists(site: Path) -> None:
     links = re.findall(r'href="(validations/[^"]+|expectations/[^"]+)"', site.read_text())
     assert len(set(links)) == 3 + 2
@@ -88,7 +89,6 @@ def test_each_run_has_a_page_that_the_first_one_lists(site: Path) -> None:
     assert len(pages(site)) == 3
 
 
-@pytest.mark.slow
 def test_each_expectation_is_shown(site: Path) -> None:
     """One that cannot be rendered would cost its whole page, and be named there."""
     page = pages(site)["batch_1_version_4"]
@@ -113,7 +113,6 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
         assert not re.search(r"(src|<link[^>]*href)=.?https?:", text), file
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not browser.is_there, reason="there is no browser")
 def test_a_browser_shows_it(site: Path, tmp_path: Path) -> None:
     with browser.opened(site.as_uri(), tmp_path) as page:

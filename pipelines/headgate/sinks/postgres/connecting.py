@@ -27,7 +27,7 @@ CONNECT = 5  # seconds
 ANSWER = 10.0
 """Seconds for a small statement. For so long at most, nobody notices that a server hangs."""
 WRITE = 600.0  # seconds for a statement that writes rows
-_LOCK_WAIT = "5s"
+LOCK_WAIT = "5s"
 
 
 def connect(sink: PostgresSink, context: SinkContext) -> Connection:
@@ -45,7 +45,7 @@ def connect(sink: PostgresSink, context: SinkContext) -> Connection:
             cursor.execute("SET TIME ZONE 'UTC'")
             cursor.execute("SET datestyle TO 'ISO, YMD'")
             cursor.execute("SET search_path TO pg_catalog, pg_temp")
-            cursor.execute(f"SET lock_timeout TO '{_LOCK_WAIT}'")
+            cursor.execute(f"SET lock_timeout TO '{LOCK_WAIT}'")
             cursor.execute(f"SET statement_timeout TO '{int(WRITE)}s'")
     except BaseException:
         connection.close()

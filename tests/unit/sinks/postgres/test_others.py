@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headgate.sinks.contract import KEY, SinkContext, SinkRefusalError
+from headgate.sinks.postgres import connecting
 from headgate.sinks.postgres.mirror import PostgresMirror
 from headgate.sinks.postgres.resetting import reset
 from tests.support.postgres import Server, is_there
@@ -158,7 +159,10 @@ def test_rows_that_others_commit_during_the_first_load_are_kept(
 
 
 @pytest.mark.slow
-def test_a_first_load_does_not_wait_for_ever(server: Server, mirror: PostgresMirror) -> None:
+def test_a_first_load_does_not_wait_for_ever(
+    server: Server, mirror: PostgresMirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "LOCK_WAIT", "200ms")
     server.ask(f"CREATE TABLE sales ({KEY} bytea PRIMARY KEY, shop text, total bigint)")
     with server.locked("sales"), pytest.raises(psycopg2.Error) as waited:
         mirror.apply(step(rows(("b", 1)), 1))
