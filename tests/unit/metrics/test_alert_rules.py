@@ -176,7 +176,9 @@ def test_alerts_fire_when_they_should(folder: Path, twice: bool) -> None:
         tests = [test for case in CASES if case.alert == alert for test in _evaluated(case, twice)]
         content = {"rule_files": [f"{alert}.rules.yml"], "evaluation_interval": "1m"}
         yaml.dump(content | {"tests": tests}, folder / f"{alert}.tests.yml")
-    done = promtool("test", "rules", *sorted(f.name for f in folder.glob("*.tests.yml")), cwd=folder)
+    done = promtool(
+        "test", "rules", *sorted(f.name for f in folder.glob("*.tests.yml")), cwd=folder
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
