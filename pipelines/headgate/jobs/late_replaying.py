@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-from headgate.declaration.kinds import BRONZE, GOLD, LATE
+from headgate.declaration.kinds import GOLD, LATE
 from headgate.declaration.model import GoldTable, LateSchedule, Pipeline
 from headgate.declaration.names import REPLAYED
 from headgate.errors import HeadgateError
@@ -48,7 +48,7 @@ class LateReplays:
             return Table(layout.storage, path, pipeline=pipeline.name)
 
         self._layout = layout
-        self._bronze = table(BRONZE.path(graph_of(pipeline).head.name))
+        self._bronze = table(graph_of(pipeline).head.path)
         self._scheduled = [
             _Scheduled(each, each.late, table(GOLD.path(name)), table(LATE.path(name)))
             for name, each in pipeline.gold.items()

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from headgate.declaration.kinds import BRONZE, GOLD, LATE
+from headgate.declaration.kinds import GOLD, LATE
 from headgate.declaration.model import Pipeline
 from headgate.declaration.names import REPLAYED
 from headgate.graph.graph import graph_of
@@ -42,7 +42,7 @@ class Folding:
             for name, each in pipeline.gold.items()
             if pipeline.silver[each.silver].source == source
         ]
-        self._head = table(BRONZE.path(graph_of(pipeline).head.name))
+        self._head = table(graph_of(pipeline).head.path)
         self._gold = {name: table(GOLD.path(name)) for name in names}
         self._late = {name: table(LATE.path(name)) for name in names}
 

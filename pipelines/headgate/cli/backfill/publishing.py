@@ -87,7 +87,7 @@ def _state(
     request is looked at first: it is removed after bronze's commit."""
     from headgate.backfill.publication import is_void
     from headgate.backfill.report import Published
-    from headgate.declaration.kinds import BRONZE, GOLD
+    from headgate.declaration.kinds import GOLD
     from headgate.graph.graph import graph_of
     from headgate.operations.requests import waiting
     from headgate.tables.table import Table
@@ -96,7 +96,7 @@ def _state(
         return Table(layout.storage, path, pipeline=asked.deployed.name)
 
     waits = any(each.id == request.id for each in waiting(layout))
-    head = BRONZE.path(graph_of(asked.deployed).head.name)
+    head = graph_of(asked.deployed).head.path
     operation = request.operation(table(head).refresh())
     if operation is None:
         return None, waits

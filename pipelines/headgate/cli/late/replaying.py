@@ -112,13 +112,13 @@ def _state(
 ) -> tuple[Replayed | None, bool]:
     """The replay, if gold has carried it out, and whether it will still do so. The request is
     looked at first: it is removed after bronze's commit. Raises ReplayHeldError."""
-    from headgate.declaration.kinds import BRONZE, GOLD
+    from headgate.declaration.kinds import GOLD
     from headgate.graph.graph import graph_of
     from headgate.operations.requests import waiting
     from headgate.tables.table import Table
 
     waits = any(each.id == request.id for each in waiting(layout))
-    head = BRONZE.path(graph_of(declared).head.name)
+    head = graph_of(declared).head.path
     bronze = Table(layout.storage, head, pipeline=declared.name).refresh()
     operation = request.operation(bronze)
     if operation is None:
