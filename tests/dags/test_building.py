@@ -28,130 +28,152 @@ import json, sys, time
 from airflow.dag_processing.dagbag import DagBag
 import airflow.sdk
 HEAVY = {"pyspark", "great_expectations", "deltalake", "duckdb", "pyarrow", "sqlglot", "ruamel"}
-before = time.process_time()
-bag = DagBag(dag_folder=sys.argv[1])
-said = {
-    "errors": bag.import_errors,
-    "dags": {dag_id: sorted(dag.task_ids) for dag_id, dag in bag.dags.items()},
-    "docs": {dag_id: dag.doc_md for dag_id, dag in bag.dags.items()},
-    "heavy": sorted(HEAVY & sys.modules.keys()),
-    "seconds": time.process_time() - before,
-}
+said = []
+for folder in sys.argv[1:]:
+    before = time.process_time()
+    bag = DagBag(dag_folder=folder)
+    said.append({
+        "errors": bag.import_errors,
+        "dags": {dag_id: sorted(dag.task_ids) for dag_id, dag in bag.dags.items()},
+        "docs": {dag_id: dag.doc_md for dag_id, dag in bag.dags.items()},
+        "heavy": sorted(HEAVY & sys.modules.keys()),
+        "seconds": time.process_time() - before,
+    })
 print(json.dumps(said))
 """
+BACKFILLS = {
+    "every: 1 day": ["compute", "per_minute", "per_minute_is_final"],
+    "every: 1 day, mode: late": ["compute", "per_minute", "per_minute_is_final", "replay"],
+    "every: 1 day, mode: rebuild, publish: after_approval": [
+        *("approve", "compute", "per_minute", "per_minute_is_final", "publish"),
+    ],
+    "every: 1 hour, mode: rebuild, publish: always": [
+        *("compute", "per_minute", "per_minute_is_final"),
+    ],
+    "every: often": None,
+    "every: 1 day, mode: sometimes": None,
+}
+
+Found = dict[str, Any]
+"""What Airflow finds in a project: errors, DAGs, what they say, and what it costs."""
 
 
-def read(dags: Path, home: Path) -> dict[str, Any]:
-    """What Airflow finds in a DAGs folder, in a process of its own: imports are looked at."""
+def read(home: Path, *projects: Path) -> list[Found]:
+    """By one process for all, because Airflow takes seconds to import; not by this one, because
+    the test looks at what is imported."""
     clean = {k: v for k, v in os.environ.items() if "AIRFLOW" not in k}
     settings = {"AIRFLOW_HOME": str(home), "AIRFLOW__CORE__LOAD_EXAMPLES": "False"}
+    folders = [str(project / "dags") for project in projects]
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", READ, str(dags)],
+        [sys.executable, "-W", "ignore", "-c", READ, *folders],
         env=clean | settings,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    said: list[Found] = json.loads(done.stdout.splitlines()[-1])
     return said
+
+
+def made(folder: Path) -> Path:
+    for name in ("dags", "pipelines"):
+        (folder / name).mkdir(parents=True)
+    for name in ("streams.py", "declarations.py"):
+        shutil.copyfile(SHIPPED / name, folder / "dags" / name)
+    return folder
+
+
+def add(project: Path, *names: str, keys: str = "") -> Path:
+    for name in names:
+        text = DECLARATION.replace("tiny", name)
+        (project / f"pipelines/{name}.yml").write_text(text + keys)
+    return project
+
+
+def backfill(keys: str) -> str:
+    return f"airflow: {{backfill: {{{keys}}}}}\n"
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    for name in ("dags", "pipelines"):
-        (tmp_path / name).mkdir()
-    for name in ("streams.py", "declarations.py"):
-        shutil.copyfile(SHIPPED / name, tmp_path / "dags" / name)
-    return tmp_path
+    return made(tmp_path)
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """What each DAG that ships says of itself."""
-    docs: dict[str, str] = read(REPOSITORY / "dags", tmp_path_factory.mktemp("home"))["docs"]
-    return docs
+def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Found]:
+    """By name of a project, or by the keys of its backfills. The one of many comes first: its
+    seconds are with all that is imported."""
+    folder = tmp_path_factory.mktemp("projects")
+    projects = {"many": many(folder / "many"), "shipped": REPOSITORY}
+    create_project(folder / "new")
+    projects |= {"new": folder / "new", "faulty": faulty(folder / "faulty")}
+    for number, keys in enumerate(BACKFILLS):
+        projects[keys] = add(made(folder / str(number)), "shop", keys=backfill(keys))
+    return dict(zip(projects, read(folder / "home", *projects.values()), strict=True))
 
 
-def add(project: Path, *names: str) -> None:
-    for name in names:
-        (project / f"pipelines/{name}.yml").write_text(DECLARATION.replace("tiny", name))
+def many(folder: Path) -> Path:
+    project = add(made(folder), *(f"shop{number}" for number in range(1, 50)))
+    (project / "dags/declarations.py").unlink()
+    return add(project, "shop0", keys=backfill("every: 1 day"))
 
 
-def test_the_shipped_dags(tmp_path: Path) -> None:
-    found = read(REPOSITORY / "dags", tmp_path)
-    assert found["errors"] == {}
-    assert set(found["dags"]) == SHARED | {
+def faulty(folder: Path) -> Path:
+    project = add(made(folder), "good")
+    for name, text in (
+        ("broken", "pipeline: broken\nsources: 3\ngold: {per_minute: {}, No Name: {}}\n"),
+        ("unnamed", "pipeline: 7 of 9\n"),
+        ("worse", "pipeline: [\n"),
+    ):
+        (project / f"pipelines/{name}.yml").write_text(text)
+    return project
+
+
+def test_the_shipped_dags(found: Mapping[str, Found]) -> None:
+    shipped = found["shipped"]
+    assert shipped["errors"] == {}
+    assert set(shipped["dags"]) == SHARED | {
         f"{pipeline}__{what}"
         for pipeline in ("auctions", "auctions_kafka")
         for what in ("stream", "control", "gold")
     } | {"auctions__bids_per_minute_by_hour"}
-    assert found["dags"]["auctions__stream"] == ["preflight", "report", "supervise"]
-    assert found["dags"]["auctions__gold"] == ["bids_per_minute", "channels_sliding", "wait"]
+    assert shipped["dags"]["auctions__stream"] == ["preflight", "report", "supervise"]
+    assert shipped["dags"]["auctions__gold"] == ["bids_per_minute", "channels_sliding", "wait"]
 
 
-def test_a_new_project_has_the_dags_that_its_documents_count(tmp_path: Path) -> None:
-    create_project(tmp_path)
-    found = set(read(tmp_path / "dags", tmp_path / "home")["dags"])
+def test_a_new_project_has_the_dags_that_its_documents_count(found: Mapping[str, Found]) -> None:
+    dags = set(found["new"]["dags"])
     of_streams = SHARED | {"shop__stream", "shop__control", "shop__gold"}
-    assert found == of_streams | {"shop__sales_per_hour_by_hour"}
-    told = (tmp_path / "dags/README.md").read_text()
+    assert dags == of_streams | {"shop__sales_per_hour_by_hour"}
+    told = (SHIPPED / "README.md").read_text()
     assert {dag.replace("shop", "NAME") for dag in of_streams} <= set(re.findall(r"\w+__\w+", told))
     assert "That is six for this project" in told
     assert "has five, and a\nsixth" in (REPOSITORY / "docs/airflow.md").read_text()
 
 
-def test_a_new_file_is_a_new_dag_and_nothing_heavy_is_read(project: Path) -> None:
-    add(project, *(f"shop{number}" for number in range(50)))
-    with (project / "pipelines/shop0.yml").open("a") as file:
-        file.write("airflow: {backfill: {every: 1 day}}\n")
-    (project / "dags/declarations.py").unlink()
-    found = read(project / "dags", project / "home")
-    assert found["errors"] == {}
-    assert len(found["dags"]) == 153
-    assert found["heavy"] == []
+def test_a_new_file_is_a_new_dag_and_nothing_heavy_is_read(found: Mapping[str, Found]) -> None:
+    project = found["many"]
+    assert project["errors"] == {}
+    assert len(project["dags"]) == 153
+    assert project["heavy"] == []
     # Seconds of CPU, with what is imported: about 1 on a machine that does nothing.
-    assert found["seconds"] < 5
+    assert project["seconds"] < 5
 
 
-@pytest.mark.parametrize(
-    ("keys", "tasks"),
-    [
-        ("every: 1 day", ["compute", "per_minute", "per_minute_is_final"]),
-        (
-            "every: 1 day, mode: late",
-            ["compute", "per_minute", "per_minute_is_final", "replay"],
-        ),
-        (
-            "every: 1 day, mode: rebuild, publish: after_approval",
-            ["approve", "compute", "per_minute", "per_minute_is_final", "publish"],
-        ),
-        (
-            "every: 1 hour, mode: rebuild, publish: always",
-            ["compute", "per_minute", "per_minute_is_final"],
-        ),
-        ("every: often", None),
-        ("every: 1 day, mode: sometimes", None),
-    ],
-)
+@pytest.mark.parametrize(("keys", "tasks"), BACKFILLS.items())
 def test_a_declaration_may_ask_for_backfills(
-    project: Path, keys: str, tasks: list[str] | None
+    found: Mapping[str, Found], keys: str, tasks: list[str] | None
 ) -> None:
-    add(project, "shop")
-    file = project / "pipelines/shop.yml"
-    file.write_text(f"{file.read_text()}airflow: {{backfill: {{{keys}}}}}\n")
-    found = read(project / "dags", project / "home")
-    assert found["dags"].get("shop__backfill") == tasks
-    assert bool(found["errors"]) == (tasks is None)
+    assert found[keys]["dags"].get("shop__backfill") == tasks
+    assert bool(found[keys]["errors"]) == (tasks is None)
 
 
 def test_hours_are_emitted_also_if_nobody_is_asked(project: Path) -> None:
     """A cleared run finds nothing that differs if an earlier attempt has published. What a person
     has approved is what is published."""
-    add(project, "shop")
-    with (project / "pipelines/shop.yml").open("a") as file:
-        keys = "every: 1 day, mode: rebuild, publish: after_approval"
-        file.write(f"airflow: {{backfill: {{{keys}}}}}\n")
+    keys = "every: 1 day, mode: rebuild, publish: after_approval"
+    add(project, "shop", keys=backfill(keys))
     dag = build_dags(project / "pipelines")["shop__backfill"]
     emitting, publish = dag.get_task("per_minute"), dag.get_task("publish")
     assert emitting.upstream_task_ids == {"publish"}
@@ -160,22 +182,19 @@ def test_hours_are_emitted_also_if_nobody_is_asked(project: Path) -> None:
     assert getattr(publish, "approved", None) == "compute"
 
 
-def test_a_mistake_is_reported_with_file_and_line_and_ends_no_dag(project: Path) -> None:
+def test_a_mistake_is_reported_with_file_and_line_and_ends_no_dag(
+    found: Mapping[str, Found],
+) -> None:
     """Not even the stream that it is about: it runs, and is to be looked after."""
-    add(project, "good")
-    broken = project / "pipelines/broken.yml"
-    broken.write_text("pipeline: broken\nsources: 3\ngold: {per_minute: {}, No Name: {}}\n")
-    (project / "pipelines/unnamed.yml").write_text("pipeline: 7 of 9\n")
-    (project / "pipelines/worse.yml").write_text("pipeline: [\n")
-    found = read(project / "dags", project / "home")
-    assert set(found["dags"]) == SHARED | {
+    dags = found["faulty"]["dags"]
+    assert set(dags) == SHARED | {
         f"{name}__{what}" for name in ("good", "broken") for what in ("stream", "control", "gold")
     }
-    assert found["dags"]["broken__gold"] == ["per_minute", "wait"]
-    assert found["dags"]["headgate__health"] == ["checks"]
-    ((file, said),) = found["errors"].items()
+    assert dags["broken__gold"] == ["per_minute", "wait"]
+    assert dags["headgate__health"] == ["checks"]
+    ((file, said),) = found["faulty"]["errors"].items()
     assert file.endswith("declarations.py")
-    assert f"{broken}:2: sources" in said
+    assert "faulty/pipelines/broken.yml:2: sources" in said
     assert "worse.yml:" in said
     assert "unnamed.yml:" in said
 
@@ -245,7 +264,8 @@ def test_what_all_streams_share_is_on_with_headgate_up(
     ],
 )
 def test_a_dag_says_what_airflows_buttons_do(
-    said: Mapping[str, str], what: str, words: tuple[str, ...]
+    found: Mapping[str, Found], what: str, words: tuple[str, ...]
 ) -> None:
+    """Each DAG that ships, of itself."""
     for word in words:
-        assert word in said[what]
+        assert word in found["shipped"]["docs"][what]
