@@ -22,16 +22,13 @@ from tests.support.drivers import begin, run, start
 from tests.support.events import readings
 from tests.support.landing import Landing, split
 from tests.support.readings import declare, rules
-from tests.support.rounds import IN_FULL, ROUNDS, in_full
+from tests.support.rounds import ROUNDS, in_full
 from tests.support.tables import differences
 
 pytestmark = pytest.mark.recovery
 
 GOLD = ("sliding", "bands")  # fewer tables, shorter runs
 
-# test_failures.py passes all places without a process to kill. A killed process leaves more: a
-# lease, Spark's checkpoint, files that nobody closed. That is the same at every place.
-IN_SHORT = ("bronze.committed:2", "late.committed:3")
 EVERYWHERE = (
     "fence:3",
     "files.listed",
@@ -49,7 +46,6 @@ EVERYWHERE = (
     "late.committed:3",
 )
 IN_OPERATIONS = ("operation.intended", "operation.staged", "operation.table_done")
-IN_BATCHES = EVERYWHERE if IN_FULL else IN_SHORT
 
 
 @dataclass
@@ -68,6 +64,10 @@ class Shop:
     def deliver(self, count: int) -> None:
         done = len(self.landing.written)
         self.landing.write_all(self.files[done : done + count], first=done + 1)
+
+    @property
+    def has_checkpoint(self) -> bool:
+        return any(self.root.rglob("checkpoint/**/offsets/*"))
 
     def spoil_checkpoint(self, number: int) -> None:
         """Spark's checkpoint is disposable at any moment: every file damaged in some way, or all
@@ -95,15 +95,20 @@ class Shop:
         return judge(records, rules(gold=GOLD), drains=[Closing({0: offset}) for offset in last])
 
 
+@in_full
 def test_killed_at_every_step_of_a_batch(tmp_path: Path) -> None:
-    """Two new files a run, one a batch: the kill comes while something else is half done."""
-    shop = Shop(tmp_path, split(readings(600, seed=5), 2 * len(IN_BATCHES) + 1))
+    """Two new files a run, one a batch: the kill comes while something else is half done.
+
+    In short: test_failures.py passes all places without a process to kill. A killed process leaves
+    more: a lease, Spark's checkpoint, files that nobody closed. That is the same at every place,
+    and test_zombies.py kills one."""
+    shop = Shop(tmp_path, split(readings(600, seed=5), 2 * len(EVERYWHERE) + 1))
     spoiled = False
-    for number, failpoint in enumerate(IN_BATCHES):
+    for number, failpoint in enumerate(EVERYWHERE):
         shop.deliver(2)
         ended = run(shop.declaration, shop.root, failpoint=failpoint)
         assert ended.was_killed, f"{failpoint}: {ended.output}"
-        spoiled |= any(shop.root.rglob("checkpoint/**/offsets/*"))
+        spoiled |= shop.has_checkpoint
         shop.spoil_checkpoint(number)
     shop.deliver(1)
     assert spoiled, "no kill has left a checkpoint"

@@ -1,5 +1,5 @@
-"""A driver is frozen, another takes over and finishes, the first one wakes up: nothing it does
-is accepted any more."""
+"""A driver is frozen, another takes over and is killed, the first one wakes up: nothing it does
+is accepted any more. A third one finishes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def test_a_frozen_driver_is_shut_out(tmp_path: Path, failpoint: str) -> None:
         shop.deliver(1)
         refused = run(shop.declaration, shop.root)
         assert refused.last_line == "LeaseHeldError", refused.output
-        shop.finish("--take-over")
+        # After the batch of the frozen one, within one that it read itself.
+        killed = run(shop.declaration, shop.root, "--take-over", failpoint="late.committed:5")
+        assert killed.was_killed, killed.output
         before = versions(shop.root)
         frozen.resume()
         ended = frozen.end()
@@ -60,6 +62,9 @@ def test_a_frozen_driver_is_shut_out(tmp_path: Path, failpoint: str) -> None:
     assert ended.code == 4, ended.output
     assert ended.last_line in {"FencedError", "CommitRefusedError"}
     assert versions(shop.root) == before
+    assert shop.has_checkpoint
+    shop.spoil_checkpoint(0)
+    shop.finish()
     for table in before:
         assert epochs(table) == sorted(epochs(table))
     assert differences(shop.root, shop.expected()) == {}
