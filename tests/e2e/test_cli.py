@@ -1,4 +1,4 @@
-"""The command line as a user types it, on a new project, with real processes and a real Spark."""
+"""The command line as a user types it, in real processes: the README's first pipeline, and more."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.test_readme import first_pipeline, told, words
 from tests.support.rounds import IN_FULL, in_full
 
 pytestmark = pytest.mark.e2e
@@ -47,20 +48,39 @@ def last_object(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project of ``headgate init``, in a folder whose name has to be quoted."""
-    folder = tmp_path_factory.mktemp("e2e")
-    made = headgate_in(folder)("init", NAME)
-    assert made.returncode == 0, made.stderr
-    return folder / NAME
+    """That of the project, in one whose name has to be quoted."""
+    above = tmp_path_factory.mktemp("e2e") / NAME
+    above.mkdir()
+    return above / "shop"
 
 
 @pytest.fixture(scope="module")
-def shop(folder: Path) -> Headgate:
+def typed(folder: Path) -> subprocess.CompletedProcess[str]:
+    """What the README says is typed for a first pipeline."""
+    done = subprocess.run(
+        ["bash", "-c", first_pipeline()],
+        cwd=folder.parent,
+        env=os.environ | {"COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def shop(folder: Path, typed: subprocess.CompletedProcess[str]) -> Headgate:
     """The project, which has run once."""
-    headgate = headgate_in(folder)
-    first = headgate(*RUN)
-    assert first.returncode == 0, first.stderr
-    return headgate
+    return headgate_in(folder)
+
+
+def test_the_first_pipeline_says_what_the_readme_says(
+    typed: subprocess.CompletedProcess[str],
+) -> None:
+    said = words(typed.stdout)
+    assert [line for line in told() if line not in said] == [], typed.stdout
 
 
 def test_run_once_accounts_for_every_order(shop: Headgate) -> None:
@@ -157,23 +177,6 @@ def test_what_goes_wrong_says_what_to_type(
     assert "Traceback" not in done.stderr
 
 
-def test_a_late_row_is_folded_when_a_person_asks(shop: Headgate) -> None:
-    """It changes gold: the tests of what a run gives come before."""
-    (before,) = last_object(shop("late", "list", "shop", "--json"))["late"]
-    assert (before["waiting"], before["replayed"]) == (1, 0)
-    table = ("shop", "gold.sales_per_hour")
-    (row,) = last_object(shop("late", "show", *table, "--key", "channel=app", "--json"))["rows"]
-    assert (row["order_id"], row["replayed"]) == ("o-0049", "null")
-    done = last_object(shop("late", "replay", *table, "--note", "offline", "--json"))
-    assert done["pairs"] == 1
-    ledger = last_object(shop("ledger", "shop", "--by-id", "--json"))
-    gold = ledger["gold"]["sales_per_hour"]
-    assert (gold["folded"], gold["late"], gold["replayed"]) == (56, 0, 1)
-    assert ledger["by_id"]["holds"] is True
-    sql = "SELECT channel, orders FROM sales_per_hour WHERE revision = 1"
-    assert last_object(shop("query", "shop", sql, "--json"))["rows"] == [["app", 6]]
-
-
 @pytest.fixture(scope="module")
 def running(shop: Headgate) -> Iterator[Headgate]:
     """The project, whose driver runs in the background."""
@@ -191,6 +194,24 @@ def test_a_backfill_says_what_it_would_read_and_reads_nothing(
     assert (done["rows"], table["rows"], done["steps"]) == (60, 9, 1)
     assert table["windows"] == 3
     assert not [*(folder / "lake/shop/_headgate").glob("backfills/*")]
+
+
+def test_a_late_row_is_folded_when_a_person_asks(running: Headgate) -> None:
+    """It changes gold: the tests of what a run gives come before."""
+    (before,) = last_object(running("late", "list", "shop", "--json"))["late"]
+    assert (before["waiting"], before["replayed"]) == (1, 0)
+    table = ("shop", "gold.sales_per_hour")
+    (row,) = last_object(running("late", "show", *table, "--key", "channel=app", "--json"))["rows"]
+    assert (row["order_id"], row["replayed"]) == ("o-0049", "null")
+    replayed = running("late", "replay", *table, "--note", "offline", "--json")
+    assert "the running driver takes it in" in replayed.stderr
+    assert last_object(replayed)["pairs"] == 1
+    ledger = last_object(running("ledger", "shop", "--by-id", "--json"))
+    gold = ledger["gold"]["sales_per_hour"]
+    assert (gold["folded"], gold["late"], gold["replayed"]) == (56, 0, 1)
+    assert ledger["by_id"]["holds"] is True
+    sql = "SELECT channel, orders FROM sales_per_hour WHERE revision = 1"
+    assert last_object(running("query", "shop", sql, "--json"))["rows"] == [["app", 6]]
 
 
 @in_full
