@@ -216,7 +216,10 @@ def serves_until_it_is_ended(place: Place, batch: int) -> None:
     assert logs == []
 
 
+@in_full
 def test_a_database_that_is_not_there(place: Place) -> None:
+    """In short: tests/unit/standalone/test_running.py, and tests/unit/process_tree/test_guard.py of
+    what is left."""
     nowhere = f"postgresql://airflow:{SECRET}@127.0.0.1:1/none"
     ended = place.up(database=nowhere)
     assert ended.wait(PATIENCE) == 7

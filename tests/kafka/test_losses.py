@@ -24,6 +24,7 @@ from tests.support.kafka_engine import KafkaEngine, records_of
 from tests.support.landing import ARRIVED
 from tests.support.own_broker import restart
 from tests.support.readings import NOON, declare_kafka, rules
+from tests.support.rounds import in_full
 from tests.support.tables import differences, read, state
 
 pytestmark = pytest.mark.spark
@@ -197,8 +198,10 @@ def test_a_topic_that_is_made_anew_before_it_is_read(
     assert reader.offsets() == both(0, 10) | both(0, 20, base=1 << 16)
 
 
+@in_full
 def test_a_log_that_was_cut_off(spark: SparkSession, tmp_path: Path) -> None:
-    """As after an unclean election: the same topic, and its next records get the old offsets."""
+    """As after an unclean election: the same topic, and its next records get the old offsets. In
+    short: tests/unit/sources/kafka/test_losses.py, from the offsets that a broker tells then."""
     with running.start(tmp_path / "kafka") as broker:
         reader = Reader(spark, tmp_path, broker, create_topic(broker, 2))
         broker.stop()

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from contextlib import nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from headgate.broker.running import Broker
+from headgate.cli.main import answer
 from headgate.ledger.by_id import by_id
 from headgate.savepoints.clone import clone
 from headgate.savepoints.savepoint import Savepoint
@@ -20,7 +19,6 @@ from headgate.storage.layout import Layout
 from tests.oracle import judge
 from tests.support.broker import Sent, create_topic, expire, place_of, produce
 from tests.support.declared import kafka_of
-from tests.support.drivers import REPOSITORY
 from tests.support.events import readings
 from tests.support.kafka_engine import KafkaEngine, records_of
 from tests.support.landing import ARRIVED
@@ -49,23 +47,26 @@ def gone(engine: KafkaEngine, savepoint: Savepoint) -> str | None:
     )
 
 
-def verify_source(engine: KafkaEngine) -> subprocess.CompletedProcess[str]:
-    paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "pipelines")])
-    command = [sys.executable, "-m", "headgate.cli", "savepoint", "verify"]
+def verify_source(engine: KafkaEngine, patched: pytest.MonkeyPatch) -> int:
+    """The command, in the session that is there: a JVM of its own takes seconds."""
+
+    def session(
+        name: str, cores: int, jars: Sequence[Path]
+    ) -> AbstractContextManager[SparkSession]:
+        assert any("kafka" in jar.name for jar in jars)
+        return nullcontext(engine.spark)
+
+    patched.setattr("headgate.jobs.session.passing_session", session)
     place = [str(engine.pipeline.file), "latest", "--reread", "--root", str(engine.root)]
-    return subprocess.run(
-        [*command, *place],
-        env=os.environ | {"PYTHONPATH": paths},
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+    return answer(["savepoint", "verify", *place])
 
 
 def test_back_and_on_while_the_topic_forgets(
-    spark: SparkSession, tmp_path: Path, broker: Broker
+    spark: SparkSession,
+    tmp_path: Path,
+    broker: Broker,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     topic = create_topic(broker, PARTITIONS)
     values = readings(200, seed=31)
@@ -88,9 +89,8 @@ def test_back_and_on_while_the_topic_forgets(
     ends = state(engine.root, "bronze/raw")["offsets"]
     expire(broker, topic, {int(number): end for number, end in ends.items()})
     assert gone(engine, savepoint)
-    ended = verify_source(engine)
-    assert ended.returncode == 5
-    assert "expired: the topic kept them no longer" in ended.stderr
+    assert verify_source(engine, monkeypatch) == 5
+    assert "expired: the topic kept them no longer" in capsys.readouterr().err
     engine.restore(savepoint)
     engine.start()
     engine.catch_up()

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from headgate.process_tree import guard
-from headgate.standalone.running import LOGS, _failure
+from headgate.process_tree import guard, owner
+from headgate.standalone.errors import StandaloneError
+from headgate.standalone.running import LOGS, _failure, start
 from headgate.standalone.settings import Ports, Settings
 
 OUTPUT = """\
@@ -18,6 +19,25 @@ sqlalchemy.exc.OperationalError: (psycopg2.OperationalError) {said}
 """
 
 
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    database = "postgresql://u:p%40ss@x/d"
+    return Settings(tmp_path, tmp_path, tmp_path, None, Ports(1, 2, 3), database=database)
+
+
+def test_a_password_that_was_never_shown_is_none(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        assert settings.passwords.exists()
+        raise _failure(settings, guard.NOT_PREPARED)
+
+    monkeypatch.setattr(owner, "start", fails)
+    with pytest.raises(StandaloneError, match="cannot use the database"):
+        start(settings, {})
+    assert not settings.passwords.exists()
+
+
 @pytest.mark.parametrize(
     ("said", "shown"),
     [
@@ -26,10 +46,9 @@ sqlalchemy.exc.OperationalError: (psycopg2.OperationalError) {said}
         ("the password p@ss is wrong", "the password … is wrong"),
     ],
 )
-def test_a_database_that_cannot_be_used(said: str, shown: str, tmp_path: Path) -> None:
-    settings = Settings(
-        tmp_path, tmp_path, tmp_path, None, Ports(1, 2, 3), database="postgresql://u:p%40ss@x/d"
-    )
+def test_a_database_that_cannot_be_used(
+    said: str, shown: str, tmp_path: Path, settings: Settings
+) -> None:
     (tmp_path / LOGS).mkdir()
     (tmp_path / LOGS / f"{guard.PREPARE}.log").write_text(OUTPUT.format(said=said))
     error = _failure(settings, guard.NOT_PREPARED)
