@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from headgate.broker import client, topics
 from headgate.jars import java
 from tests.support.broker import consume_all, produce
 from tests.support.own_broker import BrokerWithLogin, start_with_login
+from tests.support.shell import Shell
 
 pytestmark = pytest.mark.e2e
 
@@ -86,7 +85,7 @@ def broker(
         yield started
 
 
-def declare(folder: Path, trusted: Path) -> Path:
+def declare(folder: Path, trusted: Path) -> None:
     (folder / "jaas").write_text(
         "org.apache.kafka.common.security.plain.PlainLoginModule required "
         f'username="headgate" password="{PASSWORD}";'
@@ -99,40 +98,24 @@ def declare(folder: Path, trusted: Path) -> Path:
         "ssl.truststore.location": str(trusted),
     }
     text = "\n".join(f'        {name}: "{value}"' for name, value in options.items())
-    file = folder / "safe.yml"
-    file.write_text(DECLARATION.format(options=text).replace(" &safe", "\n" + text))
-    return file
+    text = DECLARATION.format(options=text).replace(" &safe", "\n" + text)
+    (folder / "safe.yml").write_text(text)
 
 
-def run(file: Path, broker: BrokerWithLogin, *options: str) -> subprocess.CompletedProcess[str]:
-    root = str(file.parent / "lake")
-    return subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "headgate.cli",
-            "run",
-            str(file),
-            "--root",
-            root,
-            "--once",
-            *options,
-        ],
-        env=os.environ | {"SAFE_SERVERS": broker.sasl_servers},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory, broker: BrokerWithLogin) -> Iterator[Shell]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SAFE_SERVERS", broker.sasl_servers)
+        started = Shell(tmp_path_factory.mktemp("shell"))
+    yield started
+    started.end()
 
 
-def test_in_and_out_over_tls(tmp_path: Path, broker: BrokerWithLogin, certificate: Path) -> None:
-    file = declare(tmp_path, certificate / "trusted.pem")
+def test_in_and_out_over_tls(broker: BrokerWithLogin, certificate: Path, shell: Shell) -> None:
+    declare(shell.folder, certificate / "trusted.pem")
     times = [f"2026-03-01T12:{minute:02d}:00Z" for minute in range(5)]
     produce(broker, "readings", [json.dumps({"id": at, "at": at}).encode() for at in times])
-    done = run(file, broker, "--drain", "--json")
-    assert done.returncode == 0, done.stderr
-    summary = json.loads(done.stdout)
+    summary = shell.json("run safe.yml --root lake --once --drain")
     assert (summary["read"], summary["balanced"]) == (5, True)
     finals = [json.loads(record.value or b"") for record in consume_all(broker, "finals")]
     starts = sorted(final["window_start"] for final in finals)
@@ -140,13 +123,14 @@ def test_in_and_out_over_tls(tmp_path: Path, broker: BrokerWithLogin, certificat
 
 
 def test_brokers_that_are_not_trusted(
-    tmp_path: Path, broker: BrokerWithLogin, certificate: Path
+    tmp_path: Path, broker: BrokerWithLogin, shell: Shell
 ) -> None:
     store = ("-keystore", str(tmp_path / "other.p12"), "-storepass", STORE, "-alias", "other")
     keytool("-genkeypair", *store, "-storetype", "PKCS12", "-keyalg", "RSA", "-dname", "CN=other")
     keytool("-exportcert", *store, "-rfc", "-file", str(tmp_path / "other.pem"))
-    done = run(declare(tmp_path, tmp_path / "other.pem"), broker)
-    assert done.returncode == 3, done.stderr
-    assert "refuse" in done.stderr
-    assert PASSWORD not in done.stderr + done.stdout
+    declare(shell.folder, tmp_path / "other.pem")
+    code, said = shell("run safe.yml --root other --once")
+    assert code == 3, said
+    assert "refuse" in said
+    assert PASSWORD not in said
     assert client.partitions(broker.servers, "readings")

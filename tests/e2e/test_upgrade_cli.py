@@ -62,6 +62,7 @@ class Shop:
             lambda: self.ask("ledger", "shop")["n"] >= 1,
             "nothing came to gold",
             PATIENCE,
+            every=0.5,
         )
 
     def is_upgraded(self) -> None:

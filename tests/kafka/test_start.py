@@ -10,7 +10,11 @@ from pyspark.sql import SparkSession
 
 from headgate.broker.running import Broker
 from headgate.sources.errors import SourceError
+from headgate.sources.kafka import cluster
+from headgate.sources.kafka.cluster import Cluster
+from headgate.sources.kafka.errors import BrokersUnreachableError
 from tests.support.broker import Sent, add_partitions, create_topic, produce
+from tests.support.declared import kafka_of
 from tests.support.events import reading
 from tests.support.kafka_engine import KafkaEngine
 from tests.support.landing import ARRIVED
@@ -93,3 +97,15 @@ def test_an_offset_that_the_topic_does_not_have(
     with pytest.raises(SourceError, match=f"{topic}/0 has no offset 3; it has 0 to 2"):
         KafkaEngine(spark, pipeline, tmp_path / "root")
     assert state(tmp_path / "root", "bronze/raw")["n"] == 0
+
+
+def test_brokers_that_do_not_answer(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_TIMEOUT", 500)
+    nobody = Cluster(spark, kafka_of(declare_kafka(tmp_path, "127.0.0.1:1", topic="bids")))
+    try:
+        with pytest.raises(BrokersUnreachableError, match="no answer from the brokers 127.0.0.1:1"):
+            nobody.topics()
+    finally:
+        nobody.close()

@@ -6,9 +6,12 @@ import time
 from collections.abc import Callable
 
 
-def wait_until(condition: Callable[[], object], what: str, patience: float) -> None:
-    """Until the condition holds. Fails after ``patience`` seconds, saying ``what``."""
+def wait_until(
+    condition: Callable[[], object], what: str, patience: float, every: float = 0.05
+) -> None:
+    """Until the condition holds. Fails after ``patience`` seconds, saying ``what``. ``every`` is in
+    seconds; let it be longer where a look costs more than milliseconds."""
     until = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < until, what
-        time.sleep(0.05)
+        time.sleep(every)

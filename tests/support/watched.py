@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from headgate.cli.main import answer
 from tests.support.broker import Sent
 from tests.support.drivers import PATIENCE
 
@@ -49,14 +53,20 @@ LOGIN = """
 
 
 class Said:
-    """Runs commands in ``folder``; ``everything`` is all that they wrote."""
+    """Runs commands in ``folder``, each in a process of its own; ``everything`` is all that they
+    wrote."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.everything = ""
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
+        done = self._run(arguments)
+        self.everything += done.stdout + done.stderr
+        return done
+
+    def _run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
             [*HEADGATE, *arguments],
             cwd=self._folder,
             capture_output=True,
@@ -64,14 +74,23 @@ class Said:
             timeout=PATIENCE,
             check=False,
         )
-        self.everything += done.stdout + done.stderr
-        return done
 
     def json(self, *arguments: str) -> dict[str, Any]:
         done = self(*arguments, "--json")
         assert done.returncode == 0, done.stdout + done.stderr
         document: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return document
+
+
+class SaidHere(Said):
+    """In this process: the start of one costs as much as most commands do. For commands that start
+    no Spark."""
+
+    def _run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        out, err = StringIO(), StringIO()
+        with chdir(self._folder), redirect_stdout(out), redirect_stderr(err):
+            code = answer(arguments)
+        return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
 
 def declare(folder: Path, servers: str, topic: str, name: str = "watched", **more: str) -> None:

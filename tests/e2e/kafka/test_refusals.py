@@ -40,7 +40,7 @@ def test_what_goes_wrong_says_where_and_what_to_do(kafka: BrokerWithLogin, shell
         "stranger": (f"{kafka.sasl_servers} refuse: Authentication failed", "password"),
         "mute": (f"{kafka.sasl_servers} refuse: Invalid login module control flag", "options"),
     }
-    # Each is a start. Of nobody, in short: the next test.
+    # Each is a start. Of nobody, in short: tests/kafka/test_start.py.
     in_short = {"misspelt", "stranger"}
     expected = {n: words for n, words in expected.items() if IN_FULL or n in in_short}
     for name, words in expected.items():
@@ -54,9 +54,13 @@ def test_what_goes_wrong_says_where_and_what_to_do(kafka: BrokerWithLogin, shell
     assert [log for log in logs if CANARY in log.read_text(errors="replace")] == []
 
 
+@in_full
 def test_brokers_that_never_answer_are_seen_and_a_stop_is_heard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """In short: tests/kafka/test_start.py of what is made of their silence;
+    tests/unit/sources/kafka/test_micro_batches.py of the stop; test_kafka_pipeline.py in
+    tests/unit/cli and tests/unit/supervision/test_launching.py of what a start and `status` say."""
     said = Said(tmp_path)
     file = tmp_path / "watched.yml"
     declare(tmp_path, "127.0.0.1:1", "nothing")
@@ -84,7 +88,6 @@ def test_brokers_that_never_answer_are_seen_and_a_stop_is_heard(
 
 @in_full
 def test_a_start_says_that_nobody_answers(tmp_path: Path) -> None:
-    """In short: `run` says it in the first of these tests."""
     said = Said(tmp_path)
     declare(tmp_path, "127.0.0.1:1", "nothing")
     failed = said("start", "watched")
