@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from headgate.broker.running import Broker, running, start
 from headgate.cli.main import answer
 from tests.support.broker import PATIENCE, Sent, consume_all, create_topic, produce
 from tests.support.own_broker import BrokerWithLogin, kill, restart, start_with_login
+from tests.support.rounds import in_full
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.e2e
@@ -96,9 +98,14 @@ def test_a_user_with_the_right_password_gets_in_and_no_other(own: BrokerWithLogi
     login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
     ann = {**login, "sasl_username": "ann", "sasl_password": USERS["ann"]}
     assert client.metadata(own.sasl_servers, client.ANSWERS_WITHIN, **ann).brokers
-    for wrong in ({"sasl_username": "bob"}, {"sasl_password": "wrong"}):
+    wrong = {"sasl_username": "bob"}, {"sasl_password": "wrong"}
+    with ThreadPoolExecutor(2) as pool:  # each waits until its patience ends
+        tried = [
+            pool.submit(client.metadata, own.sasl_servers, 3.0, **ann | each) for each in wrong
+        ]
+    for each in tried:
         with pytest.raises(UnreachableError, match=r"(?i)authentication failed"):
-            client.metadata(own.sasl_servers, 3.0, **ann | wrong)
+            each.result()
 
 
 def test_a_killed_broker_starts_again_on_its_port_with_its_records(own: Broker) -> None:
@@ -139,6 +146,7 @@ def test_a_broker_that_does_not_come_up_says_why_and_leaves_nothing(tmp_path: Pa
 
 
 def test_up_produce_consume_down(tmp_path: Path, headgate: Headgate) -> None:
+    owner_is_killed(tmp_path, headgate)
     # In a process of its own: the broker has to outlive the one that started it.
     done = subprocess.run(
         [*KAFKA, "up", "--port", "0", "--root", str(tmp_path), "--json"],
@@ -149,6 +157,8 @@ def test_up_produce_consume_down(tmp_path: Path, headgate: Headgate) -> None:
     )
     up = last_object((done.returncode, done.stdout, done.stderr))
     try:
+        assert "kept" in headgate("topics")[1]
+        assert headgate("topics", "--delete", "kept")[0] == 0
         _use(headgate, up)
     finally:
         _, said, _ = headgate("down")
@@ -190,10 +200,9 @@ def foreground(root: Path) -> tuple[subprocess.Popen[str], psutil.Process]:
     return owner, psutil.Process(told["pid"])
 
 
-def test_no_jvm_outlives_an_owner_that_is_killed_and_topics_survive(
-    tmp_path: Path, headgate: Headgate
-) -> None:
-    owner, jvm = foreground(tmp_path)
+def owner_is_killed(root: Path, headgate: Headgate) -> None:
+    """No JVM outlives it, and topics do."""
+    owner, jvm = foreground(root)
     guard = jvm.parent()
     assert guard is not None
     last_object(headgate("topics", "--create", "kept", "--json"))
@@ -201,8 +210,12 @@ def test_no_jvm_outlives_an_owner_that_is_killed_and_topics_survive(
     owner.wait()
     wait_until(lambda: not jvm.is_running(), "the JVM is still there", PATIENCE)
     wait_until(lambda: not guard.is_running(), "the guard is still there", PATIENCE)
+
+
+@in_full
+def test_a_broker_in_the_foreground_is_taken_down(tmp_path: Path, headgate: Headgate) -> None:
+    """In short: tests/unit/cli/test_kafka.py."""
     owner, _ = foreground(tmp_path)
-    assert "kept" in headgate("topics")[1]
     assert headgate("down")[0] == 0
     assert owner.wait(PATIENCE) == 0
 

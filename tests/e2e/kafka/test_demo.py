@@ -20,8 +20,8 @@ pytestmark = pytest.mark.e2e
 
 def test_the_demo_with_a_broker_accounts_for_all_and_leaves_nothing(tmp_path: Path) -> None:
     root = tmp_path / "demo"
-    document = Said(tmp_path).json("demo", "--kafka", "--events", "4000", "--root", str(root))
-    assert (document["read"], document["balanced"]) == (4000, True)
+    document = Said(tmp_path).json("demo", "--kafka", "--events", "1500", "--root", str(root))
+    assert (document["read"], document["balanced"]) == (1500, True)
     assert document["pipeline"] == "auctions_kafka"
     assert document["gold"]["bids_per_minute"]["rows"] > 0
     assert [r["rule"] for r in document["held"]["results"] if not r["met"]] == [

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from headgate.broker import consuming
+from headgate.broker import consuming, running
+from headgate.broker.errors import NotUpError
+from headgate.cli.kafka.broker import _run
 from headgate.cli.main import answer
 from tests.unit.cli.conftest import Ask, last_object
 
@@ -84,3 +88,15 @@ def test_a_value_is_shown_and_never_obeyed(
     assert "\x9b" not in out
     assert "ä" in out
     assert json.loads(out)["value"] == value
+
+
+@pytest.mark.parametrize("ended_well", [True, False])
+def test_a_broker_in_the_foreground_ends_the_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ended_well: bool
+) -> None:
+    failure = NotUpError("was killed", [], tmp_path)
+    broker = SimpleNamespace(servers="127.0.0.1:1", pid=7, is_alive=False, ended_well=ended_well)
+    broker.failure = lambda: failure
+    monkeypatch.setattr(running, "start", lambda *_: nullcontext(broker))
+    with nullcontext() if ended_well else pytest.raises(NotUpError):
+        _run(tmp_path, 0, foreground=True, root="lake", json=False)
