@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,20 +13,14 @@ from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, lease_path
 from headgate.storage.pausing import pause, paused_since
 from tests.support.damage import harm
-from tests.support.fake_stages import without_spark
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.repair.conftest import NOW, Lake, lake_in
+from tests.unit.repair.conftest import lake as _lake
 from tests.unit.repair.conftest import prepared as _prepared
 
-prepared = _prepared
+lake, prepared = _lake, _prepared
 
 GOLD = "gold/per_minute"
-
-
-@pytest.fixture
-def lake(prepared: Path, tmp_path: Path) -> Iterator[Lake]:
-    with without_spark():
-        yield lake_in(shutil.copytree(prepared, tmp_path / "here"))
 
 
 @pytest.fixture

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from headgate.sources.files.log import FilesLog
 from headgate.tables.table import Table
 from tests.support import lake as support
 from tests.support.fake_stages import Record, without_spark
+from tests.support.rounds import IN_FULL
 
 NOW = datetime(2026, 5, 4, 13, tzinfo=UTC)
 TIME = pa.timestamp("us", "UTC")
@@ -84,7 +86,7 @@ class Lake(support.Lake):
         return sorted(repr(row) for row in table.to_pylist())
 
     def all_rows(self) -> dict[str, list[str]]:
-        return {path: self.rows(path) for path in (BRONZE, *BUILT)}
+        return {path: self.rows(path) for path in (BRONZE, *BUILT) if self.folder(path).exists()}
 
     def recorded(self) -> list[tuple[int, str, int, str]]:
         log = FilesLog.of(self.layout.storage, "tiny", "events")
@@ -109,16 +111,29 @@ def lake_in(folder: Path) -> Lake:
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six batches, all the way down; copied for every test."""
-    folder = tmp_path_factory.mktemp("prepared")
-    support.declared(folder, support.WIDE)
-    with without_spark():
-        lake_in(folder).run(6)
-    return folder
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Six batches of a declaration, all the way down; copied for every test."""
+
+    @cache
+    def made(declaration: str) -> Path:
+        folder = tmp_path_factory.mktemp("prepared")
+        support.declared(folder, declaration)
+        with without_spark():
+            lake_in(folder).run(6)
+        return folder
+
+    return made
 
 
 @pytest.fixture
-def lake(prepared: Path, tmp_path: Path) -> Iterator[Lake]:
+def lake(
+    request: pytest.FixtureRequest, prepared: Callable[[str], Path], tmp_path: Path
+) -> Iterator[Lake]:
+    """One table of each kind, or what ``of_two`` asks for: each table costs every case."""
+    declaration = getattr(request, "param", support.WIDE if IN_FULL else support.NARROW)
     with without_spark():
-        yield lake_in(shutil.copytree(prepared, tmp_path / "here"))
+        yield lake_in(shutil.copytree(prepared(declaration), tmp_path / "here"))
+
+
+of_two = pytest.mark.parametrize("lake", [support.WIDE], ids=["of two"], indirect=True)
+"""Two silver tables, and two gold tables over one of them."""

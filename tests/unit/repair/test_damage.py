@@ -31,6 +31,7 @@ from tests.unit.repair.conftest import (
     SILVER,
     TIME,
     Lake,
+    of_two,
 )
 
 pytestmark = pytest.mark.slow
@@ -213,6 +214,7 @@ def test_bronze_goes_back_and_what_nobody_declares_loses_its_place(
     assert (state.n, state.definition) == (0, "")
 
 
+@of_two
 def test_bronze_has_lost_that_it_went_back(lake: Lake, tmp_path: Path) -> None:
     """What the tables hold may come from other batches than those that bronze has now."""
     bronze = lake.tables[BRONZE]
@@ -228,6 +230,7 @@ def test_bronze_has_lost_that_it_went_back(lake: Lake, tmp_path: Path) -> None:
     assert lake.all_rows() == before
 
 
+@of_two
 def test_what_is_rebuilt_with_a_damaged_table(lake: Lake, tmp_path: Path) -> None:
     """What is built on it, and its side table or the table that counts its rows; nothing else."""
     harm(lake.data_files(GOLD[0])[0], "missing")

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.long
 
 def log_and_file(lake: Lake) -> None:
     harm(lake.entries(SILVER[0])[-4], "truncated")
-    harm(lake.data_files(LATE[1])[2], "flipped")
+    harm(lake.data_files(LATE[0])[2], "flipped")
     harm(lake.data_files(FILES)[0], "missing")
 
 
@@ -27,8 +27,8 @@ def lost_log(lake: Lake) -> None:
     """Nothing of the late table's log can be read, and gold's checkpoint is bad."""
     for entry in lake.entries(LATE[0]):
         harm(entry, "emptied")
-    DeltaTable(lake.layout.storage.uri(GOLD[1])).create_checkpoint()
-    (checkpoint,) = lake.folder(GOLD[1]).glob("_delta_log/*.checkpoint.parquet")
+    DeltaTable(lake.layout.storage.uri(GOLD[0])).create_checkpoint()
+    (checkpoint,) = lake.folder(GOLD[0]).glob("_delta_log/*.checkpoint.parquet")
     harm(checkpoint, "truncated")
 
 

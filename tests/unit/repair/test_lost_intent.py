@@ -14,10 +14,10 @@ from headgate.savepoints.resets import Resets, Target, intend
 from headgate.tables.errors import LogGapError
 from headgate.tables.payloads.bronze import BronzePayload
 from tests.support.damage import harm
-from tests.unit.repair.conftest import BRONZE, BUILT, GOLD, LATE, NOW, Lake
+from tests.unit.repair.conftest import BRONZE, BUILT, GOLD, LATE, NOW, Lake, of_two
 from tests.unit.repair.test_damage import add_undeclared, mended
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, of_two]
 
 
 def reset_and_forget(lake: Lake, *, files: int, gold: bool = True) -> None:
