@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headgate.bronze.dedup_index import DEDUP_ROWS, DedupIndex, Span
+from headgate.bronze.duplicate_matcher import DuplicateMatcher
 from headgate.bronze.sequencing import SEQUENCER_INPUT, sequence, sequence_copies
 from headgate.declaration.model import OnDiffering
 from tests.oracle import Rules, SourceRecord
@@ -64,6 +66,17 @@ SENT = st.builds(
 def logs(draw: st.DrawFn) -> list[list[Sent]]:
     """Batches of records; within a partition they are in log order."""
     return draw(st.lists(st.lists(SENT, min_size=3, max_size=8), min_size=1, max_size=5))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_connection() -> Iterator[None]:
+    """A matcher opens one when it is first asked, which takes longer than all that it is asked."""
+    with (
+        duckdb.connect(":memory:", config={"threads": 2}) as shared,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(DuplicateMatcher, "_connection", shared)
+        yield
 
 
 class Log:

@@ -83,6 +83,7 @@ def test_a_restore_after_a_restore(lake: Lake) -> None:
     assert all_rows(lake.layout) == then
 
 
+@pytest.mark.slow
 def test_a_restore_takes_back_what_its_savepoint_does_not_have(lake: Lake) -> None:
     """And nothing else, whichever savepoints were restored before."""
     bronze = lake.table("bronze/events")

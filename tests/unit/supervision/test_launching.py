@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from headgate.storage.layout import Layout
 from headgate.supervision import local
-from headgate.supervision.job_state import probe
+from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.local import NotAliveError, Started, launch
 from headgate.supervision.log_lines import json_line
 from headgate.supervision.logs import run_log, tail
@@ -70,7 +72,7 @@ def test_a_start_is_done_when_the_source_has_been_reached(
     layout: Layout, launches: Callable[[str], Started]
 ) -> None:
     then = """
-time.sleep(1)
+time.sleep(0.5)
 said["backlog"] = vars(Backlog("files", 0, 0))
 tell()
 """
@@ -85,7 +87,7 @@ def test_stages_of_a_log_of_json_lines_are_passed_on(
 ) -> None:
     line = json_line("stage", "opening tables", datetime.now(UTC))
     then = """
-time.sleep(1)
+time.sleep(0.5)
 said["backlog"] = vars(Backlog("files", 0, 0))
 tell()
 """
@@ -134,7 +136,16 @@ def test_a_source_that_does_not_answer_is_waited_for_a_while_only(
 def test_tables_that_take_long_to_come_level_end_nothing(
     layout: Layout, launches: Callable[[str], Started], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "STARTS_WITHIN", 5.0)
+    now, opened = [0.0], local._opened
+
+    def leaping(layout: Layout, began: datetime) -> tuple[JobState, ...]:
+        """The time that a start may take is over as soon as the tables are open."""
+        jobs = opened(layout, began)
+        now[0] += local.STARTS_WITHIN if jobs else 0
+        return jobs
+
+    monkeypatch.setattr(local, "_opened", leaping)
+    monkeypatch.setattr(local, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=time.sleep))
     started = launches(driver(layout, None))
     assert "bringing its tables up to date" in str(started.waits_for)
     assert psutil.pid_exists(started.pid)
