@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from tests.support.rounds import IN_FULL
 from tests.unit.ledger.conftest import SCHEMAS, Lake
 from tests.unit.savepoints.conftest import NOW, add_batch, take
 
+BRONZE = "bronze/events"
 BUILT = ("quarantine/events", "silver/good", "late/per_minute", "gold/per_minute")
 
 
@@ -154,16 +156,17 @@ def test_no_flipped_byte_of_a_file_goes_unseen(lake: Lake) -> None:
     that nothing covers may pass."""
     savepoint = take(lake)
     file = next(Path(lake.layout.storage.uri("bronze/events/data")).glob("0-2-*/*.parquet"))
-    written, expected = file.read_bytes(), all_rows(lake.layout)["bronze/events"]
+    written, expected = file.read_bytes(), rows(lake.layout, BRONZE)
+    of_bronze = replace(savepoint, tables={BRONZE: savepoint.tables[BRONZE]})
     passed, places = 0, range(0, len(written), 7 if IN_FULL else 23)
     for place in places:
         flipped = bytearray(written)
         flipped[place] ^= 0x10
         file.write_bytes(flipped)
-        problems = verify(lake.layout, "tiny", savepoint, read=True)
+        problems = verify(lake.layout, "tiny", of_bronze, read=True)
         if not problems:
             passed += 1
-            assert rows(lake.layout, "bronze/events") == expected, place
+            assert rows(lake.layout, BRONZE) == expected, place
     assert passed < 0.2 * len(places)
     file.write_bytes(written)
     assert not verify(lake.layout, "tiny", savepoint, read=True)
