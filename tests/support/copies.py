@@ -16,7 +16,7 @@ def put(folder: Path, key: Hashable, make: Callable[[Path], object]) -> None:
             make(Path(name))
             found = sorted(path for path in Path(name).rglob("*") if path.is_file())
             _made[key] = {path.relative_to(name): path.read_bytes() for path in found}
+    for parent in {path.parent for path in _made[key]}:
+        (folder / parent).mkdir(parents=True, exist_ok=True)
     for path, content in _made[key].items():
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+        (folder / path).write_bytes(content)

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from headgate.dashboard.boards.model import TableName
 from headgate.dashboard.reading.engine import first_line
 from headgate.declaration.errors import Invalid
 from headgate.declaration.kinds import GOLD
 from headgate.querying.sandbox import QueryError, connected, lock, require_reading
+
+if TYPE_CHECKING:
+    import duckdb
 
 FUNCTIONS = ("unnest", "range", "generate_series")
 """Table functions that read nothing."""
@@ -29,9 +33,8 @@ def tables_in(sql: str) -> tuple[TableName, ...]:
 
     if len(sql) > _MOST:
         raise Invalid(f"has more than {_MOST:,} characters")
-    connection = connected(autoinstall_known_extensions="false", temp_directory="")
+    connection = _parser().cursor()
     try:
-        lock(connection)
         require_reading(connection, sql, ("SELECT",))
         ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
     except duckdb.Error as error:
@@ -45,6 +48,14 @@ def tables_in(sql: str) -> tuple[TableName, ...]:
         # SHOW and DESCRIBE are SELECTs to DuckDB, and cannot be written as one.
         raise Invalid(f"must be one SELECT: {statement.get('error_message', 'it is none')}")
     return tuple(dict.fromkeys(_named(statement)))
+
+
+# Opening one takes ten times as long as asking it, and a dashboard has many statements.
+@cache
+def _parser() -> duckdb.DuckDBPyConnection:
+    connection = connected(autoinstall_known_extensions="false", temp_directory="")
+    lock(connection)
+    return connection
 
 
 def _named(statement: Any) -> Iterator[TableName]:
