@@ -31,12 +31,12 @@ def test_hostile_records_end_where_they_should(
     assert len(MUTATORS) >= 40
     landing = Landing(tmp_path / "landing")
     landing.write_all(split(list(hostile_records(COUNT, seed)), FILES))
-    engine = Engine(spark, declare_ruled(tmp_path, landing.folder, GOLD), tmp_path / "root")
+    engine = Engine(spark, declare_ruled(tmp_path, landing.folder, GOLD, ORACLE), tmp_path / "root")
     engine.list_new()
     for end in range(1, FILES + 1):
         engine.absorb(end)
         engine.catch_up()
-    expected = judge(landing.records(), ruled(GOLD))
+    expected = judge(landing.records(), ruled(GOLD, ORACLE))
     require_all_kinds(expected)
     assert differences(engine.root, expected) == {}
     assert balance(engine.layout, engine.pipeline).differences == ()

@@ -191,7 +191,7 @@ def test_a_copy_in_a_load_takes_no_place_of_a_rejected_row(
     spark: SparkSession, tmp_path: Path, archive: Landing
 ) -> None:
     """One that the stream sends does, before or behind the load."""
-    gold, at = ("sliding",), NOON + timedelta(minutes=20)
+    gold, at = ("bands",), NOON + timedelta(minutes=20)
     bad, good = (
         [reading(f"x-{n}", at, site=site, value=1) for n in range(4)]
         for site in ("nowhere", "north")

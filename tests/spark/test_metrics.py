@@ -71,7 +71,7 @@ def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Prep
     landing = Landing(tmp_path_factory.mktemp("landing"))
     landing.write_all(split(readings(300, seed=5), FILES))
     with toys():
-        declared = declare(folder, landing.folder, gold=("sliding",))
+        declared = declare(folder, landing.folder, gold=("sliding",), silver=("clean",))
         publish = (
             f"publish:\n  finals: {{from: gold.sliding, jsonl: {{path: {folder}/out.jsonl}}}}\n"
         )

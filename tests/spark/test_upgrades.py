@@ -182,7 +182,7 @@ def test_a_table_that_is_built_anew_stops_at_operations(
 
 def without_bands(spark: SparkSession, folder: Path, landing: Landing) -> Engine:
     """One batch of two files; ``sliding`` is the only gold table."""
-    pipeline = declare(folder, landing.folder, gold=("sliding",))
+    pipeline = declare(folder, landing.folder, gold=("sliding",), silver=("clean",))
     engine = Engine(spark, pipeline, folder / "root")
     engine.list_new()
     engine.absorb(2)

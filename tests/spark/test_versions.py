@@ -39,7 +39,11 @@ def seen(engine: Engine, versions: Mapping[str, int] | None = None) -> tuple[Any
 def test_a_cut_has_all_of_a_batch_and_nothing_later(spark: SparkSession, tmp_path: Path) -> None:
     landing = Landing(tmp_path / "landing")
     files = split(readings(300, seed=3), BATCHES + 1)
-    engine = Engine(spark, declare(tmp_path, landing.folder, gold=("bands",)), tmp_path / "root")
+    engine = Engine(
+        spark,
+        declare(tmp_path, landing.folder, gold=("bands",), silver=("strong",)),
+        tmp_path / "root",
+    )
     states: dict[int, tuple[Any, ...]] = {}
     for number, content in enumerate(files[:BATCHES], 1):
         landing.write_all([content], first=number)

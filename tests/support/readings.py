@@ -99,6 +99,7 @@ GOLD_KEYS = {
     "bands": ("window_start", "band", "tenth"),
 }
 APPROXIMATE = {"per_minute": {"about": 0.05}}
+Names = Collection[str]
 
 
 class KafkaKeys(TypedDict, total=False):
@@ -123,14 +124,18 @@ def declare(
     differing: str = "warn",
     unknown: str = "ignore",
     settle: str = "0 s",
-    gold: Collection[str] = GOLD_KEYS,
+    gold: Names = GOLD_KEYS,
+    silver: Names = (),
     **more: object,
 ) -> Pipeline:
-    """Write the declaration into ``folder`` and load it. ``gold`` are the gold tables to keep,
-    ``more`` other keys of ``files``."""
+    """Write the declaration into ``folder`` and load it. ``gold`` are the gold tables to keep;
+    silver tables that none of them follows are left out, but for ``silver``. ``more`` are other
+    keys of ``files``."""
     place = f'path: "{landing}", format: {format}, order: name, settle: "{settle}"'
     source = f"files: {{{_keys(place, more)}}}"
-    return declare_source(folder, source, differing=differing, unknown=unknown, gold=gold)
+    return declare_source(
+        folder, source, differing=differing, unknown=unknown, gold=gold, silver=silver
+    )
 
 
 def declare_kafka(
@@ -139,7 +144,7 @@ def declare_kafka(
     *,
     differing: str = "warn",
     unknown: str = "ignore",
-    gold: Collection[str] = GOLD_KEYS,
+    gold: Names = GOLD_KEYS,
     **keys: Unpack[KafkaKeys],
 ) -> Pipeline:
     """As ``declare``, over a broker."""
@@ -158,12 +163,15 @@ def declare_source(
     *,
     differing: str = "warn",
     unknown: str = "ignore",
-    gold: Collection[str] = GOLD_KEYS,
+    gold: Names = GOLD_KEYS,
+    silver: Names = (),
 ) -> Pipeline:
     """As ``declare``, over a source of any kind: ``source`` is its key with all that is in it."""
-    head, *tables = re.split(r"(?m)^  (?=(?:per_minute|sliding|bands):)", DECLARATION)
-    kept = [table for table in tables if table.partition(":")[0] in gold]
-    text = "  ".join([head, *kept]).format(source=source, differing=differing, unknown=unknown)
+    tables, kept = {*_RULES.gold, *_RULES.silver}, rules(gold=gold, silver=silver)
+    left = tables - {*kept.gold, *kept.silver}
+    parts = re.split(rf"(?m)^(?=gold:|  (?:{'|'.join(tables)}):)", DECLARATION)
+    text = "".join(part for part in parts if part.partition(":")[0].strip() not in left)
+    text = text.format(source=source, differing=differing, unknown=unknown)
     file = folder / "readings.yml"
     folder.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
@@ -171,10 +179,12 @@ def declare_source(
 
 
 def rules(
-    *, differing: str = "warn", unknown: str = "ignore", gold: Collection[str] = GOLD_KEYS
+    *, differing: str = "warn", unknown: str = "ignore", gold: Names = GOLD_KEYS, silver: Names = ()
 ) -> Rules:
     kept = {name: _RULES.gold[name] for name in gold}
-    return replace(_RULES, differing=differing, unknown_fields=unknown, gold=kept)
+    wanted = {*silver, *(table.silver for table in kept.values())}
+    tables = {name: table for name, table in _RULES.silver.items() if name in wanted}
+    return replace(_RULES, differing=differing, unknown_fields=unknown, gold=kept, silver=tables)
 
 
 def _lower(row: dict[str, Any]) -> str | None:

@@ -4,7 +4,7 @@ oracle."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -111,12 +111,14 @@ ORACLE: Mapping[str, Mapping[str, RowRule]] = {
 }
 
 
-def declare_ruled(folder: Path, landing: Path, gold: tuple[str, ...]) -> Pipeline:
-    file = declare(folder, landing, gold=gold).file
+def declare_ruled(
+    folder: Path, landing: Path, gold: Collection[str], silver: Collection[str] = ()
+) -> Pipeline:
+    file = declare(folder, landing, gold=gold, silver=silver).file
     (folder / "expectations").mkdir()
     text = file.read_text()
-    for table, suite in SUITES.items():
-        (folder / "expectations" / f"{table}.yml").write_text(suite)
+    for table in ruled(gold, silver).silver:
+        (folder / "expectations" / f"{table}.yml").write_text(SUITES[table])
         head = f"  {table}:\n    from: raw\n"
         assert head in text
         text = text.replace(head, f"{head}    expectations: {table}\n")
@@ -124,7 +126,7 @@ def declare_ruled(folder: Path, landing: Path, gold: tuple[str, ...]) -> Pipelin
     return load(file)
 
 
-def ruled(gold: tuple[str, ...]) -> Rules:
-    plain = rules(gold=gold)
+def ruled(gold: Collection[str], silver: Collection[str] = ()) -> Rules:
+    plain = rules(gold=gold, silver=silver)
     silver = {name: replace(table, suite=ORACLE[name]) for name, table in plain.silver.items()}
     return replace(plain, silver=silver)
