@@ -50,7 +50,7 @@ def parse_document(value: bytes | None) -> Any:
     if value is None:
         raise ValueError("a record of a broker that has no value")
     text = value.decode("utf-8")
-    if depth(text) > MAX_DEPTH:
+    if is_deep(text):
         raise ValueError("nested too deep")
     return json.loads(
         text,
@@ -78,13 +78,14 @@ def refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def depth(text: str) -> int:
-    """How deep the brackets of a valid document nest (anything for one that is not valid)."""
-    deepest = level = 0
+def is_deep(text: str) -> bool:
+    """Whether the brackets of a valid document nest too deep (anything for one that is not)."""
+    level = 0
     for token in TOKEN.finditer(text):
         level += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token.group(), 0)
-        deepest = max(deepest, level)
-    return deepest
+        if level > MAX_DEPTH:
+            return True
+    return False
 
 
 def typed(value: Any, type_: str) -> Any:
