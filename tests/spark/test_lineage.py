@@ -43,7 +43,10 @@ def of(receiver: Receiver, job: str) -> list[Event]:
 
 @pytest.fixture
 def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
-    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__RETRY", '{"total": 0}')
+    from openlineage.client.transport import http_common
+
+    # It tries for nine seconds; beside OPENLINEAGE_URL, no variable is heeded that says less.
+    monkeypatch.setitem(http_common.DEFAULT_RETRY_CONFIG, "total", 0)
     monkeypatch.setattr(emitting, "LOOK_EVERY", 0.1)
     monkeypatch.setattr(emitting, "TRY_AGAIN", 0.1)
     with receiving() as receiver:
