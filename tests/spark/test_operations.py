@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.declaration.model import Pipeline
 from headgate.jobs.rebuild_request import RebuildRequest
 from tests.support import forget
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.failing import failing
 from tests.support.landing import Landing, split
+from tests.support.prepared import Prepared
 from tests.support.readings import declare
+from tests.support.rounds import in_full
 from tests.support.tables import read
 
 pytestmark = pytest.mark.spark
@@ -45,16 +46,22 @@ def landing(tmp_path_factory: pytest.TempPathFactory) -> Landing:
 
 
 @pytest.fixture(scope="module")
-def without(
+def begun(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, landing: Landing
-) -> list[list[str]]:
+) -> Prepared:
+    """The first of four files is in the tables."""
+    folder = tmp_path_factory.mktemp("begun")
+    engine = Engine(spark, declare(folder, landing.folder, gold=("sliding",)), folder / "root")
+    engine.list_new()
+    engine.absorb(1)
+    engine.catch_up()
+    return Prepared(engine)
+
+
+@pytest.fixture(scope="module")
+def without(begun: Prepared, tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
     """The rows that there are without any operation."""
-    folder = tmp_path_factory.mktemp("without")
-    return rows(Engine(spark, declared(folder, landing), folder / "root").run_all())
-
-
-def declared(folder: Path, landing: Landing) -> Pipeline:
-    return declare(folder, landing.folder, gold=("sliding",))
+    return rows(begun.copy(tmp_path_factory.mktemp("without")).run_all())
 
 
 def rows(engine: Engine) -> list[list[str]]:
@@ -67,7 +74,6 @@ def rows(engine: Engine) -> list[list[str]]:
 
 def run(engine: Engine, operation: str) -> None:
     """The operation behind the second of four files; nothing fails."""
-    engine.list_new()
     engine.absorb(2)
     engine.catch_up()
     engine.operate(operation, **DOCUMENTS[operation])
@@ -76,23 +82,19 @@ def run(engine: Engine, operation: str) -> None:
     engine.catch_up()
 
 
-@pytest.mark.parametrize("operation", DOCUMENTS)
+# Of a drain, tests/recovery/test_failures.py has the steps, test_savepoints.py and test_upgrades.py
+# here what goes back and is rebuilt.
+@pytest.mark.parametrize(
+    "operation", [pytest.param("drain", marks=in_full), "forget", "late_replay"]
+)
 def test_it_is_carried_out_at_its_place(
-    spark: SparkSession,
-    tmp_path: Path,
-    landing: Landing,
-    without: list[list[str]],
-    operation: str,
+    begun: Prepared, tmp_path: Path, without: list[list[str]], operation: str
 ) -> None:
-    pipeline = declared(tmp_path, landing)
-    plain = Engine(spark, pipeline, tmp_path / "plain")
+    plain = begun.copy(tmp_path / "plain")
     run(plain, operation)
     expected = rows(plain)
     assert expected != without, "it changed something"
-    engine = Engine(spark, pipeline, tmp_path / "root")
-    engine.list_new()
-    engine.absorb(1)
-    engine.catch_up()
+    engine = begun.copy(tmp_path / "here")
     before = engine.savepoint()
     engine.absorb(2)
     with failing(STEPS[0]):
@@ -110,7 +112,8 @@ def test_it_is_carried_out_at_its_place(
         assert rows(engine) == expected
     # Gold is built anew over silver that was.
     for path in ("silver/strong", "gold/sliding"):
-        engine = Engine(spark, pipeline, engine.root, anew=RebuildRequest((path,)))
+        anew = RebuildRequest((path,))
+        engine = Engine(engine.spark, engine.pipeline, engine.root, anew=anew)
         engine.catch_up()
         assert engine.runtime.rebuild is None
         assert rows(engine) == expected
