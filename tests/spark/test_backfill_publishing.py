@@ -8,16 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from headgate.backfill.publication import is_void
 from headgate.backfill.running import Outcome
+from headgate.backfill.store import remove_left
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger.balance import balance
 from headgate.ledger.by_id import by_id
+from headgate.operations.backfill import CHANGE, GONE
 from headgate.operations.requests import waiting
 from headgate.publish.changes import changes
 from headgate.savepoints.clone import clone
@@ -94,23 +97,34 @@ def sound(engine: Engine) -> None:
     assert by_id(engine.layout, engine.pipeline).findings == ()
 
 
-def found(engine: Engine) -> Outcome:
-    """A backfill by the changed declaration, with each kind of change."""
+@pytest.fixture(scope="module")
+def computed(lived: Prepared, tmp_path_factory: pytest.TempPathFactory) -> tuple[Prepared, Outcome]:
+    """A backfill by the changed declaration, with each kind of change; its patches are there."""
+    engine = lived.copy(tmp_path_factory.mktemp("computed"))
     outcome = backfill(engine, used=changed(engine))
     tables = outcome.report.tables
     for each in (operator.attrgetter(kind) for kind in ("changed", "new", "gone")):
         assert sum(map(each, tables)) > 0
     assert all(table.differing and table.columns and table.samples for table in tables)
-    return outcome
+    return Prepared(engine), outcome
+
+
+@pytest.fixture
+def engine(computed: tuple[Prepared, Outcome], tmp_path: Path) -> Engine:
+    return computed[0].copy(tmp_path)
+
+
+@pytest.fixture
+def outcome(computed: tuple[Prepared, Outcome]) -> Outcome:
+    return computed[1]
 
 
 def test_it_changes_what_differs_and_is_taken_back_by_the_savepoint(
-    lived: Prepared, tmp_path: Path
+    engine: Engine, outcome: Outcome
 ) -> None:
-    engine = lived.copy(tmp_path)
     before = {name: final(engine, name) for name in TABLES}
     versions = {name: newest(gold(engine, name)) for name in TABLES}
-    outcome, savepoint = found(engine), engine.savepoint()
+    savepoint = engine.savepoint()
     request = publish(engine, outcome, savepoint.id)
     engine.take_in()
     assert waiting(engine.layout) == ()
@@ -154,11 +168,10 @@ def test_it_changes_what_differs_and_is_taken_back_by_the_savepoint(
 
 @in_full
 def test_one_of_before_a_savepoint_stays_wherever_the_tables_were_meanwhile(
-    lived: Prepared, tmp_path: Path
+    engine: Engine, outcome: Outcome
 ) -> None:
-    engine = lived.copy(tmp_path)
     before = engine.savepoint()
-    publish(engine, found(engine))
+    publish(engine, outcome)
     engine.take_in()
     wanted, after = {name: final(engine, name) for name in TABLES}, engine.savepoint()
     engine.restore(before)
@@ -179,16 +192,17 @@ def newest(table: Table) -> int:
 
 
 @pytest.mark.parametrize("later", [True, pytest.param(False, marks=in_full)])
-def test_a_rebuild_and_a_copy_repeat_it(lived: Prepared, tmp_path: Path, *, later: bool) -> None:
-    engine = lived.copy(tmp_path)
-    publish(engine, found(engine))
+def test_a_rebuild_and_a_copy_repeat_it(
+    engine: Engine, outcome: Outcome, tmp_path: Path, *, later: bool
+) -> None:
+    publish(engine, outcome)
     engine.take_in()
     if later:
         engine.absorb()
         engine.catch_up()
         engine.operate("late_replay", table="bands", **{"from": None, "to": None, "keys": {}})
         engine.catch_up()
-    backfill(engine, tables=["bands"])  # removes what is left of ended ones
+    remove_left(engine.layout, engine.pipeline)
     wanted = {name: final(engine, name) for name in TABLES}
     anew = RebuildRequest(tuple(f"gold/{name}" for name in TABLES))
     rebuilt = Engine(engine.spark, engine.pipeline, engine.root, now=engine.now, anew=anew)
@@ -207,9 +221,7 @@ def test_a_rebuild_and_a_copy_repeat_it(lived: Prepared, tmp_path: Path, *, late
         assert values(final(copied, name)) == values(wanted[name])
 
 
-def test_a_patch_that_has_changed_is_not_read(lived: Prepared, tmp_path: Path) -> None:
-    engine = lived.copy(tmp_path)
-    outcome = found(engine)
+def test_a_patch_that_has_changed_is_not_read(engine: Engine, outcome: Outcome) -> None:
     publish(engine, outcome)
     before = {name: final(engine, name) for name in TABLES}
     path = outcome.patches["bands"].path
@@ -224,10 +236,8 @@ def test_a_patch_that_has_changed_is_not_read(lived: Prepared, tmp_path: Path) -
     ["late_replay", *(pytest.param(each, marks=in_full) for each in ("drain", "backfill"))],
 )
 def test_it_is_void_if_another_operation_came_first(
-    lived: Prepared, tmp_path: Path, name: str
+    engine: Engine, outcome: Outcome, name: str
 ) -> None:
-    engine = lived.copy(tmp_path)
-    outcome, others = found(engine), {"sliding", "bands"}
     if name == "backfill":
         only = replace(outcome, patches={"bands": outcome.patches["bands"]})
         publish(engine, only)
@@ -240,16 +250,15 @@ def test_it_is_void_if_another_operation_came_first(
     publish(engine, outcome)
     engine.take_in()
     number = engine.runtime.head.table.refresh().operation
-    void = {table for table in others if is_void(gold(engine, table), number)}
+    void = {table for table in TABLES if is_void(gold(engine, table), number)}
     assert void == ({"bands", "sliding"} if name == "drain" else {"bands"})
     assert {t for t in TABLES if final(engine, t) == before[t]} == void
     sound(engine)
 
 
 @in_full
-def test_a_request_from_before_a_restore_is_dropped(lived: Prepared, tmp_path: Path) -> None:
-    engine = lived.copy(tmp_path)
-    savepoint, outcome = engine.savepoint(), found(engine)
+def test_a_request_from_before_a_restore_is_dropped(engine: Engine, outcome: Outcome) -> None:
+    savepoint = engine.savepoint()
     request = publish(engine, outcome)
     engine.restore(savepoint)
     engine.start().take_in()
@@ -261,19 +270,28 @@ def test_a_request_from_before_a_restore_is_dropped(lived: Prepared, tmp_path: P
 PLACES = ("operation.taken_in", "operation.staged", "operation.table_done", "operation.intended")
 
 
+def patched(engine: Engine, outcome: Outcome, table: str) -> Keyed:
+    """The rows of gold as they are, with the patch over them."""
+    file = engine.layout.storage.uri(outcome.patches[table].path)
+    rows = {tuple(row[k] for k in GOLD_KEYS[table]): row for row in pq.read_table(file).to_pylist()}
+    kept = {key: row for key, row in rows.items() if row.pop(CHANGE) != GONE}
+    others = {key: row for key, row in final(engine, table).items() if key not in rows}
+    return values(kept | others)
+
+
 def test_it_is_carried_out_once_wherever_driver_and_verb_die(
-    lived: Prepared, tmp_path: Path
+    engine: Engine, outcome: Outcome
 ) -> None:
-    engine = lived.copy(tmp_path)
-    outcome = found(engine)
+    wanted = {name: patched(engine, outcome, name) for name in TABLES}
     with dying("backfill.asked"):
         publish(engine, outcome)
-    backfill(engine, tables=["bands"])  # the patches of a request that waits stay
+    remove_left(engine.layout, engine.pipeline)
+    assert outcome.report.id in engine.layout.storage.folders(FOLDER), "a request waits for it"
     for place in PLACES:
         with dying(place, certainly=False):
             engine.start().take_in()
     engine.start().take_in()
     sound(engine)
-    assert unequal(backfill(engine, used=changed(engine))) == []
+    assert {name: values(final(engine, name)) for name in TABLES} == wanted
     assert {row["revision"] for name in TABLES for row in final(engine, name).values()} == {0, 1}
     assert outcome.report.id in engine.layout.storage.folders(FOLDER)

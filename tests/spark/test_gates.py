@@ -38,6 +38,8 @@ gold:
     measures: {events: count(*), total: sum(level)}
     allowed_lateness: 1 minute
     expectations: per_minute
+"""
+WITHOUT_GATE = """\
   per_hour:
     from: clean
     window: {tumbling: 1 hour}
@@ -55,10 +57,10 @@ BAD = 5000
 
 
 class Project(SuiteProject):
-    def __init__(self, folder: Path, spark: SparkSession) -> None:
-        super().__init__(folder, spark, TABLES, "per_minute")
+    def __init__(self, folder: Path, spark: SparkSession, tables: str = TABLES) -> None:
+        super().__init__(folder, spark, tables, "per_minute")
         self.write_rules(RULES)
-        self.levels: list[int] = []
+        self.levels: tuple[int, ...] = ()
 
     def deliver(self, *levels: int) -> None:
         events = []
@@ -103,9 +105,26 @@ def position(engine: Engine, table: str) -> int:
     return engine.runtime.table(table).refresh().n
 
 
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
+    """Of two batches, the first is visible, and the second is held."""
+    project = Project(tmp_path_factory.mktemp("begun"), spark)
+    project.deliver(1)
+    engine = project.engine().run_all()
+    project.deliver(BAD)
+    engine.run_all()
+    return project
+
+
+@pytest.fixture
+def held(begun: Project, tmp_path: Path) -> Project:
+    return begun.copy(tmp_path)
+
+
 def test_a_held_version_is_not_visible_while_all_else_goes_on(
-    project: Project, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    project = Project(tmp_path, spark, TABLES + WITHOUT_GATE)
     monkeypatch.setattr("headgate.gates.gate.PAUSE", 1e6)  # times the validation: never over here
     project.deliver(1, 2, 3)
     engine = project.engine().run_all()
@@ -135,18 +154,6 @@ def test_a_held_version_is_not_visible_while_all_else_goes_on(
     assert again.at > at
     assert max(project.versions()) < 1000
     project.check(engine, [1, 2, 3])
-
-
-def test_a_rule_that_passes_again_lets_the_held_batches_in(project: Project) -> None:
-    project.deliver(1)
-    project.engine().run_all()
-    project.deliver(BAD)
-    project.engine().run_all()
-    project.deliver(2)
-    project.write_rules(RULES.replace("1000", "10000"))
-    engine = project.engine().run_all()
-    project.check(engine, [1, BAD, 2])
-    assert documents.held(engine.layout, "per_minute") is None
 
 
 def test_a_person_releases_one_version(project: Project) -> None:
@@ -186,11 +193,8 @@ def test_a_person_releases_one_version(project: Project) -> None:
         *((("gold.staged", 1), ("late.committed", 1)) if IN_FULL else ()),
     ],
 )
-def test_killed_with_a_release_in_its_hands(project: Project, place: str, nth: int) -> None:
-    project.deliver(1)
-    project.engine().run_all()
-    project.deliver(BAD)
-    engine = project.engine().run_all()
+def test_killed_with_a_release_in_its_hands(held: Project, place: str, nth: int) -> None:
+    project, engine = held, held.engine()
     documents.release(engine.layout, "per_minute", Release(2, "a", "b", engine.clock()))
     with dying(place, nth, certainly=place != "late.committed"):
         engine.catch_up()
@@ -230,16 +234,16 @@ def test_a_rebuild_that_breaks_a_rule_is_not_published(project: Project) -> None
     )
 
 
-def test_a_savepoint_of_a_held_table_goes_on_exactly(project: Project) -> None:
-    project.deliver(1)
-    engine = project.engine().run_all()
-    project.deliver(BAD)
-    engine.run_all()
-    taken = engine.savepoint()
+def test_a_rule_that_passes_again_lets_the_held_batches_in_also_from_a_savepoint(
+    held: Project,
+) -> None:
+    project = held
+    taken = project.engine().savepoint()
     project.deliver(2)
     project.write_rules(RULES.replace("1000", "10000"))
     again = project.engine().run_all()
     project.check(again, [1, BAD, 2])
+    assert documents.held(again.layout, "per_minute") is None
     again.restore(taken)
     restored = project.engine()
     restored.catch_up()

@@ -25,6 +25,7 @@ from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.failing import failing
 from tests.support.landing import Landing, split
+from tests.support.prepared import Prepared
 from tests.support.readings import GOLD_KEYS, NOON, declare, rules
 from tests.support.tables import Row, read
 
@@ -72,12 +73,22 @@ def sound(engine: Engine) -> None:
 
 
 def run(spark: SparkSession, pipeline: Pipeline, root: Path) -> Engine:
+    """Two batches: what is late does not depend on them."""
     engine = Engine(spark, pipeline, root)
     engine.list_new()
-    for end in range(1, engine.last_sequence + 1):
+    for end in (2, 4):
         engine.absorb(end)
         engine.catch_up()
     return engine
+
+
+@pytest.fixture(scope="module")
+def lived(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, landing: Landing
+) -> Prepared:
+    """All files are read."""
+    folder = tmp_path_factory.mktemp("lived")
+    return Prepared(run(spark, declare(folder, landing.folder, gold=("bands",)), folder / "root"))
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +98,7 @@ def in_time(
     """The gold tables of a pipeline that has waited for all rows."""
     folder = tmp_path_factory.mktemp("patient")
     pipeline = patient(folder, declare(folder, landing.folder))
-    engine = run(spark, pipeline, folder / "root")
+    engine = Engine(spark, pipeline, folder / "root").run_all()
     engine.drain()
     for name in pipeline.gold:
         assert not read(engine.root, f"late/{name}")
@@ -151,9 +162,9 @@ def test_only_what_is_chosen_is_folded(
 
 
 def test_a_request_is_carried_out_once_however_the_driver_fails(
-    spark: SparkSession, tmp_path: Path, landing: Landing
+    lived: Prepared, tmp_path: Path
 ) -> None:
-    engine = run(spark, declare(tmp_path, landing.folder, gold=("bands",)), tmp_path / "root")
+    engine = lived.copy(tmp_path)
     document: dict[str, Any] = {"table": "bands", "from": None, "to": None, "keys": {}}
     ask(engine.layout, "late_replay", document, NOON)
     for place in ("operation.taken_in", "operation.staged", "operation.table_done"):
@@ -168,9 +179,9 @@ def test_a_request_is_carried_out_once_however_the_driver_fails(
 
 
 def test_a_publication_sends_the_rows_that_have_changed_and_no_others(
-    spark: SparkSession, tmp_path: Path, landing: Landing
+    spark: SparkSession, lived: Prepared, tmp_path: Path
 ) -> None:
-    engine = run(spark, declare(tmp_path, landing.folder, gold=("bands",)), tmp_path / "root")
+    engine = lived.copy(tmp_path)
     gold = Table(engine.layout.storage, "gold/bands", pipeline=engine.pipeline.name)
     late = Table(engine.layout.storage, "late/bands", pipeline=engine.pipeline.name)
     before = [newest(table) for table in (gold, late)]
@@ -189,9 +200,10 @@ def newest(table: Table) -> int:
 
 
 def test_a_schedule_replays_what_is_young_enough(
-    spark: SparkSession, tmp_path: Path, landing: Landing
+    spark: SparkSession, lived: Prepared, tmp_path: Path, landing: Landing
 ) -> None:
-    pipeline = declare(tmp_path, landing.folder, gold=("bands",))
+    engine = lived.copy(tmp_path)
+    pipeline = engine.pipeline
     judged = judge(landing.records(), rules(gold=("bands",)))
     times = sorted(row["_event_time"] for row in judged.late["bands"])
     begin = times[len(times) // 2]
@@ -203,7 +215,7 @@ def test_a_schedule_replays_what_is_young_enough(
     pipeline.file.write_text(text)
     scheduled = load(pipeline.file)
     assert scheduled.definitions == pipeline.definitions, "a schedule changes no table"
-    engine = run(spark, scheduled, tmp_path / "root")
+    engine = Engine(spark, scheduled, engine.root, now=engine.now)
     replays = LateReplays(engine.layout, scheduled)
     for hours, count in ((0, 1), (1, 0), (23, 0), (25, 0)):
         replays.keep(NOON + timedelta(hours=hours))

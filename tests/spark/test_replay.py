@@ -22,9 +22,19 @@ from tests.support.rounds import IN_FULL
 pytestmark = pytest.mark.spark
 
 
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> ReplayProject:
+    """Two rows that a rule rejects, one record of the wrong type, one without an id."""
+    project = ReplayProject(tmp_path_factory.mktemp("refused"), spark)
+    project.land([event("good", 20), event("low", 1, 1), event("older", 2, 2)])
+    project.land([event("text", "x", 3), {"site": "a", "level": 5}, event("last", 70, 200)])
+    project.engine().run_all()
+    return project
+
+
 @pytest.fixture
-def project(tmp_path: Path, spark: SparkSession) -> ReplayProject:
-    return ReplayProject(tmp_path, spark)
+def project(refused: ReplayProject, tmp_path: Path) -> ReplayProject:
+    return refused.copy(tmp_path)
 
 
 EVENTS = [
@@ -41,9 +51,10 @@ EVENTS = [
 
 @pytest.mark.parametrize("sizes", [(8,), (2, 2, 4)])
 def test_a_copy_that_a_producer_sends_takes_the_place_of_a_rejected_row(
-    project: ReplayProject, sizes: Iterable[int]
+    tmp_path: Path, spark: SparkSession, sizes: Iterable[int]
 ) -> None:
     """In whatever batches: the first copy that meets the rules is in silver."""
+    project = ReplayProject(tmp_path, spark)
     events = iter(EVENTS)
     engine = project.engine()
     for size in sizes:
@@ -56,13 +67,6 @@ def test_a_copy_that_a_producer_sends_takes_the_place_of_a_rejected_row(
     assert project.ids("silver/all") == ["bad", "good", "last", "mended"]
     (clean, _) = balance(engine.layout, engine.pipeline).silver
     assert (clean.replaced, clean.duplicate, clean.rejected) == (1, 3, 2)
-
-
-def land_refused(project: ReplayProject) -> Engine:
-    """Two rows that a rule rejects, one record of the wrong type, one without an id."""
-    project.land([event("good", 20), event("low", 1, 1), event("older", 2, 2)])
-    project.land([event("text", "x", 3), {"site": "a", "level": 5}, event("last", 70, 200)])
-    return project.engine().run_all()
 
 
 def check_replayed(project: ReplayProject, engine: Engine) -> None:
@@ -79,7 +83,7 @@ def check_replayed(project: ReplayProject, engine: Engine) -> None:
 
 
 def test_what_passes_goes_through_once_and_the_rest_stays(project: ReplayProject) -> None:
-    engine = land_refused(project)
+    engine = project.engine()
     assert [o.verdict for o in project.judge(engine, Selection(), None)] == [
         *("rejected", "rejected", "invalid", "invalid")
     ]
@@ -109,7 +113,7 @@ def test_what_passes_goes_through_once_and_the_rest_stays(project: ReplayProject
 
 
 def test_a_rebuild_repeats_a_replay_at_its_place(project: ReplayProject) -> None:
-    engine = land_refused(project)
+    engine = project.engine()
     project.ask(engine, MEND)
     engine.replay()
     taken = engine.savepoint()
@@ -132,7 +136,7 @@ STEPS = [
 
 def test_a_rebuild_over_merged_and_vacuumed_tables_repeats_it_too(project: ReplayProject) -> None:
     """Nothing is merged across a replay: it looks up what was there before it."""
-    engine = land_refused(project)
+    engine = project.engine()
     project.ask(engine, MEND)
     engine.replay()
     # To bronze, this is one more copy; its batches and that of the replay are small files.
@@ -153,7 +157,7 @@ def test_a_rebuild_over_merged_and_vacuumed_tables_repeats_it_too(project: Repla
 def test_a_replay_that_dies_is_finished_by_the_next_driver(
     project: ReplayProject, place: str, nth: int
 ) -> None:
-    engine = land_refused(project)
+    engine = project.engine()
     project.ask(engine, MEND)
     with dying(place, nth):
         engine.replay()
@@ -164,7 +168,7 @@ def test_a_replay_that_dies_is_finished_by_the_next_driver(
 
 
 def test_a_replay_that_comes_after_a_reset_is_void(project: ReplayProject) -> None:
-    engine = land_refused(project)
+    engine = project.engine()
     taken = engine.savepoint()
     project.ask(engine, MEND)
     engine.restore(taken)
@@ -178,7 +182,7 @@ def test_a_replay_that_comes_after_a_reset_is_void(project: ReplayProject) -> No
 
 def test_a_copy_that_fails_again_can_be_replayed_again(project: ReplayProject) -> None:
     """The rules changed between the judgement and the replay."""
-    engine = land_refused(project)
+    engine = project.engine()
     project.ask(engine, MEND)
     project.write_rules("expectations:\n  - {id: low, expect: level >= 60}\n")
     engine = project.engine()
@@ -193,14 +197,14 @@ def test_a_copy_that_fails_again_can_be_replayed_again(project: ReplayProject) -
 
 
 def test_a_mended_record_keeps_its_id(project: ReplayProject) -> None:
-    engine = land_refused(project)
+    engine = project.engine()
     other = 'json_merge_patch(value, \'{"level": 50, "id": "other"}\')'
     found = project.judge(engine, Selection(rule="low"), other)
     assert {o.verdict for o in found} == {"other id"}
 
 
 def test_values_are_kept_as_they_came(project: ReplayProject) -> None:
-    engine = land_refused(project)
+    engine = project.engine()
     project.ask(engine, MEND, Selection(reason="wrong_type"))
     engine.replay()
     (copy,) = [row for row in project.read("bronze/raw") if row["partition"] < 0]

@@ -45,7 +45,8 @@ def test_a_table_that_is_built_anew_repeats_it(
     for end in range(REPLAYED + 1, 7):
         engine.absorb(end)
         engine.catch_up()
-        trimmed(engine)
+        if end > 4:  # the log begins with the first of two checkpoints
+            trimmed(engine)
     for name in ("bronze/raw", "silver/clean"):
         storage = engine.layout.storage.at(name)
         oldest = read_commit(storage, log_folder(storage).oldest)

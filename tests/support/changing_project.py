@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable
-from copy import copy
-from pathlib import Path
 from typing import Any
 
 from deltalake import DeltaTable
@@ -14,7 +11,6 @@ from headgate.declaration.load import load
 from headgate.savepoints.deployment import deployment
 from headgate.tables.live_files import live_paths
 from tests.support.engine import Engine
-from tests.support.landing import Landing
 from tests.support.nested_project import NestedProject, event
 from tests.support.tables import Row
 
@@ -53,16 +49,6 @@ def files(project: NestedProject) -> dict[str, frozenset[str]]:
 
 class ChangingProject(NestedProject):
     """Its declaration changes."""
-
-    def copy(self, folder: Path) -> ChangingProject:
-        """The same tables, declaration and landing files in another folder."""
-        before = self.declaration.parent
-        shutil.copytree(before, folder, dirs_exist_ok=True)
-        made = copy(self)
-        made.root, made.declaration = folder / "root", folder / self.declaration.name
-        made._landing = Landing(folder / "landing")
-        made.change((str(before), str(folder)))
-        return made
 
     def run(self, *files: Iterable[Row], engine: Engine | None = None) -> Engine:
         engine = engine or self.engine()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Mapping
+from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pyspark.sql import SparkSession
 
@@ -40,6 +42,19 @@ class SuiteProject:
         self._suite.parent.mkdir()
         self.declaration.write_text(SOURCE.format(landing=self._landing.folder) + tables)
         self._files = 0
+
+    def copy(self, folder: Path) -> Self:
+        """The same tables, declaration, rules and landing files in another folder."""
+        before = self.declaration.parent
+        shutil.copytree(before, folder, dirs_exist_ok=True)
+        made = copy(self)
+        for name in ("root", "declaration", "_suite"):
+            setattr(made, name, folder / getattr(self, name).relative_to(before))
+        made._landing = Landing(folder / "landing")
+        text = self.declaration.read_text()
+        assert str(before) in text
+        made.declaration.write_text(text.replace(str(before), str(folder)))
+        return made
 
     def write_rules(self, text: str) -> None:
         self._suite.write_text(text)
