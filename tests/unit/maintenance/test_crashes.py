@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -15,10 +16,20 @@ from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
 from tests.support.failing import dying
 from tests.unit.ledger.conftest import Lake
-from tests.unit.maintenance.conftest import Fill, all_rows, compacted, files_of, owned, vacuumed
+from tests.unit.maintenance.conftest import (
+    Fill,
+    all_rows,
+    compacted,
+    files_of,
+    owned,
+    rows,
+    vacuumed,
+)
 from tests.unit.savepoints.conftest import add_batch, take
 
 pytestmark = pytest.mark.slow
+
+SILVER = "silver/good"
 
 
 def dies(place: str, nth: int, act: Callable[[], object]) -> bool:
@@ -53,17 +64,21 @@ def test_vacuum_that_dies_after_every_single_step(
     for each in owned(lake):
         DeltaTable(each.storage.uri()).create_checkpoint()
     before, deaths = all_rows(lake.layout), 0
-    while dies("vacuum.", 2, lambda: vacuumed(lake, "silver/good")):
+    of_silver = replace(savepoint, tables={SILVER: savepoint.tables[SILVER]})
+    while dies("vacuum.", 2, lambda: vacuumed(lake, SILVER)):
         deaths += 1
-        check(lake, before)
-        assert verify(lake.layout, "tiny", savepoint, read=True) == ()
-        upstream = Table(lake.layout.storage, "silver/good", pipeline="tiny")
+        upstream = Table(lake.layout.storage, SILVER, pipeline="tiny")
+        upstream.refresh()
+        upstream.require_intact()
+        assert rows(lake.layout, SILVER) == before[SILVER]
+        assert verify(lake.layout, "tiny", of_silver, read=True) == ()
         for after in (0, 8):
             found = batches(upstream, after, 11)
             assert found[-1].state.n == 11
             assert all(upstream.storage.exists(f.path) for c in found for f in c.files)
     assert deaths > 10
-    assert log_folder(lake.layout.storage.at("silver/good")).oldest > 0
+    assert log_folder(lake.layout.storage.at(SILVER)).oldest > 0
+    assert verify(lake.layout, "tiny", savepoint, read=True) == ()
     check(lake, before)
 
 
