@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -36,6 +37,7 @@ from headgate.tables.log_folder import log_folder
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
+from tests.support.copies import put
 from tests.unit.ledger.conftest import NOON, SCHEMAS, Lake, bronze, silver
 from tests.unit.maintenance.conftest import (
     AT_ONCE,
@@ -45,6 +47,7 @@ from tests.unit.maintenance.conftest import (
     all_rows,
     compacted,
     files_of,
+    lake_in,
     later,
     owned,
     vacuumed,
@@ -64,6 +67,20 @@ def maintain(lake: Lake) -> None:
     for each in owned(lake):
         DeltaTable(each.storage.uri()).create_checkpoint()
     vacuumed(lake)
+
+
+Before = dict[str, list[str]]
+
+
+@pytest.fixture
+def maintained(prepared: Callable[[int], Path], tmp_path: Path) -> tuple[Lake, Before]:
+    """A lake of twelve batches of which all is gone that can go, and its rows before."""
+
+    def make(folder: Path) -> None:
+        maintain(lake_in(shutil.copytree(prepared(12), folder, dirs_exist_ok=True)))
+
+    put(tmp_path, "maintained", make)
+    return lake_in(tmp_path), all_rows(lake_in(prepared(12)).layout)
 
 
 def table(lake: Lake, path: str) -> Table:
@@ -193,10 +210,10 @@ def test_a_savepoint_can_be_restored_after_all_of_it(fill: Fill) -> None:
 
 
 @pytest.mark.long
-def test_a_copy_of_a_savepoint_can_be_made_after_all_of_it(fill: Fill, tmp_path: Path) -> None:
-    lake = fill(9)
-    before = all_rows(lake.layout)
-    maintain(lake)
+def test_a_copy_of_a_savepoint_can_be_made_after_all_of_it(
+    maintained: tuple[Lake, Before], tmp_path: Path
+) -> None:
+    lake, before = maintained
     savepoint = take(lake)
     there = Layout.of(str(tmp_path / "copy"), "tiny")
     clone(lake.layout, savepoint, there)
@@ -260,10 +277,8 @@ def names(lake: Lake, path: str, after: int) -> list[str]:
 
 
 @pytest.mark.long
-def test_a_table_that_is_built_anew_reads_what_is_left(fill: Fill) -> None:
-    lake = fill(12)
-    before = all_rows(lake.layout)
-    maintain(lake)
+def test_a_table_that_is_built_anew_reads_what_is_left(maintained: tuple[Lake, Before]) -> None:
+    lake, before = maintained
     assert log_folder(lake.layout.storage.at("silver/good")).oldest > 10
     held = table(lake, "bronze/events")
     held.fence(99)
@@ -334,10 +349,8 @@ def test_an_intent_goes_with_the_log_when_all_have_done_it(fill: Fill) -> None:
 
 
 @pytest.mark.long
-def test_logs_are_cut_off_and_prove_themselves(fill: Fill) -> None:
-    lake = fill(12)
-    before = all_rows(lake.layout)
-    maintain(lake)
+def test_logs_are_cut_off_and_prove_themselves(maintained: tuple[Lake, Before]) -> None:
+    lake, before = maintained
     for path in ("bronze/events", "silver/good", "gold/per_minute"):
         log = log_folder(lake.layout.storage.at(path))
         assert log.oldest > 10
