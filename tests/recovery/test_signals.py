@@ -28,24 +28,33 @@ def wait_for(driver: Running, said: str) -> None:
     assert any(said in line for line in driver.process.stdout), "it has ended"
 
 
-def test_a_driver_ends_after_its_batch_if_its_jvm_is_asked_to_end_as_well(tmp_path: Path) -> None:
+@pytest.mark.parametrize("once", [True, pytest.param(False, marks=in_full)])
+def test_a_driver_ends_after_its_batch_if_its_jvm_is_asked_to_end_as_well(
+    tmp_path: Path, once: bool
+) -> None:
+    """One that was to run to the end of its input says what is unread. In short, that one that runs
+    on ends well: tests/recovery/test_kafka.py."""
     landing, root = Landing(tmp_path / "landing"), tmp_path / "root"
-    landing.write_all(split(readings(40, seed=3), 1))
-    pipeline = declare(tmp_path, landing.folder, gold=GOLD)
-    driver = begin("run", pipeline.file, "--root", root)
+    landing.write_all(split(readings(40, seed=3), 2))
+    pipeline = declare(tmp_path, landing.folder, gold=GOLD, max_files_per_batch=1)
+    driver = begin("run", pipeline.file, "--root", root, *["--once"] * once)
     try:
         wait_for(driver, "batch 1: reading")
         os.killpg(driver.process.pid, signal.SIGTERM)
         ended = driver.end()
     finally:
         driver.kill()
-    assert ended.code == 0, ended.output
+    assert ended.code == (130 if once else 0), ended.output
+    assert ("not done: 1 file" in ended.output) is once
+    assert ("headgate run" in ended.last_line) is once
     assert "Traceback" not in ended.output
     assert last_failure(Layout.of(str(root), pipeline.name)) is None
-    assert differences(root, judge(landing.records(), rules(gold=GOLD))) == {}
+    read = [record for record in landing.records() if record.offset >> 36 == 0]
+    assert differences(root, judge(read, rules(gold=GOLD))) == {}
 
 
-@pytest.mark.parametrize("jobs", ["fused", pytest.param("per_layer", marks=in_full)])
+@in_full  # in short: the case above, and tests/unit/cli/test_running.py
+@pytest.mark.parametrize("jobs", ["fused", "per_layer"])
 def test_a_run_to_the_end_of_the_input_that_is_stopped_says_what_is_unread(
     tmp_path: Path, jobs: str
 ) -> None:
