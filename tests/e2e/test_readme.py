@@ -1,5 +1,5 @@
-"""What the documents name is there: targets, pages, commands and their options. `test_cli.py` types
-what the README says is typed for a first pipeline."""
+"""What the documents name is there: targets, pages, commands and their options. `cli` types what
+the README says is typed for a first pipeline."""
 
 from __future__ import annotations
 

@@ -22,6 +22,15 @@ pytestmark = [
 ]
 
 LARGEST = "      largest: max(amount)\n"
+# What an author does first: a field as the producer names it, a column of it, a measure.
+ADDED = (
+    ("        ordered_at: timestamp\n", "        giftNote: string\n"),
+    ("      amount: price * quantity\n", "      giftNote: lower(giftNote)\n"),
+    ("      orders: count(*)\n", "      gifts: count(giftNote)\n"),
+)
+GIFT = {"order_id": "gift", "channel": "Web", "quantity": 1, "price": 9.5, "giftNote": "For You"}
+GIFT |= {"ordered_at": "2026-05-04T11:59:30Z"}
+GIFTS = "SELECT giftNote, gifts FROM clean_orders, sales_per_hour WHERE giftNote > '' AND gifts > 0"
 
 
 @dataclass
@@ -68,7 +77,7 @@ class Shop:
     def is_upgraded(self) -> None:
         """To a declaration without LARGEST, while it runs."""
         assert self.ask("upgrade", "shop")["running"] is True
-        assert self.rows("SELECT sum(orders) FROM sales_per_hour") == [[55]]
+        assert self.rows("SELECT sum(orders) FROM sales_per_hour") == [[56]]
         assert set(self.verdicts.values()) == {"resume"}
         columns = {row[0] for row in self.rows("DESCRIBE sales_per_hour")}
         assert "largest" not in columns
@@ -86,8 +95,12 @@ def shop(
     assert answer(["init", str(tmp_path / "shop")]) == 0
     monkeypatch.chdir(tmp_path / "shop")
     monkeypatch.delenv("HEADGATE_ROOT", raising=False)
+    shop = Shop(tmp_path / "shop/pipelines/shop.yml", capsys)
+    for line, more in ADDED:
+        shop.change(line, line + more)
+    Path("landing/orders/2026-05-04T12.json").write_text(json.dumps(GIFT) + "\n")
     try:
-        yield Shop(tmp_path / "shop/pipelines/shop.yml", capsys)
+        yield shop
     finally:
         answer(["stop", "shop", "--now"])
 
@@ -103,7 +116,14 @@ def test_what_did_not_run_is_upgraded_and_stopped_again(shop: Shop) -> None:
 
 
 def test_a_change_is_put_to_work(shop: Shop) -> None:
+    assert "giftNote" in json.dumps(shop.ask("plan", "shop"))
     shop.is_started()
+    wait_until(
+        lambda: shop.rows(GIFTS) == [["for you", 1]],
+        "the field is not in gold",
+        PATIENCE,
+        every=0.5,
+    )
     assert set(shop.verdicts.values()) == {"resume"}
     shop.change(LARGEST, "")
     assert shop.verdicts["gold/sales_per_hour"] == "rebuild"
@@ -119,7 +139,7 @@ def test_a_change_is_put_to_work(shop: Shop) -> None:
     assert account["balanced"]
     assert account["generation"] == 1
     checkpoint = shop.ask("status", "shop", "--checkpoint")["checkpoint"]
-    assert checkpoint["history"][0]["rows"] == 60
+    assert checkpoint["history"][0]["rows"] == 61
     assert sum(window["rows"] for window in checkpoint["windows"]) > 0
 
 
@@ -139,7 +159,7 @@ def test_a_change_is_taken_back(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> 
     assert status["state"] == "running"
     assert status["reset"]["savepoint"] is not None
     assert shop.rows("SELECT sum(orders), max(largest) IS NULL FROM sales_per_hour") == [
-        [55, False]
+        [56, False]
     ]
     assert shop.verdicts["gold/sales_per_hour"] == "rebuild"
     shop.is_upgraded()

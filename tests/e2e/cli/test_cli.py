@@ -1,86 +1,29 @@
-"""The command line as a user types it, in real processes: the README's first pipeline, and more."""
+"""The command line as a user types it, with real processes and a real Spark: what can be done with
+the README's first pipeline once it has run."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.test_readme import first_pipeline, told, words
+from tests.e2e.cli.conftest import Headgate
 from tests.support.rounds import IN_FULL, in_full
 
 pytestmark = pytest.mark.e2e
 
-NAME = """my "shop"'s, $HOME {a}* #1"""
-
-Headgate = Callable[..., "subprocess.CompletedProcess[str]"]
 RUN = ("run", "shop", "--once", "--drain", "--json")
 BACKFILL = ("shop", "gold.sales_per_hour", "--from", "2000-01-01", "--json")
-
-
-def headgate_in(folder: Path) -> Headgate:
-    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "headgate.cli", *arguments]
-        return subprocess.run(
-            command,
-            cwd=folder,
-            env=os.environ | environment,
-            capture_output=True,
-            text=True,
-            timeout=280,
-            check=False,
-        )
-
-    return run
 
 
 def last_object(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     assert document["schema"] == 1
     return document
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """That of the project, in one whose name has to be quoted."""
-    above = tmp_path_factory.mktemp("e2e") / NAME
-    above.mkdir()
-    return above / "shop"
-
-
-@pytest.fixture(scope="module")
-def typed(folder: Path) -> subprocess.CompletedProcess[str]:
-    """What the README says is typed for a first pipeline."""
-    done = subprocess.run(
-        ["bash", "-c", first_pipeline()],
-        cwd=folder.parent,
-        env=os.environ | {"COLUMNS": "120"},
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done
-
-
-@pytest.fixture(scope="module")
-def shop(folder: Path, typed: subprocess.CompletedProcess[str]) -> Headgate:
-    """The project, which has run once."""
-    return headgate_in(folder)
-
-
-def test_the_first_pipeline_says_what_the_readme_says(
-    typed: subprocess.CompletedProcess[str],
-) -> None:
-    said = words(typed.stdout)
-    assert [line for line in told() if line not in said] == [], typed.stdout
 
 
 def test_run_once_accounts_for_every_order(shop: Headgate) -> None:

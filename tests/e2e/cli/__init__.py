@@ -1,0 +1,1 @@
+"""One wheel, and one project, for all tests of this package."""

@@ -1,0 +1,128 @@
+"""The wheel, built and installed as the README says, and the README's first pipeline with it.
+
+What the wheel needs comes from uv's cache, in the locked versions: it works offline where
+``make sync`` has been once.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from headgate.jars import class_archive
+from tests.e2e.test_readme import CLONE, first_pipeline
+
+NAME = """my "shop"'s, $HOME {a}* #1"""
+
+Headgate = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def answer(
+    command: Sequence[str], folder: Path, variables: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+
+
+def working_uv() -> str:
+    """As the Makefile does: a uv on PATH that cannot run is as good as none."""
+    for found in (shutil.which("uv"), shutil.which(CLONE / ".tools" / "uv" / "bin" / "uv")):
+        if found and answer([found, "--version"], CLONE, os.environ).returncode == 0:
+            return found
+    raise AssertionError("no uv: make sync")
+
+
+def commands() -> list[str]:
+    """What the README says is typed to install Headgate, up to where it is first called."""
+    told = (CLONE / "README.md").read_text("utf-8").split("## Away from the clone\n")[1]
+    lines = told.split("```console\n")[1].split("```")[0].splitlines()
+    assert lines[-1] == "$ ~/headgate/bin/headgate doctor"
+    return [line.removeprefix("$ ") for line in lines[:-1]]
+
+
+@pytest.fixture(scope="package")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the wheel is made of, where nothing of it is written into the real one; what it needs
+    is in the home of this test. From uv's cache if it can be done so, else from the registry."""
+    folder = tmp_path_factory.mktemp("clone")
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in ("pipelines", "infra", "expectations"):
+        shutil.copytree(CLONE / name, folder / name, ignore=ignored)
+    for name in ("pyproject.toml", "uv.lock", "CHANGELOG.md", "LICENSE", "README.md"):
+        shutil.copy(CLONE / name, folder)
+    uv = working_uv()
+    cache = answer([uv, "cache", "dir"], CLONE, os.environ).stdout.strip()
+    variables = {k: v for k, v in os.environ.items() if k != "VIRTUAL_ENV"}
+    variables |= {"PATH": f"{Path(uv).parent}:{os.environ['PATH']}", "HOME": str(folder / "home")}
+    variables |= {"UV_CACHE_DIR": cache, "UV_PYTHON": sys.executable}
+    script = "\n".join(["set -eu", *commands(), "uv pip check --python ~/headgate"])
+    said = ""
+    for offline in ("1", "0"):
+        shutil.rmtree(folder / "home", ignore_errors=True)
+        done = answer(["bash", "-c", script], folder, variables | {"UV_OFFLINE": offline})
+        if done.returncode == 0:
+            return folder
+        said += done.stderr
+    raise AssertionError(said)
+
+
+@pytest.fixture(scope="package")
+def wheel(clone: Path) -> Path:
+    (built,) = (clone / "dist").glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="package")
+def installed(clone: Path) -> Path:
+    """An environment that holds the wheel, what it needs, and nothing else."""
+    return clone / "home" / "headgate"
+
+
+def headgate_in(folder: Path) -> Headgate:
+    """The clone's command."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return answer([sys.executable, "-m", "headgate.cli", *arguments], folder, os.environ)
+
+    return run
+
+
+@pytest.fixture(scope="package")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That of the project, in one whose name has to be quoted."""
+    above = tmp_path_factory.mktemp("e2e") / NAME
+    above.mkdir()
+    return above / "shop"
+
+
+@pytest.fixture(scope="package")
+def typed(installed: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What the README says is typed for a first pipeline, with the installed command and nothing of
+    this clone in its environment."""
+    kept = ("HOME", "JAVA_HOME", "HEADGATE_DRIVER_JAVA_OPTIONS", "LANG")
+    variables = {k: v for k, v in os.environ.items() if k in kept}
+    variables |= {"PATH": f"{installed / 'bin'}:{os.environ['PATH']}", "COLUMNS": "120"}
+    # A first run would record its classes, beside the tests and into the user's cache, for nobody.
+    variables[class_archive.SWITCH] = "off"
+    done = answer(["bash", "-c", first_pipeline()], folder.parent, variables)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.fixture(scope="package")
+def shop(folder: Path, typed: subprocess.CompletedProcess[str]) -> Headgate:
+    """The project, which has run once."""
+    return headgate_in(folder)
