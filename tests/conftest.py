@@ -75,9 +75,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """One queue for all workers. The tests of a file share fixtures, so they stay together; all
-    tests of Airflow share one installation of it, those of the command line one wheel and project,
-    and those of PostgreSQL one server."""
+    """One queue for all workers. The tests of a file share fixtures, so they stay together, as do
+    those of some folders, which share an Airflow, a wheel with a project, a broker or a server of
+    PostgreSQL."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]
@@ -88,7 +88,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return ByFile(config, log)
 
 
-_ONE_SCOPE = ("tests/e2e/airflow", "tests/e2e/cli", "tests/unit/sinks/postgres")
+_ONE_SCOPE = (
+    "tests/e2e/airflow",
+    "tests/e2e/cli",
+    "tests/e2e/kafka/",
+    "tests/unit/sinks/postgres",
+)
 _QUEUE = (
     "test_steadiness",  # measures the heap: nothing may have used its JVM before
     "tests/e2e/airflow",

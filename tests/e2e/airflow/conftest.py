@@ -24,7 +24,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """One for all tests here. After everything that they did to it, each event is accounted for."""
     folder = tmp_path_factory.mktemp("airflow")
     (folder / "landing").mkdir()
-    declared = declare(folder / "pipelines", folder / "landing", gold=("per_minute", "bands"))
+    declared = declare(folder / "pipelines", folder / "landing", gold=("per_minute",))
     shutil.copytree(SHIPPED, folder / "dags")
     with ExitStack() as ends:
         # Last: as long as Airflow runs, it replaces a driver that is killed.

@@ -1,4 +1,4 @@
-"""One broker for all tests of a file, that also listens where a password is asked for."""
+"""One broker for all tests of this package, that also listens where a password is asked for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.shell import Shell
 from tests.support.watched import CANARY
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerWithLogin]:
     with start_with_login(tmp_path_factory.mktemp("kafka"), {"ann": CANARY}) as broker:
         yield broker
@@ -24,7 +24,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEADGATE_ROOT", raising=False)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADGATE_DRIVER_MEMORY", "1g")
