@@ -91,8 +91,10 @@ class Comparison:
         windows, equal = int(found["windows"]), int(found["windows"]) - int(found["differing"])
         return Counts(rows, windows, equal, live, backfilled, span, int(found["counted"]))
 
-    def columns(self, compared: DataFrame) -> tuple[ColumnDifference, ...]:
+    def columns(self, compared: DataFrame, counts: Counts) -> tuple[ColumnDifference, ...]:
         """The columns that have other values in some rows, in the order of the table."""
+        if not counts.rows[CHANGED]:
+            return ()
         changed = compared.where(F.col(CHANGE) == CHANGED)
         aggregates: list[Column] = []
         for name in self._values:
@@ -105,12 +107,12 @@ class Comparison:
             if found[f"{name} rows"]
         )
 
-    def samples(self, compared: DataFrame) -> tuple[Sample, ...]:
+    def samples(self, compared: DataFrame, counts: Counts) -> tuple[Sample, ...]:
         """Some rows that differ, the first of each kind of change by their keys."""
-        return tuple(self._samples(compared))
+        return tuple(self._samples(compared, counts))
 
-    def _samples(self, compared: DataFrame) -> Iterator[Sample]:
-        for change in (CHANGED, NEW, GONE):
+    def _samples(self, compared: DataFrame, counts: Counts) -> Iterator[Sample]:
+        for change in (each for each in (CHANGED, NEW, GONE) if counts.rows[each]):
             rows = compared.where(F.col(CHANGE) == change)
             order = [F.coalesce(f"new.`{name}`", f"old.`{name}`") for name in self._key]
             for row in rows.orderBy(*order).limit(SAMPLES).collect():

@@ -115,8 +115,8 @@ class Backfill:
             windows_equal=counts.windows_equal,
             live=counts.live,
             backfilled=counts.backfilled,
-            columns=comparison.columns(compared),
-            samples=comparison.samples(compared),
+            columns=comparison.columns(compared, counts),
+            samples=comparison.samples(compared, counts),
             earlier=target.earlier,
         )
         if counts.span is None:

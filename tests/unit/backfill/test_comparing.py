@@ -1,0 +1,20 @@
+"""What the comparison of a backfill asks Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql.types import StructType
+
+from headgate.backfill.comparing import EQUAL, Comparison, Counts
+from headgate.operations.backfill import CHANGED, GONE, NEW
+
+
+def test_rows_that_are_not_there_are_not_asked_for() -> None:
+    """Each question is a job of Spark; this frame answers none."""
+    rows = {EQUAL: 9, **dict.fromkeys((CHANGED, NEW, GONE), 0)}
+    counts = Counts(rows, 3, 3, "same", "same", None, 0)
+    comparison = Comparison(["at"], ["total"], StructType())
+    no_frame: Any = None
+    assert comparison.columns(no_frame, counts) == ()
+    assert comparison.samples(no_frame, counts) == ()
