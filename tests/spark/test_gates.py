@@ -21,7 +21,7 @@ from headgate.tables.payloads.gold import GoldPayload
 from tests.support.engine import Engine
 from tests.support.failing import dying
 from tests.support.readings import NOON
-from tests.support.rounds import IN_FULL
+from tests.support.rounds import in_full
 from tests.support.suite_project import SuiteProject
 
 pytestmark = pytest.mark.spark
@@ -186,17 +186,21 @@ def test_a_person_releases_one_version(project: Project) -> None:
     assert (held.n, held.upto) == (2, 3)
 
 
+# tests/recovery/test_gates.py has gate.validated.
 @pytest.mark.parametrize(
-    ("place", "nth"),
+    "place",
     [
-        *(("gate.validated", 1), ("gold.committed", 1)),
-        *((("gold.staged", 1), ("late.committed", 1)) if IN_FULL else ()),
+        "gold.committed",
+        *(
+            pytest.param(each, marks=in_full)
+            for each in ("gate.validated", "gold.staged", "late.committed")
+        ),
     ],
 )
-def test_killed_with_a_release_in_its_hands(held: Project, place: str, nth: int) -> None:
+def test_killed_with_a_release_in_its_hands(held: Project, place: str) -> None:
     project, engine = held, held.engine()
     documents.release(engine.layout, "per_minute", Release(2, "a", "b", engine.clock()))
-    with dying(place, nth, certainly=place != "late.committed"):
+    with dying(place, certainly=place != "late.committed"):
         engine.catch_up()
     again = project.engine()
     again.catch_up()
