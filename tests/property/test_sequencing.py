@@ -72,7 +72,7 @@ def logs(draw: st.DrawFn) -> list[list[Sent]]:
 def _one_connection() -> Iterator[None]:
     """A matcher opens one when it is first asked, which takes longer than all that it is asked."""
     with (
-        duckdb.connect(":memory:", config={"threads": 2}) as shared,
+        duckdb.connect(":memory:", config={"threads": 1}) as shared,
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(DuplicateMatcher, "_connection", shared)
