@@ -20,7 +20,7 @@ from tests.support.declared import source_of
 from tests.support.events import readings
 from tests.support.landing import ARRIVED
 from tests.support.readings import NOON, declare, rules
-from tests.support.tables import compare_bronze, state
+from tests.support.tables import compare_bronze, read, state
 
 pytestmark = pytest.mark.spark
 
@@ -73,4 +73,4 @@ def test_each_partition_has_its_clock_and_its_ids(spark: SparkSession, tmp_path:
         )
         assert (watermark is None) == (number == 1)
     expected = judge(records, rules())
-    assert compare_bronze(tmp_path / "root", expected) == []
+    assert compare_bronze(read(tmp_path / "root", "bronze/raw"), expected) == []
