@@ -75,6 +75,12 @@ def newest_commit(storage: Storage) -> Commit | None:
         return None
     while has_entry(storage, version + 1):
         version += 1
+    return last_commit(storage, version)
+
+
+def last_commit(storage: Storage, version: int) -> Commit | None:
+    """The last commit up to ``version`` that Headgate wrote; None if more than ``FOREIGN_COMMITS``
+    of other tools follow it. Raises as ``read_commit``."""
     for earlier in range(version, max(version - FOREIGN_COMMITS, 0) - 1, -1):
         if (commit := read_commit(storage, earlier)) is not None:
             return commit

@@ -15,7 +15,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from headgate.commands import SEE_DAMAGE
 from headgate.storage.files import Storage
 from headgate.tables.errors import CommitRefusedError, LogGapError
-from headgate.tables.log import FOREIGN_COMMITS, has_entry, read_commit
+from headgate.tables.log import has_entry, last_commit
 from headgate.tables.log_folder import log_folder
 from headgate.tables.state import State
 
@@ -127,17 +127,17 @@ class LogFollower:
         return not has_entry(self._log, self._version)
 
     def _read_state(self, version: int) -> State:
-        for earlier in range(version, max(version - FOREIGN_COMMITS, 0) - 1, -1):
-            commit = read_commit(self._log, earlier)
-            if commit is not None:
-                if not isinstance(commit.state.payload, type(State.empty(self._name).payload)):
-                    raise self.damaged("its commits are those of another kind of table")
-                self._foreign = earlier < version
-                return commit.state
-        raise CommitRefusedError(
-            f"{self._name}: the last commits were not made by Headgate; it must be the only writer",
-            remedy=f"look at the table's history: {self._log.uri('_delta_log')}",
-        )
+        commit = last_commit(self._log, version)
+        if commit is None:
+            raise CommitRefusedError(
+                f"{self._name}: the last commits were not made by Headgate; it must be the only "
+                "writer",
+                remedy=f"look at the table's history: {self._log.uri('_delta_log')}",
+            )
+        if not isinstance(commit.state.payload, type(State.empty(self._name).payload)):
+            raise self.damaged("its commits are those of another kind of table")
+        self._foreign = commit.version < version
+        return commit.state
 
     @contextmanager
     def _as_gaps(self) -> Iterator[None]:
