@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 import psutil
@@ -233,6 +233,27 @@ def test_a_chart_has_limits(still: Charted, runner: ChartRunner, sql: str) -> No
     assert time.monotonic() - began < 1 + 3 + 20 + 5, "after its time, it is killed"
     good = Chart("b", "number", "B", "SELECT sum(orders) FROM gold.sales", tables=chart.tables)
     assert runner.ask(good, {TableName(None, "sales"): gold.place})["text"] == "16"
+
+
+@pytest.mark.slow
+def test_a_process_that_keeps_memory_is_replaced(still: Charted) -> None:
+    """What it keeps counts against its limit, until it can start no thread for a chart."""
+    gold = still.shown().version("gold/sales")
+    assert gold is not None
+    places = {TableName(None, "sales"): gold.place}
+    good, large = (
+        Chart("a", "number", "A", sql, tables=tuple(places))
+        for sql in ("SELECT sum(orders) FROM gold.sales", HUGE[0])
+    )
+    with closing(ChartRunner()) as runner:
+        for _ in range(2):
+            runner.ask(good, places)
+            kept = runner._process
+            assert runner.ask(good, places)["text"] == "16"
+            assert runner._process is kept is not None, "a process serves many charts"
+            with pytest.raises(TooMuchError, match="memory"):
+                runner.ask(large, places)
+            assert not psutil.pid_exists(kept.pid)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import select
 import subprocess
 import sys
@@ -56,7 +57,10 @@ class ChartRunner:
                     f"the answer took longer than {self._seconds:.0f} s, or needed too much memory",
                     remedy="ask about a shorter time, or fewer rows",
                 )
-        return worker.replied(line)
+            reply = json.loads(line)
+            if worker.is_last(reply):
+                self._end()
+        return worker.answer_of(reply)
 
     def close(self) -> None:
         with self._lock:

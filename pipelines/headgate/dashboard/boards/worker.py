@@ -30,6 +30,9 @@ from headgate.errors import HeadgateError
 SECONDS = 10.0
 MOST_MEMORY = 1 << 30
 """Bytes of a process, on top of what it has when it starts."""
+_MOST_KEPT = MOST_MEMORY // 4
+"""Bytes that a process may keep for its next chart: DuckDB keeps the addresses of memory that it
+has freed, and the limit counts them. Without this, no chart after a few large ones has any left."""
 _SLACK = 2  # seconds after the interrupt of DuckDB
 
 Places = Mapping[TableName, tuple[str, int]]
@@ -46,9 +49,13 @@ def bind_request(sql: str, tables: Mapping[TableName, str], seconds: float) -> b
     return _line({"bind": sql, "tables": named, "seconds": seconds})
 
 
-def replied(line: bytes) -> Any:
-    """The answer. Raises TooMuchError, or ChartError with what the process says."""
-    reply: dict[str, Any] = json.loads(line)
+def is_last(reply: Mapping[str, Any]) -> bool:
+    """Whether the process ends after this reply."""
+    return bool(reply["last"])
+
+
+def answer_of(reply: Mapping[str, Any]) -> Any:
+    """Raises TooMuchError, or ChartError with what the process says."""
     if (error := reply.get("error")) is not None:
         kind = TooMuchError if error["too_much"] else ChartError
         raise kind(error["message"], remedy=error["remedy"])
@@ -96,8 +103,8 @@ def _told(message: str, remedy: str, too_much: bool) -> dict[str, Any]:
     return {"message": message, "remedy": remedy, "too_much": too_much}
 
 
-def _limit_memory() -> None:
-    resource.setrlimit(resource.RLIMIT_DATA, (_data() + MOST_MEMORY,) * 2)
+def _limit_memory(data: int) -> None:
+    resource.setrlimit(resource.RLIMIT_DATA, (data + MOST_MEMORY,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -116,9 +123,13 @@ def main() -> None:
     os.dup2(2, 1)
     reader = Reader(ColumnCache(most_bytes=0, most_rows=0))
     reader.engine.ask({}, "SELECT 1")
-    _limit_memory()
-    for line in sys.stdin.buffer:
-        answers.write(json.dumps(_answered(line, reader)).encode() + b"\n")
+    began = _data()
+    _limit_memory(began)
+    last = False
+    while not last and (line := sys.stdin.buffer.readline()):
+        reply = _answered(line, reader)
+        last = _data() > began + _MOST_KEPT
+        answers.write(_line({**reply, "last": last}))
         answers.flush()
 
 
