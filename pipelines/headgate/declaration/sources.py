@@ -28,15 +28,13 @@ class SourceKind(ABC, Generic[Reads]):
     change which rows a table has: where the source is, how it is reached, how much is taken at a
     time. They do not count in digests.
 
-    ``place`` is the column that says where in the source a record was. ``is_partitioned`` says
-    whether records come from several partitions; if not, all are of partition 0. ``keeps`` are the
-    kinds of tables that the source has beside bronze, under its own name. ``needs_jars`` says
-    whether Spark needs the jars of ``headgate.jars``.
+    ``place`` is the column that says where in the source a record was. ``keeps`` are the kinds of
+    tables that the source has beside bronze, under its own name. ``needs_jars`` says whether Spark
+    needs the jars of ``headgate.jars``.
     """
 
     key: ClassVar[Key]
     place: ClassVar[str]
-    is_partitioned: ClassVar[bool] = False
     not_meant: ClassVar[frozenset[str]] = frozenset()
     keeps: ClassVar[tuple[Kind, ...]] = ()
     needs_jars: ClassVar[bool] = False

@@ -283,10 +283,3 @@ GROUPS = (STREAM, TABLES, UPKEEP, LIMITS, READING)
 METRICS: Mapping[str, Metric] = {
     metric.name: metric for metric in chain.from_iterable(group.metrics for group in GROUPS)
 }
-
-
-def series_names(metric: Metric) -> tuple[str, ...]:
-    """The names of the series of a metric, as a query names them."""
-    if metric.type != "histogram":
-        return (metric.name,)
-    return tuple(f"{metric.name}_{suffix}" for suffix in ("bucket", "sum", "count"))

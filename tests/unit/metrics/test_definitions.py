@@ -11,16 +11,25 @@ from ruamel.yaml import YAML
 
 from headgate.metrics.alert_rules import rules
 from headgate.metrics.alerts import alerts, metrics_down
-from headgate.metrics.definitions import METRICS, Metric, series_names
+from headgate.metrics.definitions import METRICS, Metric
 from headgate.metrics.page import ALERTS, DOCUMENT, with_tables
 from headgate.metrics.samples import Samples
 from headgate.supervision.limits import CHECKS
 
 CLONE = Path(__file__).parents[3]
 DASHBOARD = CLONE / "infra/grafana/dashboards/headgate.json"
-KNOWN = {name for metric in METRICS.values() for name in series_names(metric)}
 NAME = re.compile(r"\bheadgate_[a-z_]+")
 _BASE_UNITS = ("seconds", "bytes", "ratio", "records", "files", "batches", "rows", "windows")
+
+
+def series_names(metric: Metric) -> tuple[str, ...]:
+    """The names of the series of a metric, as a query names them."""
+    if metric.type != "histogram":
+        return (metric.name,)
+    return tuple(f"{metric.name}_{suffix}" for suffix in ("bucket", "sum", "count"))
+
+
+KNOWN = {name for metric in METRICS.values() for name in series_names(metric)}
 
 
 def unknown(text: str) -> set[str]:

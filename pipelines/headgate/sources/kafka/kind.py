@@ -27,7 +27,6 @@ class Kafka(Connector[KafkaSource]):
     key = KAFKA
     title = "Kafka"
     place = "topic"
-    is_partitioned = True
     not_meant = frozenset(
         {
             "servers",
