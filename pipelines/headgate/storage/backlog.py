@@ -48,7 +48,8 @@ class Backlog:
             return "none"
         size = "" if self.size is None else f" {self.size / 1_000_000:,.1f} MB"
         age = f" {self.seconds:,.0f} s" if self.partitions else ""
-        return f"{self.count:,} {self.unit}{size}{age}"
+        unit = {"files": "file", "records": "record", "batches": "batch"}[self.unit]
+        return f"{self.count:,} {unit if self.count == 1 else self.unit}{size}{age}"
 
     @staticmethod
     def from_document(content: Mapping[str, Any]) -> Backlog:

@@ -92,6 +92,19 @@ def test_while_a_batch_runs_only_its_backlog_is_told(
     assert not tables.refreshed
 
 
+@pytest.mark.parametrize(
+    ("backlog", "said"),
+    [
+        (Backlog("files", 0, 0), "none"),
+        (Backlog("files", 1, 300_000), "1 file 0.3 MB"),
+        (Backlog("batches", 1), "1 batch"),
+        (Backlog("records", 1_000), "1,000 records"),
+    ],
+)
+def test_a_backlog_reads_as_a_sentence_would(backlog: Backlog, said: str) -> None:
+    assert str(backlog) == said
+
+
 def test_a_batch_counts_from_the_one_before_and_lasts_from_when_there_was_work(
     tables: Tables, progress: Progress, clock: Clock
 ) -> None:
