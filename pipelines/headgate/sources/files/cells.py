@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from contextlib import suppress
 from functools import lru_cache
 
-from headgate.sources.files.csv_lines import names_of, without_return
+from headgate.sources.files.csv_lines import cells_of, names_of, without_return
 from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.lines import is_blank
 from headgate.sources.files.texts import text_of
@@ -30,9 +29,9 @@ def as_document(source: FilesSource, where: str | None, value: bytes) -> bytes:
     stays as it is. An empty cell is no field."""
     if source.format != "csv" or source.csv_multiline or where is None or _is_object(value):
         return value
-    with suppress(OSError, EOFError, UnicodeDecodeError, csv.Error):
+    with suppress(OSError, EOFError, UnicodeDecodeError):
         header = _header(source, where)
-        (cells,) = csv.reader([value.decode().rstrip("\r")], delimiter=source.csv_delimiter)
+        cells = cells_of(without_return(value.decode()), source.csv_delimiter)
         if len(cells) <= len(header):
             fields = {name: cell for name, cell in zip(header, cells, strict=False) if cell}
             return json.dumps(fields, ensure_ascii=False).encode()

@@ -36,6 +36,16 @@ def test_a_first_cell_may_begin_with_a_brace(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "line", ['"a"b,c', '"a" ,c', 'a"b,"c', "a\rb,c", f"{'x' * 200_000},c", '"a,b"",c",', "a,b\r"]
+)
+def test_a_line_that_is_replayed_has_the_cells_that_it_had(tmp_path: Path, line: str) -> None:
+    (tmp_path / "a.csv").write_bytes(b"id,note\n")
+    (first,) = documents(pa.array([line.encode()]), ("id", "note"), ",").to_pylist()
+    again = as_document(source(tmp_path), "a.csv", line.encode())
+    assert json.loads(again) == json.loads(first)
+
+
+@pytest.mark.parametrize(
     ("where", "value"),
     [
         ("gone.csv", b"a,b"),
