@@ -23,7 +23,13 @@ class Sent:
     passes: bool
 
 
-SENT = st.builds(Sent, st.sampled_from("ab"), st.integers(0, 25), st.booleans())
+SENT = st.builds(
+    Sent,
+    # Few ids and times, so that copies meet: exactly within reach, and just out of it.
+    st.sampled_from("aab"),
+    st.sampled_from([0, 5, 10, 15, 20, 21]),
+    st.booleans(),
+)
 
 
 def placed(log: Sequence[Sent]) -> list[tuple[Copy, bool, bool]]:
@@ -70,7 +76,7 @@ def stepwise(log: Sequence[Sent], ends: Sequence[int]) -> set[int]:
     return {row.position.offset for row in silver}
 
 
-@given(st.lists(SENT, max_size=12), st.sets(st.integers(0, 12)))
+@given(st.lists(SENT, min_size=5, max_size=12), st.sets(st.integers(0, 12), max_size=4))
 def test_steps_of_any_size_take_the_same_copies(log: list[Sent], cuts: set[int]) -> None:
     ends = sorted(min(cut, len(log)) for cut in cuts)
     assert stepwise(log, ends) == oracle(log)
@@ -81,3 +87,10 @@ def test_a_replay_belongs_to_the_log_of_what_it_mends() -> None:
     assert known.has_copy_of(Copy("a", Position(~1, 0), 5))
     assert not known.has_copy_of(Copy("a", Position(0, 9), 5))
     assert not known.has_copy_of(Copy("a", Position(~0, 0), 5))
+
+
+def test_without_a_rule_for_duplicates_only_a_replay_takes_a_place() -> None:
+    rejected = Earlier(None, [Copy("a", Position(0, 7), 0)])
+    sent = Copy("a", Position(0, 8), 0)
+    mended = Copy("a", Position(~0, 0), 0, mends=Position(0, 7))
+    assert [*candidates([sent, mended], rejected)] == [mended]

@@ -16,7 +16,13 @@ from hypothesis import strategies as st
 
 from headgate.bronze.dedup_index import DEDUP_ROWS, DedupIndex, Span
 from headgate.bronze.duplicate_matcher import DuplicateMatcher
-from headgate.bronze.sequencing import SEQUENCER_INPUT, sequence, sequence_copies
+from headgate.bronze.sequencing import (
+    SEQUENCER_INPUT,
+    Sequenced,
+    sequence,
+    sequence_copies,
+    sequence_load,
+)
 from headgate.declaration.model import OnDiffering
 from tests.oracle import Rules, SourceRecord
 from tests.oracle.stamps import Stamped, closing_clock, stamp
@@ -218,20 +224,61 @@ def rows(*times: int | None) -> pa.Table:
 def test_a_partition_that_joins_arrives_at_the_sources_watermark() -> None:
     """Its own is lower, and the source's never falls."""
     found = sequence(rows(5, 15, 12), {"0": 40, "1": 20}, 20, (0, 1, 2), None)
-    behind = zip(*(found.stamps.column(c).to_pylist() for c in ("row", "clock")), strict=True)
-    assert {row: _micros(clock) for row, clock in behind} == {0: 20, 1: 20, 2: 20}
+    assert {row: clock for row, (clock, *_) in stamped(found).items()} == {0: 20, 1: 20, 2: 20}
     assert found.clocks == {"0": 40, "1": 20, "2": 15}
     assert found.watermark == 20
+
+
+def test_records_without_a_time_give_a_partition_no_clock() -> None:
+    found = sequence(rows(None, None), {"0": 40}, None, (0, 2), None)
+    assert (stamped(found), found.clocks, found.watermark) == ({}, {"0": 40}, None)
+
+
+def one_id(contents: Sequence[int], *times: int) -> pa.Table:
+    """As ``rows``, all with one id."""
+    columns = {"hash_a": [7] * len(times), "hash_b": [9] * len(times), "content": contents}
+    made = rows(*times)
+    for name, values in columns.items():
+        made = made.set_column(made.schema.get_field_index(name), name, pa.array(values))
+    return made.cast(SEQUENCER_INPUT)
+
+
+def stamped(found: Sequenced) -> dict[int, tuple[Micros, bool, bool]]:
+    columns = (found.stamps.column(name).to_pylist() for name in found.stamps.column_names)
+    return {row: (_micros(clock), *flags) for row, clock, *flags in zip(*columns, strict=True)}
 
 
 def test_mended_copies_arrive_at_the_sources_watermark_and_move_none() -> None:
     was_valid = np.array([False, True, False, False])
     found = sequence_copies(rows(5, 30, 12, None), was_valid, 20, None)
-    names = ("row", "clock", "duplicate")
-    stamped = zip(*(found.stamps.column(c).to_pylist() for c in names), strict=True)
-    assert {row: (_micros(clock), copy) for row, clock, copy in stamped} == {
-        0: (20, False),
-        1: (None, True),
-        2: (20, False),
+    assert stamped(found) == {
+        0: (20, False, False),
+        1: (None, True, False),
+        2: (20, False, False),
     }
     assert (found.clocks, found.watermark, found.duplicates) == ({}, 20, 1)
+
+
+@pytest.mark.parametrize("differing", ["warn", "keep", "quarantine"])
+def test_mended_copies_are_copies_whatever_is_in_them(differing: OnDiffering) -> None:
+    index = DedupIndex(10, differing, lambda _: DEDUP_ROWS.empty_table(), None)
+    found = sequence_copies(one_id([1, 2, 3], 30, 35, 60), np.zeros(3, np.bool_), 20, index)
+    assert stamped(found) == {1: (None, True, False)}
+    assert (found.duplicates, found.differing) == (1, 0)
+
+
+def test_history_arrives_at_the_sources_watermark_and_moves_none() -> None:
+    index = DedupIndex(10, "quarantine", lambda _: DEDUP_ROWS.empty_table(), None)
+    found = sequence_load(one_id([1, 1, 2, 1], 5, 25, 30, 35), 20, index)
+    assert stamped(found) == {
+        0: (20, False, False),
+        2: (None, False, True),
+        3: (None, True, False),
+    }
+    assert (found.clocks, found.watermark) == ({}, 20)
+    assert (found.duplicates, found.differing) == (1, 1)
+
+
+def test_history_may_be_the_first_that_arrives() -> None:
+    found = sequence_load(rows(5, None, 3), None, None)
+    assert (stamped(found), found.clocks, found.watermark) == ({}, {}, None)

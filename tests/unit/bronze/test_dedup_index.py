@@ -46,6 +46,29 @@ def test_a_batch_before_1970_hides_no_later_ids() -> None:
     assert spans[-1] == (-60 * SECOND, 60 * SECOND - 1)
 
 
+def test_more_ids_than_there_is_memory_for_are_read_again() -> None:
+    held: list[pa.Table] = []
+    asked: list[Span] = []
+
+    def load(wanted: Sequence[Span]) -> pa.Table:
+        asked.extend(wanted)
+        rows = (row for table in held for row in table.to_pylist())
+        found = [r for r in rows if any(first <= r["time"] <= last for first, last in wanted)]
+        return pa.Table.from_pylist(found, DEDUP_ROWS)
+
+    index = DedupIndex(SECOND, "warn", load, None, rows_in_memory=10)
+    for second in (0, 10, 20):
+        batch = _records(6, first=0, time=np.full(6, second * SECOND))
+        index.find(batch)
+        index.add(batch)
+        held.append(batch)
+    assert not asked
+    again = (index.find(batch).duplicate.all() for batch in reversed(held))
+    assert all(again)
+    # The newest is there; the others were evicted.
+    assert asked == [(9 * SECOND, 12 * SECOND - 1), (-SECOND, 2 * SECOND - 1)]
+
+
 @pytest.mark.slow
 def test_a_look_waits_for_what_is_being_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     add = IdIndex.add
