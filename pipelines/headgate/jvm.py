@@ -2,6 +2,9 @@
 
 PySpark has no public interface for these functions, and any version may break them. None of them
 works with a remote session (Spark Connect).
+
+The JVM ends with its driver, however the driver ends: PySpark starts it with a pipe as its stdin,
+and it exits when the pipe is closed.
 """
 
 from __future__ import annotations
@@ -43,7 +46,8 @@ def leave_out_checksum_files(spark: SparkSession) -> None:
 
 def ignore_termination(spark: SparkSession) -> None:
     """Keep the JVM alive when SIGTERM goes to all processes of a driver, which ends the JVM after
-    its batch. A JVM whose driver is gone ends anyway. Ctrl-C is already ignored by PySpark."""
+    its batch. A JVM whose driver is gone ends anyway (see above). PySpark ignores Ctrl-C already.
+    """
     signals = java(spark).sun.misc
     # Refused by a JVM with -Xrs, whose options are the user's.
     with suppress(Py4JJavaError):

@@ -1,4 +1,5 @@
-"""Checks the accounting law from commit metadata. No data file is read and no JVM is started."""
+"""Checks from commit metadata that every event is accounted for. No data file is read and no JVM is
+started."""
 
 from __future__ import annotations
 

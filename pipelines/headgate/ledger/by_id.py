@@ -1,4 +1,5 @@
-"""Proves the accounting law from the tables, by position, with DuckDB over the Parquet files."""
+"""Proves by id that every event is accounted for: follows each row of bronze, by its position, to
+the one table that has it, with DuckDB over the Parquet files."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Decoding: from the bytes of a record to its fields, or to the reason why it is invalid."""

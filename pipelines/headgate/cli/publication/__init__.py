@@ -1,0 +1,1 @@
+"""``headgate publication``: publications, what they have not sent, dead letters."""

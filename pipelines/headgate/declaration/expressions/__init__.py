@@ -1,0 +1,1 @@
+"""Expressions and conditions: parsed, checked, typed, and written as Spark SQL."""

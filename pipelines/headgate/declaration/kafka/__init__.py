@@ -1,0 +1,1 @@
+"""What sources and sinks of Kafka share in a declaration: keys, values, plan lines."""

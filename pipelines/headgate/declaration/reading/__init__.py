@@ -1,0 +1,1 @@
+"""YAML as nodes that know their lines, checked against the keys."""

@@ -1,1 +1,5 @@
-"""Suites of Great Expectations rules: ``expectations/NAME.yml``."""
+"""Suites of rules: ``expectations/NAME.yml``.
+
+``rows.py`` has the expectations about rows, as SQL conditions, ``tables.py`` those about versions
+of gold. Great Expectations itself is imported only in ``headgate.expectations``.
+"""
