@@ -14,6 +14,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 PIPELINE = "PIPELINE"
@@ -37,6 +38,20 @@ def shell_command(verb: str, *arguments: str) -> str:
 
 
 SEE_DAMAGE = pipeline_command("repair", "--dry-run")
+INSTALL_AGAIN = (
+    "Install Headgate again; in a clone: rm -f .venv/.synced; make sync   (elsewhere: its wheel, "
+    "with the versions of its pylock.toml)"
+)
+"""Headgate is in no package index, so no name of a package can install it."""
+
+
+def install_extra(name: str) -> str:
+    """The command that adds an extra to the environment of this process: with its pip, or, as in an
+    environment that uv has made, with uv."""
+    python = shlex.quote(sys.executable)
+    if find_spec("pip") is not None:
+        return f'{python} -m pip install "headgate[{name}]"'
+    return f'uv pip install "headgate[{name}]" --python {python}'
 
 
 @dataclass(frozen=True)

@@ -183,3 +183,21 @@ def test_a_command_may_name_a_root_of_its_own() -> None:
     assert rendered(copy, Place(pipeline="a", root="/lake")) == (
         "headgate savepoint restore a --root /lake s1 --to /lake-new"
     )
+
+
+@pytest.mark.parametrize("has_pip", [True, False])
+def test_an_extra_is_added_to_the_environment_of_this_process(
+    monkeypatch: pytest.MonkeyPatch, has_pip: bool
+) -> None:
+    monkeypatch.setattr("headgate.commands.find_spec", lambda name: object() if has_pip else None)
+    monkeypatch.setattr("headgate.commands.sys.executable", "/my env/bin/python")
+    by_pip = "'/my env/bin/python' -m pip install \"headgate[quality]\""
+    by_uv = "uv pip install \"headgate[quality]\" --python '/my env/bin/python'"
+    assert commands.install_extra("quality") == (by_pip if has_pip else by_uv)
+
+
+def test_no_text_has_headgate_installed_from_an_index() -> None:
+    """It is in none: the command would fail, or install something else of that name."""
+    from_index = re.compile(r"pip install (--\S+ )*headgate\b")
+    files = (file for file in PACKAGE.rglob("*") if file.suffix in (".py", ".md"))
+    assert not [str(f) for f in files if from_index.search(f.read_text(encoding="utf-8"))]

@@ -11,6 +11,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+from headgate.commands import INSTALL_AGAIN
 from headgate.doctor.check_result import CheckResult, failed, passed
 
 # Only these versions were tested together.
@@ -18,7 +19,6 @@ _PINNED = ("pyspark", "delta-spark", "deltalake")
 
 _PYTHONS = ((3, 11), (3, 12))
 _PYTHON_NEEDED = "Python " + " or ".join(f"{major}.{minor}" for major, minor in _PYTHONS)
-_REINSTALL = "Install the locked packages: pip install --upgrade headgate   (in a clone: make sync)"
 
 
 def python(version: tuple[int, int] = sys.version_info[:2]) -> CheckResult:
@@ -38,7 +38,7 @@ def packages() -> tuple[CheckResult, ...]:
     try:
         requirements = metadata.requires("headgate") or []
     except metadata.PackageNotFoundError:
-        return (failed("headgate", "not installed as a package", "an installation", _REINSTALL),)
+        return (failed("headgate", "not installed as a package", "an installation", INSTALL_AGAIN),)
     return tuple(_package(name, pinned_version(name, requirements)) for name in _PINNED)
 
 
@@ -46,9 +46,9 @@ def _package(name: str, needed: str) -> CheckResult:
     try:
         found = metadata.version(name)
     except metadata.PackageNotFoundError:
-        return failed(name, "not installed", needed, _REINSTALL)
+        return failed(name, "not installed", needed, INSTALL_AGAIN)
     if found != needed:
-        return failed(name, found, needed, _REINSTALL)
+        return failed(name, found, needed, INSTALL_AGAIN)
     return passed(name, found, needed)
 
 

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from types import ModuleType
 
 from headgate import exit_codes
+from headgate.commands import install_extra
 from headgate.errors import HeadgateError
 
 
@@ -24,7 +25,7 @@ def great_expectations() -> ModuleType:
     if find_spec("great_expectations") is None:
         raise NoGreatExpectationsError(
             "Great Expectations, which validates gold tables, is not installed in this environment",
-            remedy='install it: pip install "headgate[quality]"',
+            remedy=f"install it: {install_extra('quality')}",
         )
     # Its releases before 1.10 sent usage statistics. A later one that does it again sends none.
     os.environ["GX_ANALYTICS_ENABLED"] = "false"

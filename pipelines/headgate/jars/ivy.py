@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr
 from filelock import FileLock
 
 from headgate import exit_codes
-from headgate.commands import shell_command
+from headgate.commands import INSTALL_AGAIN, shell_command
 from headgate.errors import HeadgateError
 from headgate.jars import java
 from headgate.jars.cache import cache_folder, cached_jars, matches, problems
@@ -126,7 +126,7 @@ def ivy_jar() -> Path:
             return jar
     raise HeadgateError(
         "PySpark, which brings the resolver for the jars, is not installed.",
-        "Install the locked packages: pip install headgate   (in a clone: make sync)",
+        INSTALL_AGAIN,
     )
 
 

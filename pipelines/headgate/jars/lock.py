@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
+from headgate.commands import INSTALL_AGAIN
 from headgate.errors import HeadgateError
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -56,7 +57,7 @@ def lock_file(lock: LockSet = LockSet.SPARK) -> Path:
             return place / lock
     raise HeadgateError(
         f"{lock} is missing: it is neither in {_PLACES[0]} nor in {_PLACES[1]}.",
-        "Install Headgate again: pip install --force-reinstall headgate",
+        INSTALL_AGAIN,
     )
 
 

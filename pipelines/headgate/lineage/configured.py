@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from headgate import exit_codes
+from headgate.commands import install_extra
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def client() -> OpenLineageClient:
     except ImportError as error:
         raise LineageError(
             "lineage is configured (OPENLINEAGE_…), and its client is not installed",
-            remedy='install it: pip install "headgate[lineage]"',
+            remedy=f"install it: {install_extra('lineage')}",
         ) from error
     require_json(os.environ)
     try:

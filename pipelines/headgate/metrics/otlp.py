@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from headgate.commands import install_extra
 from headgate.metrics.collector import Collector
 from headgate.metrics.definitions import METRICS, Metric
 
@@ -37,7 +38,10 @@ def is_asked(environment: Mapping[str, str]) -> bool:
 def why_not(environment: Mapping[str, str]) -> str | None:
     """Why nothing is sent although it is asked for; None if it can be."""
     if is_asked(environment) and find_spec("opentelemetry") is None:
-        return "metrics are not sent by OTLP: the extra headgate[otel] is not installed"
+        return (
+            "metrics are not sent by OTLP: its packages are not installed; install them: "
+            + install_extra("otel")
+        )
     return None
 
 

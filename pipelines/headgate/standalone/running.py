@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from headgate.commands import ROOT, shell_command
+from headgate.commands import ROOT, install_extra, shell_command
 from headgate.errors import HeadgateError
 from headgate.process_tree import guard, owner, presence
 from headgate.process_tree.order import Child, Order
@@ -92,7 +92,7 @@ def require_airflow() -> None:
     if find_spec("airflow") is None:
         raise NoAirflowError(
             "Airflow is not installed in this environment",
-            remedy='install it: pip install "headgate[airflow]"',
+            remedy=f"install it: {install_extra('airflow')}",
         )
 
 

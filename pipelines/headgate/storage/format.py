@@ -7,7 +7,7 @@ needs no new format, because older commits get its default. Any other change nee
 from __future__ import annotations
 
 from headgate import exit_codes
-from headgate.commands import pipeline_command
+from headgate.commands import NEW_ROOT, pipeline_command
 from headgate.errors import HeadgateError
 
 FORMAT = 3
@@ -26,9 +26,9 @@ def other_format(place: str, found: object) -> FormatError:
         return FormatError(
             f"{place}: an earlier Headgate wrote it in format {found}; this one reads {FORMAT}",
             remedy="build the tables again in another root: "
-            + pipeline_command("run", "--root", "ANOTHER"),
+            + pipeline_command("run", "--root", NEW_ROOT),
         )
     return FormatError(
         f"{place}: a newer Headgate wrote it in format {found}; this one reads {FORMAT}",
-        remedy="upgrade Headgate: uv sync",
+        remedy="use the newer Headgate; in a clone: git pull; make sync   (elsewhere: its wheel)",
     )

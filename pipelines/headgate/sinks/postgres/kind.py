@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from headgate import exit_codes
+from headgate.commands import install_extra
 from headgate.declaration.errors import Invalid
 from headgate.declaration.reading.checked import Field, Report, Section
 from headgate.errors import HeadgateError
@@ -81,7 +82,7 @@ def _require_package() -> None:
     if find_spec("psycopg2") is None:
         raise NoPackageError(
             "a publication to PostgreSQL needs the package psycopg2",
-            remedy='install it: pip install "headgate[postgres]"',
+            remedy=f"install it: {install_extra('postgres')}",
         )
 
 

@@ -70,7 +70,7 @@ def test_the_package_is_asked_for_by_its_command(monkeypatch: pytest.MonkeyPatch
     (publication,) = declared("postgres: {url: 'postgresql://db/shop', table: a}").publish.values()
     with pytest.raises(NoPackageError) as missing:
         SINKS["postgres"].writer(publication.sink, CONTEXT)
-    assert missing.value.remedy == 'install it: pip install "headgate[postgres]"'
+    assert 'pip install "headgate[postgres]"' in missing.value.remedy
 
 
 @pytest.mark.slow
