@@ -31,7 +31,7 @@ MEANINGS = {
     HELD: "a rule holds a gold table back: headgate gate status PIPELINE",
     DIFFERS: "rows that were computed again differ from gold, or from what was expected",
     UNEXPECTED: "a fault of Headgate itself; its log is named",
-    INTERRUPTED: "interrupted before it was done, or twice: nothing is lost, run again",
+    INTERRUPTED: "interrupted twice, or stopped before it was done: nothing is lost, run again",
 }
 
 

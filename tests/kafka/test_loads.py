@@ -56,7 +56,7 @@ def test_what_a_topic_had_before_is_loaded(
         ("nothing", "reads no nothing"),
         (f"{topic}/7", f"reads no {topic}/7"),
         (f"{topic}/0:0-9999999", "has the offsets"),
-        ("a/b/c", "is no range"),
+        ("a/b/c", "is not a range"),
     ):
         with pytest.raises(SourceError, match=said):
             engine.begin_load(wrong)

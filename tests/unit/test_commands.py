@@ -119,6 +119,13 @@ def test_a_printed_command_is_one(at: str, verb: str, words: tuple[str, ...]) ->
         assert "--root" in typed
 
 
+def test_a_usage_has_no_brackets_twice() -> None:
+    groups = [OF_VERBS(name) for name in VERBS]
+    verbs = [v for g in groups for v in (*getattr(g, "commands", {}).values(), g)]
+    usages = [verb.get_usage(verb.make_context("x", [], resilient_parsing=True)) for verb in verbs]
+    assert not [usage for usage in usages if "[[" in usage]
+
+
 def test_the_scan_finds_them() -> None:
     verbs = {verb for _, verb, _ in COMMANDS}
     assert len(COMMANDS) > 60

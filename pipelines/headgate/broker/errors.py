@@ -37,7 +37,7 @@ class PortTakenError(BrokerError):
     def __init__(self, port: int, reason: str = "another process listens there") -> None:
         self.port = port
         super().__init__(
-            f"port {port} of 127.0.0.1 cannot be had: {reason}",
+            f"port {port} of 127.0.0.1 cannot be used: {reason}",
             "Choose another port, or let one be chosen: "
             + shell_command("kafka up", ROOT, "--port", "0"),
         )

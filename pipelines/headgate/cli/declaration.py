@@ -37,7 +37,7 @@ def find(pipeline: str) -> Path:
         if not path.is_file():
             problem = "there is no such file"
             if path.exists():
-                problem = "is a folder" if path.is_dir() else "is no regular file"
+                problem = "is a folder" if path.is_dir() else "is not a regular file"
             raise NoSuchPipelineError(f"{path}: {problem}", remedy=shell_command("list"))
         return path
     known = {found.stem: found for found in reversed(tuple(declarations()))}

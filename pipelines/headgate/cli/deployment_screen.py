@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 COLOUR = {"rebuild": "yellow", "reread": "yellow", "refuse": "red"}
 COLOUR |= dict.fromkeys(("new", "extend"), "green")
 MEANINGS = {
-    "resume": "resume: every table goes on where it is",
+    "resume": "resume: every table continues from its position",
     "extend": "extend: columns get new fields, null in what was read before; nothing is built anew",
     "rebuild": "rebuild: the tables below are built anew, from the table above them",
     "reread": "rebuild all: everything is read again from the source, which still holds it",
-    "refuse": "refuse: bronze cannot be built anew, not all that was read can be read again",
+    "refuse": "refuse: bronze must be built anew, and the source no longer has all that was read",
 }
 
 

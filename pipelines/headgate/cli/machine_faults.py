@@ -49,8 +49,8 @@ def machine_fault(error: BaseException) -> MachineError | None:
                 remedy=f"give this user the rights, or: {shell_command('doctor')}",
             )
         return MachineError(
-            f"the disk is full ({reason}{where}); what is committed is whole",
-            remedy="free some space and run again: every table goes on where it stands",
+            f"the disk is full ({reason}{where}); what is committed is intact",
+            remedy="free some space and run again: every table continues from its position",
         )
     return None
 

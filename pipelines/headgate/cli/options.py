@@ -29,7 +29,9 @@ def checked_root(root: str) -> str:
     """The absolute path of a root that a person typed. Raises RootError."""
     shown = escaped(root)
     if is_uri(root):
-        said = f"{shown} is no folder of this machine; tables on an object store are not built yet"
+        said = (
+            f"{shown} is not a folder of this machine; tables on an object store are not built yet"
+        )
         raise RootError(said, remedy=f"name a folder: --root {DEFAULT_ROOT}")
     if shown != root:
         raise RootError(f"{shown} is not UTF-8", remedy="name a folder whose path is UTF-8")
@@ -73,7 +75,7 @@ AcceptGap = Annotated[
     bool,
     typer.Option(
         "--accept-gap",
-        help="Pass over records that the topic has lost unread; the ledger then shows which.",
+        help="Continue after records that the topic has lost unread. The ledger shows the gap.",
     ),
 ]
 FromSavepoint = Annotated[

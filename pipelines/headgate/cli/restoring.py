@@ -66,9 +66,9 @@ def require_source_for(declared: Pipeline, layout: Layout, savepoint: Savepoint)
         if not reread_only(declared, layout, [savepoint]):
             raise
         raise SavepointError(
-            f"{error.message}; nor can it be restored beside today's bronze, which was taken back "
+            f"{error.message}; nor can it be restored while bronze stays, because bronze went back "
             "to before it",
-            remedy="only a copy gives it back: "
+            remedy="only a copy can restore it: "
             + pipeline_command("savepoint restore", savepoint.id, "--to", NEW_ROOT),
         ) from error
 

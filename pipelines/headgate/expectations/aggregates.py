@@ -72,7 +72,7 @@ class Values:
         if pa.types.is_decimal(column.type):
             return column.cast(pa.decimal256(_WIDEST, column.type.scale))
         if not pa.types.is_integer(column.type):
-            raise ValueError(f"the values of {name!r} are no numbers")
+            raise ValueError(f"the values of {name!r} are not numbers")
         return column.cast(pa.decimal256(_WIDEST, 0))
 
     def has_nan(self, name: str) -> bool:

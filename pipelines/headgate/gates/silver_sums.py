@@ -72,7 +72,7 @@ def compared(rule: Rule, sums: Sums, pairs: int) -> RuleResult:
     """What a rule says of its sums. ``pairs`` is in how many results a row of silver is."""
     found = (sums.gold, sums.silver, sums.late)
     if any(each is None or not math.isfinite(each) for each in found):
-        return _result(rule, error="a sum is no finite number")
+        return _result(rule, error="a sum is not a finite number")
     gold, silver, late = (Decimal(each or 0) for each in found)
     with localcontext(prec=_DIGITS):
         wanted = pairs * silver - late

@@ -62,7 +62,7 @@ def known(name: str) -> OperationKind:
     """Raises UnknownOperationError."""
     if (kind := KINDS.get(name)) is None:
         raise UnknownOperationError(
-            f"the operation {name} was asked for, and nothing here is called so",
+            f"the tables have an operation {name}, which this installation does not know",
             remedy=f"install the package that has it; there are: {', '.join(KINDS.names())}",
         )
     return kind

@@ -42,7 +42,7 @@ def translate_error(
     checkpoint = layout.storage.uri(f"{CONTROL}/checkpoint/")
     if any(checkpoint in unquote(text) for text in texts):
         return PlanError(
-            f"{checkpoint}: Spark's own checkpoint cannot be read any more; nothing rests on it",
+            f"{checkpoint}: Spark's own checkpoint cannot be read any more; no data depends on it",
             remedy="start again: every start begins with a fresh one",
         )
     return None

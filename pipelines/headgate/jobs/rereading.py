@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.graph.graph import graph_of
 from headgate.savepoints.errors import SavepointError
@@ -27,8 +28,9 @@ def require_source(
     gone = what_is_gone(layout, pipeline, savepoint.offsets, savepoint.topics, jars)
     if gone is not None:
         raise SavepointError(
-            f"the source no longer holds everything behind savepoint {savepoint.id}: {gone}",
-            remedy="restore without --reread: bronze stays, and all is built again from it",
+            f"the source no longer has everything after savepoint {savepoint.id}: {gone}",
+            remedy="restore without --reread, so that bronze stays: "
+            + pipeline_command("savepoint restore", savepoint.id),
         )
 
 

@@ -114,7 +114,7 @@ class _Prover:
             ("quarantine", self._at.quarantine.table.name),
         ):
             yield from self._wrong(name, "rows more than once", _TWICE.format(held))
-        yield from self._wrong(silver.table.name, "rows that bronze does not offer", _FOREIGN)
+        yield from self._wrong(silver.table.name, "rows without a valid record in bronze", _FOREIGN)
         replaced = self._number(_REPLACED)
         if replaced != silver.total("replaced"):
             problem = f"copies of rejected rows, where {silver.total('replaced'):,} are counted"
@@ -123,10 +123,12 @@ class _Prover:
             self._sql.register("mends", mends_table(self._mends))
             yield from self._wrong(silver.table.name, "copies of one record", _MENDED_TWICE)
         quarantine = self._at.quarantine.table.name
-        yield from self._wrong(quarantine, "failed records not in it", _NOT_QUARANTINED)
-        yield from self._wrong(quarantine, "rows that did not fail in bronze", _WRONGLY_QUARANTINED)
+        yield from self._wrong(quarantine, "invalid records that are missing", _NOT_QUARANTINED)
+        yield from self._wrong(
+            quarantine, "rows without an invalid record in bronze", _WRONGLY_QUARANTINED
+        )
         if rejected is not None:
-            problem = "rows that silver has, or that bronze does not offer"
+            problem = "rows that silver has too, or without a valid record in bronze"
             yield from self._wrong(rejected.table.name, problem, _WRONGLY_REJECTED)
         yield from self._missing(table, silver)
 
@@ -135,7 +137,7 @@ class _Prover:
         filtered = silver.total("filtered") if table.where else 0
         count, examples = self._rows_of(_MISSING)
         if count != filtered:
-            problem = f"conformed rows missing, where {filtered:,} were filtered"
+            problem = f"valid records are missing, where {filtered:,} were filtered"
             yield Discrepancy(silver.table.name, problem, count, examples)
 
     def gold(self, table: GoldTable) -> Iterator[Discrepancy]:

@@ -221,7 +221,7 @@ def _upkeep() -> Iterator[Alert]:
         "headgate_ledger_differences > 0",
         "1m",
         "critical",
-        "{{ $value }} laws of the ledger do not hold",
+        "{{ $value }} checks of the ledger fail",
         pipeline_command("ledger"),
         "ledger",
     )

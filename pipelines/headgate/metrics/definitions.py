@@ -228,7 +228,7 @@ UPKEEP = Group(
             "table",
             "The first less the second. Anything but 0 is an error.",
         ),
-        _gauge("ledger_differences", "", "", "Laws of the ledger that do not hold, of all tables."),
+        _gauge("ledger_differences", "", "", "Checks of the ledger that fail, of all tables."),
         _gauge("gate_held", "", "table", "Whether rules hold back a version of the gold table."),
         _gauge("gate_held_timestamp_seconds", "seconds", "table", "Since when they do."),
         _gauge(

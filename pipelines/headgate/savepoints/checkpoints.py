@@ -41,7 +41,7 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
-class Replay:
+class ToAbsorb:
     """The batches that a table would absorb if the driver crashed now."""
 
     table: str
@@ -79,7 +79,7 @@ class Checkpoints:
     n: int
     generation: int
     history: tuple[Checkpoint, ...]
-    replay: tuple[Replay, ...]
+    replay: tuple[ToAbsorb, ...]
     operations: tuple[OpenOperation, ...]
     windows: tuple[OpenWindow, ...]
 
@@ -118,7 +118,7 @@ def history(bronze: TablePosition, most: int) -> tuple[Checkpoint, ...]:
     return tuple(found)
 
 
-def _replay(at: ConsistentSnapshot) -> list[Replay]:
+def _replay(at: ConsistentSnapshot) -> list[ToAbsorb]:
     """A table at batch id n continues with batch n + 1."""
     lowest = at.n
     rows: dict[int, int] = {}
@@ -128,7 +128,7 @@ def _replay(at: ConsistentSnapshot) -> list[Replay]:
         if commit.state.kind == "data":
             rows[commit.state.n] = sum(f.rows for f in commit.files)
     return [
-        Replay(path, at.bronze.n - table.n, sum(r for n, r in rows.items() if n > table.n))
+        ToAbsorb(path, at.bronze.n - table.n, sum(r for n, r in rows.items() if n > table.n))
         for path, table in at.dense.items()
         if table.n < at.bronze.n
     ]

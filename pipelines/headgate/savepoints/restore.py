@@ -97,11 +97,11 @@ def _require_in_lineage(savepoint: Savepoint, bronze: Table) -> None:
     """Raises SavepointError if bronze was reset since and has other batches now."""
     if not BronzeLineage(bronze).has(savepoint):
         raise SavepointError(
-            f"savepoint {savepoint.id} cannot be restored beside today's bronze: bronze was taken "
-            f"back to before it, and its batches behind that are others now",
-            remedy="take bronze back too, and read from the source again: "
+            f"savepoint {savepoint.id} cannot be restored while bronze stays: bronze went back to "
+            "before it since then, and has other batches after that point",
+            remedy="restore bronze too, and read the source again from there: "
             + pipeline_command("savepoint restore", savepoint.id, "--reread")
-            + "; or have it as a copy: "
+            + "; or make a copy: "
             + pipeline_command("savepoint restore", savepoint.id, "--to", NEW_ROOT),
         )
 

@@ -33,7 +33,7 @@ class Ports:
         """``web`` as asked for, 0 for any that is free. Raises AskedWrongError."""
         if web and (why := refusal(web)) is not None:
             raise AskedWrongError(
-                f"port {web} cannot be had: {why}",
+                f"port {web} cannot be used: {why}",
                 f"choose another one: {shell_command('up', ROOT, '--port', '0')}",
             )
         return Ports(web or free_port(), free_port(), free_port())

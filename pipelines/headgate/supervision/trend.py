@@ -33,7 +33,7 @@ class Trend:
 
     def __str__(self) -> str:
         if self.level is not None:
-            return f"catching up: level in about {span(self.level)}"
+            return f"catching up: up to date in about {span(self.level)}"
         if self.trend == "falling behind":
             return f"falling behind by {self.growth:,.0f} records/s"
         return f"keeping up, {self.backlog:,} records behind"

@@ -98,7 +98,7 @@ def test_the_page_and_its_buttons(site: Site, tmp_path: Path) -> None:
             site.wait_for_owner(other_than=restored)
             press("Stop", "stop")
             assert site.drivers() == []
-            airflow.wait(lambda: shows("at rest"), "the page does not show that it rests")
+            airflow.wait(lambda: shows("1 stopped"), "the page does not show the stop")
             press("Start", "start")
             site.wait_for_owner()
         assert page.faults == []

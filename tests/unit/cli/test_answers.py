@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -132,6 +133,15 @@ def test_ledger_that_balances(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
     document = last_object(out)
     assert code == 0
     assert document["balanced"] is document["by_id"]["holds"] is True
+
+
+def test_a_ledger_that_does_not_balance_names_the_next_command(
+    ask: Ask, lake: Lake, of_lake: OfLake
+) -> None:
+    lake.commit("silver/good", 2, [], {"silver": 5})
+    code, out, _ = ask("ledger", *of_lake)
+    assert code == 1
+    assert re.search(r"see which rows differ: .*headgate.* ledger .* --by-id", out)
 
 
 @pytest.mark.slow

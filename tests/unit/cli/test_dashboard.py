@@ -41,7 +41,7 @@ def test_dashboards_are_checked(shop: Charted, capsys: pytest.CaptureFixture[str
     ("options", "says"),
     [
         (["--no-login", "--host", "0.0.0.0"], "is served on loopback alone"),
-        (["--base-path", "/a b"], "is no path"),
+        (["--base-path", "/a b"], "is not a path"),
         (["--host", "999.1.1.1"], "headgate dashboard --host 127.0.0.1"),
         (["nothing"], "nothing"),
     ],
@@ -51,6 +51,15 @@ def test_what_is_refused(
 ) -> None:
     assert answer(["dashboard", *options, "--root", shop.root]) != 0
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [["--no-login", "--host", "0.0.0.0"], ["--base-path", "/a b"]])
+def test_a_remedy_keeps_the_root(
+    shop: Charted, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    elsewhere = f"{shop.root}-2"
+    assert answer(["dashboard", *options, "--root", elsewhere]) != 0
+    assert f"headgate dashboard --root {elsewhere} {options[-2]}" in capsys.readouterr().err
 
 
 def test_its_help_shows_no_default_that_is_code(capsys: pytest.CaptureFixture[str]) -> None:

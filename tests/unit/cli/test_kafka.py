@@ -38,7 +38,7 @@ def test_down_where_nothing_runs_is_fine(ask: Ask) -> None:
         (("consume", "bids", "--from", "-1", "--servers", "x:1"), "earliest, latest, or an offset"),
         (("consume", "bids", "--max", "0"), "--max"),
         (("up", "--port", "65536"), "--port"),
-        (("up", "--root", "s3://lake"), "is no folder of this machine"),
+        (("up", "--root", "s3://lake"), "is not a folder of this machine"),
         (("produce", "bids", "nowhere.json", "--servers", "x:1"), "nowhere.json cannot be read"),
     ],
 )

@@ -123,4 +123,4 @@ def test_a_file_is_never_replaced(ask: Ask, of_lake: OfLake, lake: Lake, tmp_pat
     assert (code, "is there already" in err) == (2, True)
     assert (tmp_path / "mine").read_text() == "mine"
     code, _, err = ask("quarantine", "export", *of_lake, "--output", tmp_path / "no" / "such")
-    assert (code, "Traceback" in err, "no is no folder" in err) == (2, False, True)
+    assert (code, "Traceback" in err, "no is not a folder" in err) == (2, False, True)

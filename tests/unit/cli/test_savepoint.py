@@ -70,10 +70,10 @@ def test_remedies_do_not_send_one_in_a_circle(
     assert code != 0
     assert "file 17 has vanished" in err
     assert "without --reread" not in err
-    assert "only a copy gives it back" in err
+    assert "only a copy can restore it" in err
     code, _, err = ask("savepoint", "verify", *of_lake, "--reread")
     assert code == 5
-    assert "nor can it be restored beside today's bronze" in err
+    assert "nor can it be restored while bronze stays" in err
     assert ask("savepoint", "restore", place, "latest", "--to", tmp_path / "copy", *root)[0] == 0
 
 

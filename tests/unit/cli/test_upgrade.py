@@ -243,8 +243,8 @@ def test_a_way_back_that_is_refused_names_the_savepoint_and_what_to_type(
     code, _, err = ask("upgrade", *of_lake, "--json")
     saved = savepoints(lake.layout)[0].id
     assert code == 7
-    assert "its job is dead; and the way back to savepoint" in err
-    assert f"{saved} is open: the source is gone" in err
+    assert "its job is dead; and the rollback to savepoint" in err
+    assert f"{saved} is not finished: the source is gone" in err
     assert stopped in err
     assert f"headgate savepoint restore {of_lake[0]} {saved} --reread" in err
 

@@ -82,7 +82,7 @@ def test_charts(shop: Charted, reader: Reader) -> None:
         ("dashboard: x\ncharts: {a: {kind: table, sql: SELECT 1 FRM x}}", "syntax error"),
         (
             "dashboard: x\ncharts:\n  a:\n    kind: bar\n    sql: FROM gold.sales\n    y: [revnue]",
-            ":6: charts.a.y: 'revnue' is no column of the SQL",
+            ":6: charts.a.y: 'revnue' is not a column of the SQL",
         ),
         (
             "dashboard: x\ncharts: {a: {kind: line, sql: 'SELECT channel, 1 n FROM gold.sales'}}",

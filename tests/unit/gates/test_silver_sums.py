@@ -45,4 +45,4 @@ def test_it_says_both_sums() -> None:
 @pytest.mark.parametrize("sum_", [None, float("nan"), float("inf")])
 def test_a_sum_that_is_no_number_is_not_met(sum_: float | None) -> None:
     result = compared(Rule("a", "e", {}), Sums(sum_, 1.0, 0.0), 1)
-    assert (result.met, result.error) == (False, "a sum is no finite number")
+    assert (result.met, result.error) == (False, "a sum is not a finite number")

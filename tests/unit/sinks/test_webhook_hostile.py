@@ -68,7 +68,7 @@ def test_a_secret_that_is_no_key_is_refused(monkeypatch: pytest.MonkeyPatch, sec
         declared("webhook: {url: 'https://h/x', secret: '${env:HOOK}'}")
     (problem,) = refused.value.problems
     assert problem.key == "publish.finals.webhook.secret"
-    assert problem.message == "is no secret of Standard Webhooks: whsec_ and base64"
+    assert problem.message == "is not a secret of Standard Webhooks: whsec_ and base64"
 
 
 @pytest.mark.parametrize("host", ["receiver..example", f"{'a' * 64}.example", "a b.example"])

@@ -33,8 +33,8 @@ def history(
     [
         (90_000, 1200, 2400, "falling behind by 1,200 records/s"),
         (90_000, 1200, 0, "falling behind by 1,200 records/s"),
-        (720_000, -1000, 3000, "catching up: level in about 12 min"),
-        (90_000, -1000, 3000, "catching up: level in about 90 s"),
+        (720_000, -1000, 3000, "catching up: up to date in about 12 min"),
+        (90_000, -1000, 3000, "catching up: up to date in about 90 s"),
         (100_000, 0, 3000, "keeping up, 100,000 records behind"),
         # A little less arrives than is absorbed, which may be chance.
         (100_000, -60, 3000, "keeping up, 100,000 records behind"),
@@ -89,5 +89,5 @@ def test_as_a_document() -> None:
         "backlog": 720_000,
         "growth": -1000.0,
         "level": 720,
-        "says": "catching up: level in about 12 min",
+        "says": "catching up: up to date in about 12 min",
     }

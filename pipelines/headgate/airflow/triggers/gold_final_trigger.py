@@ -49,7 +49,7 @@ def _time(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except ValueError as error:
-        raise HeadgateError(f"up_to is no time: {text!r}", remedy) from error
+        raise HeadgateError(f"up_to is not a time: {text!r}", remedy) from error
     if time.tzinfo is None:
         raise HeadgateError(f"up_to has no zone: {text!r}", remedy)
     return time

@@ -58,7 +58,7 @@ def show(found: Checkpoints) -> None:
         out.print("  no table has anything to do again; a batch that runs is read again")
     for operation in found.operations:
         tables = ", ".join(operation.tables)
-        place = f"operation {operation.number}, behind batch {operation.n:,}"
+        place = f"operation {operation.number}, after batch {operation.n:,}"
         message = f"{place}: {tables} must {operation.what}"
         out.print(f"  {message}", markup=False)
     table = grid("\nopen windows", "table", "window", "rows:", "state:")

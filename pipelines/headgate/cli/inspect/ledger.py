@@ -10,7 +10,7 @@ import typer
 from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.ledger_screen import MARK, show_ledger
-from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, respond
 from headgate.cli.rows import shown
 from headgate.querying.without_pandas import leave_pandas_out
@@ -30,7 +30,10 @@ def ledger(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Account for every event. Exit code 1 and the missing ids if it does not balance."""
+    """Account for every event. Exit code 1 if the ledger does not balance.
+
+    With --by-id, it names the first positions and ids that differ.
+    """
     leave_pandas_out()
     from headgate.ledger import balance
 
@@ -48,6 +51,8 @@ def ledger(
     if proof is not None:
         document["by_id"] = proof.as_dict()
         shown.append(partial(show_proof, proof, console()))
+    elif not balanced:
+        shown.append(f"see which rows differ: {command('ledger', '--by-id')}")
     respond(json, document, *shown)
     if not balanced:
         raise typer.Exit(exit_codes.FAILED)
@@ -59,5 +64,5 @@ def show_proof(proof: Proof, out: Console) -> None:
         out.print(f"[red]{finding.table}: {finding.problem}: {finding.count:,}[/]")
         for place in finding.examples:
             out.print(f"  {shown(place)}", markup=False)
-    says = f"proved by id: {proof.rows:,} rows of bronze" if proof.holds else "not so by id"
+    says = f"proved by id: {proof.rows:,} rows of bronze" if proof.holds else "not proved by id"
     out.print(f"{MARK[proof.holds]} {says}")

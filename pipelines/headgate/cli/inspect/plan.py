@@ -36,9 +36,8 @@ def plan(
 ) -> None:
     """Check a declaration; show what would run and what changes.
 
-    Tables, schemas, windows, state.
-
-    For existing tables, shows what a start does with each.
+    Shows tables, schemas, windows and state. For existing tables, shows what a start does with
+    each.
     """
     from headgate.declaration.plan import describe
     from headgate.declaration.plan import plan as planned

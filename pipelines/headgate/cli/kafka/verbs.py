@@ -91,7 +91,7 @@ def topics(
 def produce(
     topic: Topic,
     file: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="- for stdin.", show_default=False)
+        str, typer.Argument(metavar="FILE", help="- for stdin.", show_default=False)
     ] = "-",
     key: Annotated[
         str | None,

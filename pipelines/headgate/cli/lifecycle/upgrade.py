@@ -215,7 +215,7 @@ def _roll_back(
             return True
     except HeadgateError as error:
         raise NotRolledBackError(
-            f"{why.message}; and the way back to savepoint {savepoint.id} is open: "
+            f"{why.message}; and the rollback to savepoint {savepoint.id} is not finished: "
             f"{error.message}; {done}",
             remedy=f"{error.remedy}\n{remedy}",
         ) from error

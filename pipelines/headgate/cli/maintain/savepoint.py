@@ -86,7 +86,7 @@ def list_savepoints(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Jso
 def show_savepoint(
     pipeline: PipelineName, id_: Id = "latest", root: Root = DEFAULT_ROOT, json: Json = False
 ) -> None:
-    """Show where each table was, and where the source was read up to."""
+    """Show the version and the batch of each table, and how far the source was read."""
     from headgate.savepoints.store import find
 
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
@@ -102,10 +102,13 @@ def verify_savepoint(
     pipeline: PipelineName,
     id_: Id = "latest",
     read: Annotated[
-        bool, typer.Option("--read", help="Read every page of every file, too.")
+        bool, typer.Option("--read", help="Also read every page of every file.")
     ] = False,
     reread: Annotated[
-        bool, typer.Option("--reread", help="Ask the source, too, for all that came after it.")
+        bool,
+        typer.Option(
+            "--reread", help="Also check that the source still has all that came after it."
+        ),
     ] = False,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
@@ -186,7 +189,9 @@ def restore_savepoint(
         message = f"restored {savepoint.id}: generation {intent.generation}"
     else:
         if reread:
-            raise typer.BadParameter("a copy goes on behind its own bronze", param_hint="--reread")
+            raise typer.BadParameter(
+                "a copy continues from its own bronze; leave the option out", param_hint="--reread"
+            )
         clone(layout, savepoint, Layout.of(target, declared.name), passing=gone)
         done, message = {"root": target}, f"copied {savepoint.id} to {target}"
     done |= {"pipeline": declared.name, "savepoint": savepoint.id, "passed_over": list(gone)}
@@ -216,7 +221,8 @@ def delete_savepoint(
     if not force and is_last_good(layout, declared, found):
         raise LastGoodError(
             f"{found.id} is the last savepoint that can be restored",
-            remedy="take another one first, or say --force",
+            remedy=f"take another one first: {command('savepoint create')}\n"
+            f"or delete it all the same: {command('savepoint delete', found.id, '--force')}",
         )
     delete(layout, found)
     document = {"pipeline": declared.name, "deleted": found.id}

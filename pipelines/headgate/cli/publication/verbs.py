@@ -31,10 +31,9 @@ class SinkError(HeadgateError, code=exit_codes.SOURCE):
 
 @app.command("list")
 def list_(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
-    """Show the publications: how many commits of their tables came later, how many rows their
-    sinks refuse, and why one is stuck.
+    """Show the publications: later commits of their tables, dead letters, and why one is stuck.
 
-    Commits may have no rows to send.
+    Later commits come after the last one that was sent. They may have no rows to send.
     """
     from datetime import UTC, datetime
 

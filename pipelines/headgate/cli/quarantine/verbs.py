@@ -143,7 +143,9 @@ def export_refused(
     if output.exists():
         raise FileThereError(f"{output} is there already", remedy="give --output another name")
     if not output.parent.is_dir():
-        raise FileThereError(f"{output.parent} is no folder", remedy="make it, or give another one")
+        raise FileThereError(
+            f"{output.parent} is not a folder", remedy="make it, or give another one"
+        )
     mended = documents(declared, layout, records_of(layout, declared), wanted)
     lines = [json_.dumps(each, ensure_ascii=False) + "\n" for each in exported(mended)]
     output.write_text("".join(lines), encoding="utf-8")

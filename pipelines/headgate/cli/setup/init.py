@@ -14,7 +14,10 @@ from headgate.commands import Place, program, rendered, shell_command
 
 
 def init(
-    folder: Annotated[str, typer.Argument(help="The project's folder; made if it is missing.")],
+    folder: Annotated[
+        str,
+        typer.Argument(metavar="FOLDER", help="The project's folder; made if it is missing."),
+    ],
     json: Json = False,
 ) -> None:
     """Create a project: declarations, sample data, tests."""

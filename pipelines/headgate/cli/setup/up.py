@@ -120,8 +120,8 @@ def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port:
     assert dags is not None
     if not dags.is_dir():
         raise AskedWrongError(
-            f"{dags} is no folder",
-            f"name a folder of DAGs: {shell_command('up', '--dags', 'dags')}",
+            f"{dags} is not a folder",
+            f"name a folder of DAGs: {shell_command('up', ROOT, '--dags', 'dags')}",
         )
     return Settings(home, dags.absolute(), Path.cwd(), root, ports, database)
 

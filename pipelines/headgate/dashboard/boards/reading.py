@@ -133,7 +133,9 @@ def _column(at: Field | None, result: Result, report: Report) -> str | None:
         return at.text if at else None
     known = ", ".join(result.columns)
     guess = nearest(at.text, result.columns)
-    report.add(at.line, at.path, f"{at.text!r} is no column of the SQL, which has {known}", guess)
+    report.add(
+        at.line, at.path, f"{at.text!r} is not a column of the SQL, which has {known}", guess
+    )
     return None
 
 

@@ -76,7 +76,7 @@ def _named(statement: Any) -> Iterator[TableName]:
             if schema.lower() != GOLD.name:
                 shown = ".".join(filter(None, (catalog, schema, table)))
                 raise Invalid(
-                    f"reads {shown}, which is no gold table", None if schema else f"gold.{table}"
+                    f"reads {shown}, which is not a gold table", None if schema else f"gold.{table}"
                 )
             yield TableName(catalog.lower() or None, table.lower())
 

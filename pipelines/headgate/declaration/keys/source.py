@@ -119,7 +119,7 @@ _EXPECTATIONS = (
         "duration",
         "A running pipeline whose watermark is further behind the present than this fails the "
         "health check `event_time`. Without this key, the check never fails; leave the key out for "
-        "a backfill of old events.",
+        "old events that are read on purpose.",
         low=timedelta(seconds=1),
         high=10 * YEAR,
     ),

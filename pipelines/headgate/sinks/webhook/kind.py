@@ -124,7 +124,7 @@ def _wrong_secret(field: Field) -> str | None:
         if not field.is_missing:
             key_of(field.text)
     except ValueError:
-        return "is no secret of Standard Webhooks: whsec_ and base64"
+        return "is not a secret of Standard Webhooks: whsec_ and base64"
     return None
 
 

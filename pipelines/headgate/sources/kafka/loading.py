@@ -47,7 +47,7 @@ class Named:
         """Raises SourceError."""
         found = _RANGE.fullmatch(text)
         if found is None:
-            said = f"{text!r} is no range of a topic"
+            said = f"{text!r} is not a range of a topic"
             raise SourceError(said, "write it as topic, topic/partition or topic/partition:0-1000")
         numbers = (found[name] for name in ("partition", "first", "end"))
         return Named(found["topic"], *(None if each is None else int(each) for each in numbers))

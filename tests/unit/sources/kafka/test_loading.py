@@ -25,7 +25,7 @@ def test_what_is_named(text: str, named: Named) -> None:
     "text", ["", "orders/", "orders/x", "orders:1-2", "a/b/c", "o/1:2", "o/1:2-"]
 )
 def test_what_is_no_range(text: str) -> None:
-    with pytest.raises(SourceError, match="is no range of a topic"):
+    with pytest.raises(SourceError, match="is not a range of a topic"):
         Named.parse(text)
 
 

@@ -9,7 +9,7 @@ const lasting = (status, now) => (status.since ? `for ${span(since(status.since,
 const KNOWN = {
   failed: ["failed", "bad", (l, n) => `exit code ${l.failure?.code}, ${ago(l, n)}; it stays down until somebody acts`],
   dead: ["dead", "bad", (l, n) => `its process is gone or silent; last heard of ${ago(l, n)}`],
-  stuck: ["stuck", "bad", (l, n) => `it lives, and nothing has moved for ${span(since(l.level ?? l.since, n))}`],
+  stuck: ["stuck", "bad", (l, n) => `it is alive, but has made no progress for ${span(since(l.level ?? l.since, n))}`],
   crashed: ["failed", "bad", (l, n) => `exit code ${l.failure?.code}, ${ago(l, n)}`],
   unknown: ["unknown", "bad", () => "its state cannot be read"],
   ended: ["ended", "warn", (l, n) => `it ended by itself ${ago(l, n)}`],
@@ -17,10 +17,10 @@ const KNOWN = {
   starting: ["starting", "busy", (l, n) => `it opens its tables, ${lasting(l, n)}`],
   restoring: ["restoring", "busy", (l, n) => `its tables go back to a savepoint, ${lasting(l, n)}`],
   working: ["at work", "busy", (l, n) => `${l.operation}, ${lasting(l, n)}`],
-  paused: ["paused", "warn", (l, n) => `it takes in nothing new, ${lasting(l, n)}`],
+  paused: ["paused", "warn", (l, n) => `it reads nothing new, ${lasting(l, n)}`],
   running: ["running", "good", (l, n) => lasting(l, n)],
   finished: ["finished", "good", (l, n) => `it has taken in all there was; it ended ${ago(l, n)}`],
-  resting: ["at rest", "still", (l, n) => `somebody asked it to stop; it ended ${ago(l, n)}`],
+  resting: ["stopped", "still", (l, n) => `somebody asked it to stop; it ended ${ago(l, n)}`],
 };
 const ORDER = Object.keys(KNOWN);
 const WRONG = ORDER.indexOf("unknown");

@@ -44,7 +44,7 @@ function speed(status) {
 
 function backlog({ backlog: behind, is_alive: alive }) {
   if (!behind) return figure("Backlog", "–", "not known");
-  if (!behind.count) return figure("Backlog", "none", alive ? "level with source" : "when it ended");
+  if (!behind.count) return figure("Backlog", "none", alive ? "up to date" : "when it ended");
   const unit = behind.count === 1 ? ONE[behind.unit] : behind.unit;
   const size = behind.size ? `, ${bytes(behind.size)}` : "";
   const oldest = behind.seconds ? `, ${span(behind.seconds)}` : size;
@@ -75,7 +75,7 @@ function outcome(label, count, of, short, unit) {
 
 function ledger(account) {
   const wrong = account.differences.length;
-  if (wrong) return figure("Ledger", "✗ differs", plural(wrong, "law broken", "laws broken"), "bad");
+  if (wrong) return figure("Ledger", "✗ differs", plural(wrong, "check fails", "checks fail"), "bad");
   const gaps = account.gaps ? `, ${plural(account.gaps, "gap", "gaps")} accepted` : "";
   return figure("Ledger", "✓ balances", `to batch ${number(account.n)}${gaps}`, "good");
 }
