@@ -9,6 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.storage.files import Storage
+from headgate.tables.errors import LogGapError
 from headgate.tables.table import Table
 from tests.unit.tables.conftest import SCHEMA, TIME
 
@@ -44,3 +45,16 @@ def test_three_make_a_table_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         for thread in threads:
             thread.join()
     assert errors == []
+
+
+def test_a_table_that_is_not_there_is_missing_and_one_without_entries_is_damaged(
+    tmp_path: Path,
+) -> None:
+    table = Table(Storage(str(tmp_path)), "bronze/b", pipeline="p")
+    assert not table.exists
+    with pytest.raises(FileNotFoundError):
+        table.refresh()
+    table.storage.write("_delta_log/00000000000000000003.crc", b"")
+    assert table.reader().exists
+    with pytest.raises(LogGapError):
+        table.refresh()

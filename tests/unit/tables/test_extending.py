@@ -60,15 +60,17 @@ def wider(table: Table) -> Schema:
 
 
 def test_a_table_has_its_rows_and_its_state_and_the_new_fields(table: Table) -> None:
-    before = table.refresh()
-    extend(table, wider(table), "new", NOON)
+    before, reader = table.refresh(), table.reader()
+    assert pa.schema(reader.schema.to_arrow()) == SCHEMA
+    extend(table, (columns := wider(table)), "new", NOON)
     state = table.refresh()
     assert (state.kind, state.definition, state.epoch) == ("extend", "new", 1)
     assert (state.n, state.total, state.files) == (before.n, before.total, before.files)
     assert state.data_commit == before.data_commit
-    for handle in (table, table.reader()):
+    for handle in (table, reader, table.reader()):
         handle.refresh()
         handle.require_intact()
+        assert handle.schema == columns
     new = {**ROW, "about": {"low": {"a": 4, "b": 5}, "high": None}}
     add(table, 2, new)
     table.refresh()

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from headgate.storage.files import Storage
 from headgate.tables.data_file import DataFile, merged_name
 from headgate.tables.errors import CommitRefusedError, FencedError, LogGapError
-from headgate.tables.history import batches, lineage
+from headgate.tables.history import batches, commit_at, lineage
 from headgate.tables.live_files import live_files
 from headgate.tables.log import entry_path
 from headgate.tables.log_folder import log_folder
@@ -151,6 +151,29 @@ def test_an_operation_is_a_place_to_stop_in_merged_and_trimmed_batches(tmp_path:
         "data/0-8-merged/merged-4.parquet",
         "data/0-9-abc/part-0.parquet",
     ]
+
+
+def test_a_position_is_the_newest_commit_at_its_batch(tmp_path: Path) -> None:
+    table = make(tmp_path, 4)
+    merge(table, 1, 2)
+    found = [commit_at(table, n) for n in (0, 3, 4, 5)]
+    assert [(c.version, c.state.n) for c in found] == [(1, 0), (4, 3), (6, 4), (6, 4)]
+    assert commit_at(table, 4, 5).version == 5
+    trim(table, 4)
+    with pytest.raises(LogGapError, match="does not reach back to batch 2"):
+        commit_at(table, 2)
+
+
+def test_batches_that_the_log_never_had_are_missing(tmp_path: Path) -> None:
+    table = make(tmp_path, 3)
+    with pytest.raises(LogGapError, match="batches 4 to 4 are not"):
+        batches(table, 0, 4)
+    assert batches(table, 3, 3) == ()
+    state = replace(table.refresh().absorbing(6, NOON), from_n=4)
+    table.commit(state, (written(table, "data/0-6-abc/part-0.parquet"),))
+    with pytest.raises(LogGapError, match="batches 4 to 4 are not"):
+        batches(table, 0, 6)
+    assert [c.state.n for c in lineage(table)] == [6, 3, 2, 1, 0, 0]
 
 
 def test_an_entry_that_is_missing_in_the_middle_is_damage(tmp_path: Path) -> None:
