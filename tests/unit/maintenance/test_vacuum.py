@@ -373,17 +373,18 @@ def test_logs_are_cut_off_and_prove_themselves(maintained: tuple[Lake, Before]) 
 def test_a_log_is_not_cut_off_at_a_checkpoint_that_is_damaged(fill: Fill) -> None:
     lake = fill(12)
     vacuumed(lake, "silver/good")
-    (first,) = log_folder(lake.layout.storage.at("silver/good")).checkpoints
-    DeltaTable(lake.layout.storage.uri("silver/good"), version=3).create_checkpoint()
-    path = f"silver/good/_delta_log/{first:020d}.checkpoint.parquet"
-    short = f"silver/good/_delta_log/{3:020d}.checkpoint.parquet"
-    lake.layout.storage.write(path, lake.layout.storage.read(short))
-    for _ in range(5):
-        add_batch(lake, table(lake, "bronze/events").refresh().n + 1)
-    before = log_folder(lake.layout.storage.at("silver/good")).entries
-    with pytest.raises(LogGapError):
+    silver = table(lake, "silver/good")
+    (first,) = log_folder(silver.storage).checkpoints
+    DeltaTable(silver.storage.uri(), version=3).create_checkpoint()
+    short = silver.storage.read(f"_delta_log/{3:020d}.checkpoint.parquet")
+    silver.storage.remove(f"_delta_log/{3:020d}.checkpoint.parquet")
+    silver.refresh()
+    DeltaTable(silver.storage.uri()).create_checkpoint()  # a sound one: the table is whole
+    silver.storage.write(f"_delta_log/{first:020d}.checkpoint.parquet", short)
+    before = log_folder(silver.storage).entries
+    with pytest.raises(LogGapError, match=f"the checkpoint of version {first} is damaged"):
         vacuumed(lake, "silver/good")
-    assert log_folder(lake.layout.storage.at("silver/good")).entries[: len(before)] == before
+    assert log_folder(silver.storage).entries[: len(before)] == before
 
 
 @pytest.mark.slow
