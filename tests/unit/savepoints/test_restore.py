@@ -15,12 +15,15 @@ from headgate.ledger import balance
 from headgate.operations.carrying_out import intend
 from headgate.savepoints.clone import UnfinishedCloneError, clone, require_whole
 from headgate.savepoints.errors import SavepointError
+from headgate.savepoints.resets import Resets
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.verify import verify
 from headgate.storage.layout import Layout
+from headgate.tables.errors import LogGapError
 from headgate.tables.log import entry_path
 from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.snapshot import tables_of
 from tests.support.failing import dying
 from tests.support.rounds import IN_FULL
 from tests.unit.ledger.conftest import SCHEMAS, Lake
@@ -53,6 +56,16 @@ def test_what_is_built_from_bronze_goes_back_and_bronze_stays(lake: Lake) -> Non
     account = balance(lake.layout, lake.pipeline)
     assert account.balanced
     assert account.gold[0].lag == 1
+    held = [table.refresh().epoch for table in tables_of(lake.layout, "tiny")]
+    assert held == [7] * len(SCHEMAS), "whoever drives the pipeline still would go on"
+
+
+def test_a_restore_proves_itself(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    savepoint = take(lake)
+    add_batch(lake, 3)
+    monkeypatch.setattr(Resets, "carry_out", lambda *_: None)
+    with pytest.raises(LogGapError, match="it is not what the savepoint says"):
+        restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
 
 
 def test_history_and_table_say_that_there_was_a_restore(lake: Lake) -> None:
