@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,40 @@ def test_gold_that_skipped_silver_rows(lake: Lake) -> None:
     lake.commit("silver/good", 3, [silver(6), silver(7)], counts)
     lake.commit("gold/per_minute", 3, [], {"pairs": 1, "folded": 1, "late": 0, "final": 0})
     assert differences(lake) == [("gold/per_minute", "pairs = silver rows × windows a row")]
+
+
+def test_a_duplicate_of_bronze_that_silver_counted_as_something_else(empty_lake: Lake) -> None:
+    counts = {"silver": 3, "filtered": 2, "quarantined": 1, "duplicate": 0}
+    fill(empty_lake, silver_counts=counts)
+    assert differences(empty_lake) == [("silver/good", "duplicates of bronze")]
+
+
+@pytest.mark.parametrize(
+    ("counts", "law"),
+    [
+        ({"folded": 0}, "pairs = folded + late"),
+        ({"final": 1}, "final rows = rows of its final files"),
+        ({"replayed": 1}, "replayed = marked rows of its late table"),
+    ],
+)
+def test_gold_that_counted_wrongly(lake: Lake, counts: Mapping[str, int], law: str) -> None:
+    _absorb_second(lake, counts)
+    assert differences(lake) == [("gold/per_minute", law)]
+
+
+def test_a_replayed_row_is_folded_and_not_late_any_more(lake: Lake) -> None:
+    lake.commit("late/per_minute", 2, [], {"replayed": 1})
+    _absorb_second(lake, {"replayed": 1})
+    account = balance(lake.layout, lake.pipeline)
+    assert account.balanced
+    (gold,) = account.gold
+    assert (gold.pairs, gold.folded, gold.late, gold.replayed) == (4, 4, 0, 1)
+
+
+def _absorb_second(lake: Lake, counts: Mapping[str, int]) -> None:
+    passed = {"silver": 1, "filtered": 0, "quarantined": 0, "duplicate": 0}
+    lake.commit("silver/good", 2, [silver(6)], passed)
+    lake.commit("gold/per_minute", 2, [], {"pairs": 1, "folded": 1, "late": 0, **counts})
 
 
 def test_files_that_were_not_read_are_listed_with_the_reason(lake: Lake) -> None:
