@@ -77,14 +77,12 @@ def test_a_chart_moves_as_gold_commits(page: DashboardPage, shop: Charted) -> No
     page.run("document.querySelector('figure details').open = true")
     page.wait("document.querySelector('figure tbody tr td.number')?.textContent === '1'")
     before = page.run("document.querySelector('.uplot')")
-    newest = "document.querySelector('figure tbody tr td.number')?.textContent === '{}'"
-    took = []
-    for orders in ("77", "78", "79"):  # three, because a busy machine is slow at times
-        shop.sell(open_=[sale(30, "app", int(orders), "5.00")])
-        took.append(page.wait(newest.format(orders)))
-    assert min(took) < 2, f"{took} s after the commits"
+    shop.sell(open_=[sale(30, "app", 77, "5.00")])
+    newest = "document.querySelector('figure tbody tr td.number')?.textContent === '77'"
+    took = page.wait(newest)
+    assert took < 2, f"{took:.1f} s after the commit"
     assert before == page.run("document.querySelector('.uplot')"), "the chart stays"
-    assert page.column("orders")[0] == "79", "the rows, too"
+    assert page.column("orders")[0] == "77", "the rows, too"
 
 
 def test_rows_are_filtered(page: DashboardPage, tmp_path: Path) -> None:
