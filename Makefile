@@ -61,12 +61,12 @@ format: sync ## Rewrite the code in the house style
 
 .PHONY: chaos
 chaos: classes ## Kill, pause and take over drivers, and every long proof in full; ROUNDS=200
-	@HEADGATE_CHAOS_ROUNDS=$(ROUNDS) $(PY) -m pytest -m "recovery or long" $(ARGS)
+	@HEADGATE_CHAOS_ROUNDS=$(ROUNDS) $(PYTEST) -m "recovery or long" tests $(ARGS)
 
 .PHONY: nightly
 nightly: checked ## All tests, and every long proof in full (hours); ROUNDS=20
 	@HEADGATE_CHAOS_ROUNDS=$(if $(filter file,$(origin ROUNDS)),20,$(ROUNDS)) \
-		$(PY) -m pytest -m "not bench" $(ARGS)
+		$(PYTEST) -m "not bench" tests $(ARGS)
 
 .PHONY: bench
 bench: jars ## Measure speed on this machine, with its noise

@@ -186,7 +186,7 @@ class Driver:
         """Do all work of the run, from the first catch-up to the last report."""
         control, runtime = self._control, run.runtime
         self._take_in(runtime)
-        self._say("bringing the tables level")
+        self._say("catching up")
         run.catch_up.run(one_step=True)
         stream.process(run)
         if run.task.drain and run.writes_bronze and not control.is_stopping:

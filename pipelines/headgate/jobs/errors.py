@@ -16,7 +16,7 @@ class DefinitionChangedError(HeadgateError, code=exit_codes.USAGE):
         super().__init__(
             f"{pipeline.file}: {table} was made from another declaration of {pipeline.name}",
             remedy=f"see what changed, and what that asks for: {pipeline_command('plan')}\n"
-            f"put it to work: {pipeline_command('upgrade')}",
+            f"apply it: {pipeline_command('upgrade')}",
         )
 
 

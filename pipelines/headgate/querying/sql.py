@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.commands import SEE_DAMAGE, pipeline_command, rendered
 from headgate.declaration.kinds import REJECTED
-from headgate.errors import HeadgateError
 from headgate.querying.failures import DamagedTableError, failure
 from headgate.querying.names import LAYERS, Named, Queried, tables
 from headgate.querying.sandbox import connected, lock, require_reading
 from headgate.storage.layout import Layout
+from headgate.tables.errors import NoTablesError
 
 if TYPE_CHECKING:
     import duckdb
@@ -105,10 +105,7 @@ def _open(
         data = DeltaTable(uri, queried.versions.get(table.path)).to_pyarrow_dataset()
     except TableNotFoundError as error:
         again = rendered(pipeline_command("run", "--once"), queried.place)
-        raise HeadgateError(
-            f"{name} has no tables under {layout.storage.root}",
-            remedy=f"{again}, or name its folder with --root",
-        ) from error
+        raise NoTablesError(name, layout.storage.root, again) from error
     except DeltaError as error:
         raise DamagedTableError(
             f"{uri} cannot be read: {str(error).splitlines()[0]}",

@@ -12,7 +12,7 @@ from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.graph.graph import Node, graph_of
 from headgate.storage.layout import Layout
-from headgate.tables.errors import LogGapError
+from headgate.tables.errors import LogGapError, NoTablesError
 from headgate.tables.history import commit_at, lineage
 from headgate.tables.table import Table
 
@@ -70,14 +70,11 @@ def _why_it_begins_later(table: Table) -> str:
 
 def _tables(layout: Layout, pipeline: Pipeline) -> Iterator[tuple[Node, Table]]:
     """Downstream tables first: a running driver commits in the opposite order, so what a table has
-    absorbed is in the tables above it. Raises HeadgateError if there are no tables."""
+    absorbed is in the tables above it. Raises NoTablesError."""
     for node in reversed([*graph_of(pipeline)]):
         if node.kind in RECORDS:
             table = Table(layout.storage, node.path, pipeline=pipeline.name)
             if not table.exists:
-                raise HeadgateError(
-                    f"{pipeline.name} has no tables under {layout.storage.root}",
-                    remedy=f"{pipeline_command('run', '--once')}, or name its folder with --root",
-                )
+                raise NoTablesError(pipeline.name, layout.storage.root)
             table.refresh()
             yield node, table

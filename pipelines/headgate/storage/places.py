@@ -46,3 +46,9 @@ def split_scheme(address: str) -> tuple[str, str]:
     """The scheme with its separator, empty for a path, and the rest."""
     scheme, separator, rest = address.rpartition(_SCHEME)
     return f"{scheme}{separator}", rest
+
+
+def bucket(uri: str) -> str:
+    """The address of the bucket that a URI of an object store is in."""
+    scheme, rest = split_scheme(uri)
+    return scheme + rest.partition("/")[0]

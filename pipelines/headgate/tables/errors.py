@@ -1,9 +1,21 @@
-"""Errors after which a driver must stop writing a table."""
+"""Errors of tables: they are missing, damaged, or another driver's."""
 
 from __future__ import annotations
 
 from headgate import exit_codes
+from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
+
+
+class NoTablesError(HeadgateError):
+    """A pipeline has no tables yet. ``again`` is the command that makes them."""
+
+    def __init__(self, pipeline: str, root: str, again: str | None = None) -> None:
+        again = again or pipeline_command("run", "--once")
+        super().__init__(
+            f"{pipeline} has no tables under {root}",
+            remedy=f"{again}, or name its folder with --root",
+        )
 
 
 class FencedError(HeadgateError, code=exit_codes.TAKEN_OVER):

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 
 from deltalake import DeltaTable
 
-from headgate.commands import pipeline_command
 from headgate.declaration.kinds import KINDS, kind_of
 from headgate.declaration.model import Pipeline
-from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
+from headgate.tables.errors import NoTablesError
 from headgate.tables.state import State
 from headgate.tables.table import Table
 
@@ -79,15 +78,12 @@ def head_table(layout: Layout, pipeline: Pipeline) -> Table:
 def snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
     """Read the position of every table, declared or not. A driver may run meanwhile.
 
-    Raises HeadgateError if the pipeline has no tables, LogGapError if a log is damaged.
+    Raises NoTablesError, LogGapError if a log is damaged.
     """
     tables = {table.name: _standing(table) for table in tables_of(layout, pipeline.name)}
     bronze = tables.get(graph_of(pipeline).head.path)
     if bronze is None:
-        raise HeadgateError(
-            f"{pipeline.name} has no tables under {layout.storage.root}",
-            remedy=f"{pipeline_command('run', '--once')}, or name its folder with --root",
-        )
+        raise NoTablesError(pipeline.name, layout.storage.root)
     return ConsistentSnapshot(tables, bronze, frozenset(pipeline.definitions))
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,33 @@ OfLake = tuple[str, str, str]
 def no_rights(monkeypatch: pytest.MonkeyPatch) -> None:
     """As an unprivileged user sees folders of another one; root may do everything."""
     monkeypatch.setattr("headgate.sources.files.landing.os.access", lambda *_: False)
+
+
+class _NothingIsThere(BaseHTTPRequestHandler):
+    def do_HEAD(self) -> None:
+        self.send_response(404)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_GET = do_HEAD  # noqa: N815
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def no_buckets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An object store that has no bucket."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _NothingIsThere) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("AWS_REGION", "us-east-1")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        yield
+        server.shutdown()
+        thread.join()
 
 
 def test_a_landing_folder_that_is_to_come_is_a_remark(empty_lake: Lake) -> None:
@@ -50,6 +80,15 @@ def test_a_missing_landing_folder_is_named_in_full(tmp_path: Path) -> None:
 def test_an_object_store_that_cannot_be_reached_is_named(tmp_path: Path) -> None:
     with pytest.raises(LandingError, match="gopher://bucket/orders cannot be reached: "):
         landing_remark(FilesSource("gopher://bucket/orders", "json"), tmp_path / "shop.yml")
+
+
+@pytest.mark.parametrize("look", [landing_remark, require_landing])
+def test_a_missing_bucket_is_no_empty_folder(
+    tmp_path: Path, no_buckets: None, look: Callable[[FilesSource, Path], object]
+) -> None:
+    source = FilesSource("s3://bucket/orders", "json")
+    with pytest.raises(LandingError, match="no bucket for the landing folder s3://bucket/orders"):
+        look(source, tmp_path / "shop.yml")
 
 
 @pytest.mark.parametrize("verb", ["run", "start"])

@@ -72,9 +72,14 @@ def test_a_time_that_is_none(ask: Ask, of_lake: OfLake, time: str, expected: str
     assert expected in err
 
 
-@pytest.mark.parametrize("verb", ["compact", "vacuum"])
-def test_a_mistyped_root_is_not_made(ask: Ask, of_lake: OfLake, verb: str, tmp_path: Path) -> None:
-    code, _, err = ask(verb, of_lake[0], "--root", "elsewhere")
+@pytest.mark.parametrize(
+    "typed", [("compact",), ("vacuum",), ("backfill", "--from", "2 days", "--publish")]
+)
+def test_a_mistyped_root_is_not_made(
+    ask: Ask, of_lake: OfLake, typed: tuple[str, ...], tmp_path: Path
+) -> None:
+    verb, *options = typed
+    code, _, err = ask(verb, of_lake[0], *options, "--root", "elsewhere")
     assert code == 1
     assert "has no tables under" in err
     assert not (tmp_path / "elsewhere").exists()

@@ -49,7 +49,7 @@ def test_pause_and_resume(ask: Ask, of_lake: OfLake, stopped: Layout) -> None:
     assert again == {"schema": 1, **said}
     code, out, _ = ask("resume", *of_lake)
     assert code == 0
-    assert "goes on" in out
+    assert "resumed; it was paused since" in out
     assert f"it does not run: headgate start {of_lake[0]}" in out
     assert paused_since(stopped) is None
     assert ask("resume", *of_lake)[1] == "tiny: not paused\n"

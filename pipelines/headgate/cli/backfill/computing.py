@@ -25,7 +25,8 @@ cores at most."""
 
 
 def compute_here(layout: Layout, asked: Asked, root: str, *, publish: Publish | None) -> Outcome:
-    """Compute and compare; ``publish`` is called if a row differs."""
+    """Compute and compare; ``publish`` is called if a row differs. Raises NoTablesError before
+    anything is written, and as ``backfill.running.compute``."""
     from headgate.backfill.reports import write_report
     from headgate.backfill.running import compute
     from headgate.backfill.store import remove_left
@@ -33,12 +34,16 @@ def compute_here(layout: Layout, asked: Asked, root: str, *, publish: Publish | 
     from headgate.cli.screen import waiting as shown_waiting
     from headgate.savepoints.holds import holding
     from headgate.storage.documents import new_id
+    from headgate.tables.errors import NoTablesError
+    from headgate.tables.snapshot import head_table
 
     def session() -> AbstractContextManager[Any]:
         from headgate.jobs.session import passing_session
 
         return passing_session("headgate-backfill", max((os.cpu_count() or 2) // 2, 1))
 
+    if not head_table(layout, asked.deployed).exists:
+        raise NoTablesError(asked.deployed.name, layout.storage.root)
     require_machine(asked.deployed)
     os.nice(_NICENESS)
     divert_to(layout, asked.deployed, "backfill")

@@ -65,7 +65,7 @@ def resume(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
     since = end_pause(layout)
     lines = [f"{declared.name}: not paused"]
     if since is not None:
-        lines = [f"{declared.name}: goes on; it was paused since {_time(since)}"]
+        lines = [f"{declared.name}: resumed; it was paused since {_time(since)}"]
         if not any(job.is_alive for job in probe(layout, datetime.now(UTC))):
             lines.append(f"it does not run: {command('start')}")
     respond(json, {"pipeline": declared.name, "was_paused": since and since.isoformat()}, *lines)

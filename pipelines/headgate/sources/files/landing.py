@@ -9,7 +9,7 @@ from pathlib import Path
 from headgate.sources.errors import SourceError
 from headgate.sources.files.declared import FilesSource
 from headgate.storage.files import Storage
-from headgate.storage.places import is_uri
+from headgate.storage.places import bucket, is_uri
 
 
 class LandingError(SourceError):
@@ -39,11 +39,7 @@ def _is_missing(reads: FilesSource, declaration: Path) -> bool:
     """Raises LandingError if it is not a folder or cannot be listed."""
     folder, remedy = Path(reads.path), f"correct the folder, or its path in {declaration}"
     if is_uri(reads.path):
-        try:
-            Storage(reads.path).exists("")
-        except (OSError, ValueError) as error:
-            said = f"the landing folder {reads.path} cannot be reached: {error}"
-            raise LandingError(said, remedy) from error
+        _require_bucket(reads.path, remedy)
         return False
     if folder.is_dir():
         if not os.access(folder, os.R_OK | os.X_OK):
@@ -52,3 +48,15 @@ def _is_missing(reads: FilesSource, declaration: Path) -> bool:
     if folder.exists():
         raise LandingError(f"the landing folder {folder} is a file", remedy)
     return True
+
+
+def _require_bucket(address: str, remedy: str) -> None:
+    """Raises LandingError. A folder in a bucket may be missing: it is there with its first file.
+    A missing bucket would read as an empty folder for ever."""
+    try:
+        is_there = Storage(address).exists("") or Storage(bucket(address)).exists("")
+    except (OSError, ValueError) as error:
+        said = f"the landing folder {address} cannot be reached: {error}"
+        raise LandingError(said, remedy) from error
+    if not is_there:
+        raise LandingError(f"there is no bucket for the landing folder {address}", remedy)
