@@ -16,6 +16,7 @@ from headgate import commands
 from headgate.jars import class_archive, java
 from tests.support.broker import broker  # noqa: F401  (a fixture)
 from tests.support.reaper import reaping
+from tests.support.rounds import in_full
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,7 +71,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files come first, so that none is left for one worker at the end."""
+    """The longest files come first, so that none is left for one worker at the end. Whatever is run
+    in full alone is a long proof."""
+    for item in items:
+        if in_full.mark in item.iter_markers():
+            item.add_marker(pytest.mark.long)
     items.sort(key=lambda item: _place_in_queue(item.nodeid))
 
 
