@@ -49,6 +49,8 @@ class Airflow:
             "DAG_PROCESSOR__REFRESH_INTERVAL": 5,
             "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": 30,
             "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": 5,
+            # Tasks of a scheduler that was killed: by default, they wait for five minutes.
+            "SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": 15,
             # Or each component serves its logs on a port of its own, which another may have.
             "LOGGING__TRIGGER_LOG_SERVER_PORT": free_port(),
             "LOGGING__WORKER_LOG_SERVER_PORT": free_port(),
