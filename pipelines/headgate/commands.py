@@ -20,8 +20,10 @@ from pathlib import Path
 PIPELINE = "PIPELINE"
 NEW_ROOT = "ANOTHER_FOLDER"
 """Stands for a folder beside the root, with nothing in it."""
-ROOT = "--root=ROOT"
+_ROOT = "--root=ROOT"
 """Stands for ``--root`` in a command that needs the root but no pipeline."""
+_PLACES = (PIPELINE, "--root", "--servers")
+"""A command with one of these says by itself where it works."""
 
 _BEGIN, _END = "⟦", "⟧"
 _MARKED = re.compile(f"{_BEGIN}headgate ([^{_END}]*){_END}")
@@ -32,9 +34,12 @@ def pipeline_command(verb: str, *arguments: str) -> str:
     return shell_command(verb, PIPELINE, *arguments)
 
 
-def shell_command(verb: str, *arguments: str) -> str:
-    """A marked command without a pipeline, or for one that ``arguments`` name."""
-    return f"{_BEGIN}headgate {shlex.join([*verb.split(), *arguments])}{_END}"
+def shell_command(verb: str, *arguments: str, rooted: bool = True) -> str:
+    """A marked command without a pipeline, or for one that ``arguments`` name. ``rooted`` is False
+    for a verb that has no ``--root``."""
+    is_placed = not {*_PLACES}.isdisjoint(arguments)
+    at = [_ROOT] if rooted and not is_placed else []
+    return f"{_BEGIN}headgate {shlex.join([*verb.split(), *arguments, *at])}{_END}"
 
 
 SEE_DAMAGE = pipeline_command("repair", "--dry-run")
@@ -70,7 +75,7 @@ class Place:
         under = ["--root", self.root] if self.root and not self.root_is_known else []
         if "--root" in words:
             under = []
-        for stands, replacement in ((PIPELINE, [self.pipeline, *under]), (ROOT, under)):
+        for stands, replacement in ((PIPELINE, [self.pipeline, *under]), (_ROOT, under)):
             if stands in words:
                 place = words.index(stands)
                 words[place : place + 1] = replacement

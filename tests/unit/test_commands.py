@@ -19,7 +19,6 @@ from headgate.cli.verbs import VERBS, command_of
 from headgate.commands import (
     NEW_ROOT,
     PIPELINE,
-    ROOT,
     Place,
     pipeline_command,
     rendered,
@@ -53,8 +52,8 @@ def values(node: ast.expr) -> tuple[list[str], ...]:
     match node:
         case ast.Constant(value=str(text)):
             return ([text],)
-        case ast.Name(id="NEW_ROOT" | "ROOT" as name):
-            return ([{"NEW_ROOT": NEW_ROOT, "ROOT": ROOT}[name]],)
+        case ast.Name(id="NEW_ROOT"):
+            return ([NEW_ROOT],)
         case ast.IfExp(body=body, orelse=other):
             return (*values(body), *values(other))
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
@@ -69,8 +68,9 @@ def values(node: ast.expr) -> tuple[list[str], ...]:
     return ([UNDECIDED],)
 
 
-def printed() -> Iterator[tuple[str, str, list[str]]]:
-    """Where, verb, and words of every command that the package writes, in each of its forms."""
+def printed() -> Iterator[tuple[str, str, list[str], bool]]:
+    """Where, verb, words of every command that the package writes, in each of its forms, and
+    whether it is to have ``--root``."""
     for file, tree in sources(rf"\b({'|'.join(WRITERS)})\("):
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
@@ -86,14 +86,15 @@ def printed() -> Iterator[tuple[str, str, list[str]]]:
             forms = itertools.product(values(verb), *map(values, rest))
             for (verbs, *words), _ in zip(forms, range(64), strict=False):
                 at = f"{file}:{node.lineno}"
-                yield at, verbs[0], [*head, *itertools.chain(*words)]
+                yield at, verbs[0], [*head, *itertools.chain(*words)], not node.keywords
 
 
-COMMANDS = sorted({(at, verb, tuple(words)) for at, verb, words in printed()})
+COMMANDS = sorted({(at, verb, tuple(words), rooted) for at, verb, words, rooted in printed()})
 
 
-def parse(words: list[str]) -> None:
-    """Raises click's UsageError where these are no command line; runs nothing."""
+def parse(words: list[str]) -> frozenset[str]:
+    """The options of the command. Raises click's UsageError where these are no command line; runs
+    nothing."""
     name, *words = words
     if name not in VERBS:
         raise UsageError(f"no command {name}")
@@ -104,19 +105,21 @@ def parse(words: list[str]) -> None:
             raise UsageError(f"no command {name}")
         command = command.commands[name]
     command.make_context("headgate", list(words))
+    return frozenset(option for each in command.params for option in each.opts)
 
 
-@pytest.mark.parametrize(("at", "verb", "words"), COMMANDS)
-def test_a_printed_command_is_one(at: str, verb: str, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("at", "verb", "words", "rooted"), COMMANDS)
+def test_a_printed_command_is_one(at: str, verb: str, words: tuple[str, ...], rooted: bool) -> None:
     assert verb != UNDECIDED, f"{at}: a verb that nobody can check"
     place = Place(pipeline="my shop.yml", root="/a root")
-    said = rendered(shell_command(verb, *words), place)
+    said = rendered(shell_command(verb, *words, rooted=rooted), place)
     program, *typed = shlex.split(said)
     assert program == "headgate"
-    parse(typed)
+    options = parse(typed)
+    assert rooted == ("--root" in options)
+    assert ("--root" in typed) == (rooted and "--servers" not in typed)
     if PIPELINE in words:
         assert "my shop.yml" in typed
-        assert "--root" in typed
 
 
 def test_a_usage_has_no_brackets_twice() -> None:
@@ -127,7 +130,7 @@ def test_a_usage_has_no_brackets_twice() -> None:
 
 
 def test_the_scan_finds_them() -> None:
-    verbs = {verb for _, verb, _ in COMMANDS}
+    verbs = {verb for _, verb, *_ in COMMANDS}
     assert len(COMMANDS) > 60
     assert {"start", "files skip", "savepoint restore", "kafka topics", "repair"} <= verbs
 
@@ -168,14 +171,14 @@ def test_a_command_says_what_has_to_be_typed() -> None:
     place = Place(".venv/bin/headgate", "my shop.yml", "/a lake")
     assert rendered(text, place) == (
         "see: .venv/bin/headgate savepoint restore 'my shop.yml' --root '/a lake' 's 1'; "
-        "or .venv/bin/headgate doctor"
+        "or .venv/bin/headgate doctor --root '/a lake'"
     )
 
 
 def test_a_root_is_named_where_the_shell_does_not_know_it() -> None:
     there = Place(pipeline="shop", root="/lake")
     known = Place(pipeline="shop", root="/lake", root_is_known=True)
-    status, down = pipeline_command("status"), shell_command("kafka down", ROOT)
+    status, down = pipeline_command("status"), shell_command("kafka down")
     assert rendered(status, there) == "headgate status shop --root /lake"
     assert rendered(status, known) == "headgate status shop"
     assert rendered(down, there) == "headgate kafka down --root /lake"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headgate.backfill.errors import OtherDeclarationError
-from headgate.commands import ROOT, pipeline_command, shell_command
+from headgate.commands import pipeline_command, shell_command
 from headgate.declaration.digest import Meaning, meaning_of
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import GoldTable, Pipeline
@@ -23,7 +23,7 @@ def require_compatible(deployed: Pipeline, given: Pipeline, name: str) -> None:
         raise OtherDeclarationError(
             f"{given.file}: gold.{name} would not have the same rows to compare: {found[0]}",
             remedy="deploy it, which builds the tables anew: "
-            + shell_command("upgrade", str(given.file), ROOT),
+            + shell_command("upgrade", str(given.file)),
         )
 
 

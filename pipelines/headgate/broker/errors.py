@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from headgate import exit_codes
-from headgate.commands import ROOT, shell_command
+from headgate.commands import shell_command
 from headgate.declaration.nearest import nearest
 from headgate.errors import HeadgateError
 
@@ -29,7 +29,7 @@ class FolderInUseError(BrokerError, code=exit_codes.LEASE_HELD):
         named = f"process {pid}" if pid else "another process"
         super().__init__(
             f"{folder} is in use: {named} runs a broker on it",
-            f"End that one, or choose another --root: {shell_command('kafka down', ROOT)}",
+            f"End that one, or choose another --root: {shell_command('kafka down')}",
         )
 
 
@@ -39,7 +39,7 @@ class PortTakenError(BrokerError):
         super().__init__(
             f"port {port} of 127.0.0.1 cannot be used: {reason}",
             "Choose another port, or let one be chosen: "
-            + shell_command("kafka up", ROOT, "--port", "0"),
+            + shell_command("kafka up", "--port", "0"),
         )
 
 
@@ -68,7 +68,7 @@ class UnreachableError(ClientError, code=exit_codes.SOURCE):
         super().__init__(
             f"no Kafka broker answered at {servers} within {seconds:.0f} s"
             + (f": {reason}" if reason else ""),
-            f"Start one here: {shell_command('kafka up', ROOT)}   (or name one with --servers)",
+            f"Start one here: {shell_command('kafka up')}   (or name one with --servers)",
         )
 
 

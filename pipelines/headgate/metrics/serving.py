@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from headgate import exit_codes
-from headgate.commands import ROOT, shell_command
+from headgate.commands import shell_command
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.metrics import otlp
@@ -122,8 +122,7 @@ class _Service:
             why = getattr(error, "strerror", None) or error
             raise NotServedError(
                 f"metrics are not served at {at}: {why}",
-                remedy="take another port: "
-                + shell_command("metrics", ROOT, "--port", str(at.port + 1)),
+                remedy="take another port: " + shell_command("metrics", "--port", str(at.port + 1)),
             ) from error
         self._tell(f"metrics at {replace(at, port=self._server.port)}")
 

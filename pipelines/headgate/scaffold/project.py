@@ -39,7 +39,7 @@ def create_project(folder: Path) -> list[Path]:
             listed = "\n".join(f"  {path}" for path in taken or [folder])
             raise ProjectError(
                 f"these files exist, and are not overwritten:\n{listed}",
-                f"choose another folder: {shell_command('init', _beside(folder))}",
+                f"choose another folder: {shell_command('init', _beside(folder), rooted=False)}",
             )
         for target, content in files.items():
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,8 @@ def create_project(folder: Path) -> list[Path]:
     except OSError as error:
         raise ProjectError(
             f"{error.filename or folder} cannot be written: {error.strerror}",
-            f"choose a folder of yours: {shell_command('init', str(Path.home() / 'shop'))}",
+            "choose a folder of yours: "
+            + shell_command("init", str(Path.home() / "shop"), rooted=False),
         ) from error
     return sorted(files)
 

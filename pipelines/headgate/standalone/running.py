@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from headgate.commands import ROOT, install_extra, shell_command
+from headgate.commands import install_extra, shell_command
 from headgate.errors import HeadgateError
 from headgate.process_tree import guard, owner, presence
 from headgate.process_tree.order import Child, Order
@@ -68,7 +68,7 @@ def start(
     if (other := presence.running(home)) is not None:
         raise RunsAlreadyError(
             f"an Airflow runs already at {other.told['address']} (process {other.guard})",
-            remedy=f"end it: {shell_command('down', ROOT)}",
+            remedy=f"end it: {shell_command('down')}",
         )
     password = _new_password(settings.passwords)
 
@@ -130,7 +130,7 @@ def _failure(settings: Settings, code: int | None) -> HeadgateError:
     if code == guard.IN_USE:
         return RunsAlreadyError(
             f"another process is starting an Airflow for {settings.home}",
-            remedy=f"wait for it, or end it: {shell_command('down', ROOT)}",
+            remedy=f"wait for it, or end it: {shell_command('down')}",
         )
     if code == guard.NOT_PREPARED:
         where = "its database" if settings.database is None else f"the database of {DATABASE}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from headgate.commands import ROOT, shell_command
+from headgate.commands import shell_command
 from headgate.process_tree.ports import HOST, free_port, refusal
 from headgate.standalone.errors import AskedWrongError
 
@@ -34,7 +34,7 @@ class Ports:
         if web and (why := refusal(web)) is not None:
             raise AskedWrongError(
                 f"port {web} cannot be used: {why}",
-                f"choose another one: {shell_command('up', ROOT, '--port', '0')}",
+                f"choose another one: {shell_command('up', '--port', '0')}",
             )
         return Ports(web or free_port(), free_port(), free_port())
 

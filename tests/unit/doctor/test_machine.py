@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from headgate.commands import rendered
 from headgate.doctor import machine
 
 GIB = 1024**3
@@ -54,7 +55,7 @@ def test_a_broker_that_was_never_wanted_is_no_fault(
     monkeypatch.setenv("HEADGATE_JARS", str(tmp_path / "nowhere"))
     found = machine.broker_jars()
     assert found.ok
-    assert found.found.startswith("none of them yet: ⟦headgate kafka up⟧ fetches them")
+    assert rendered(found.found).startswith("none of them yet: headgate kafka up fetches them")
 
 
 def test_a_damaged_broker_jar_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import typer
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import respond
-from headgate.commands import ROOT, rendered, shell_command
+from headgate.commands import rendered, shell_command
 from headgate.dashboard import FOLDER, PORT
 
 _LOGIN = "Ask for a password. --no-login is allowed only on 127.0.0.1."
@@ -104,7 +104,7 @@ def _require_login_for(host: str, login: bool) -> None:
     if not login and not is_loopback(host):
         raise DashboardError(
             f"without a login, the dashboard is served on loopback alone, not at {host}",
-            remedy=f"keep the login: {shell_command('dashboard', ROOT, '--host', host)}",
+            remedy=f"keep the login: {shell_command('dashboard', '--host', host)}",
         )
 
 
@@ -115,7 +115,7 @@ def _password(keep: Path | None, anew: bool) -> str | None:
 
 
 def _respond(address: str, password: str | None, keep: Path | None, json: bool) -> None:
-    another = rendered(shell_command("dashboard", ROOT, "--new-password"))
+    another = rendered(shell_command("dashboard", "--new-password"))
     shown = f"{password}   (shown this once)" if password else f"as shown before; new: {another}"
     lines = [f"dashboard  {address}"]
     lines += ["login      none"] if keep is None else [f"password   {shown}"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.cli.ledger_screen import show_ledger
 from headgate.cli.rows import as_text, shown, table_of
-from headgate.commands import ROOT, Place, pipeline_command, program, rendered, shell_command
+from headgate.commands import Place, pipeline_command, program, rendered, shell_command
 from headgate.querying.sql import select
 
 if TYPE_CHECKING:
@@ -107,10 +107,10 @@ def next_commands(folder: Path, file: Path, servers: str | None = None) -> tuple
     if servers is not None:
         port = servers.rpartition(":")[2]
         more = [
-            shell_command("kafka up", ROOT, "--port", port),
-            shell_command("kafka produce", ROOT, "bids", "--key", "auction") + "    # from stdin",
+            shell_command("kafka up", "--port", port),
+            shell_command("kafka produce", "bids", "--key", "auction") + "    # from stdin",
             f"{pipeline_command('run')}    # until Ctrl-C",
-            shell_command("kafka down", ROOT),
+            shell_command("kafka down"),
         ]
     sql = "SELECT reason, count(*) FROM quarantine GROUP BY reason"
     commands = (
@@ -121,6 +121,6 @@ def next_commands(folder: Path, file: Path, servers: str | None = None) -> tuple
         f"{pipeline_command('dashboard')}    # in a browser",
         pipeline_command("plan"),
         *more,
-        f"{shell_command('init', 'shop')}    # a project of your own",
+        f"{shell_command('init', 'shop', rooted=False)}    # a project of your own",
     )
     return tuple(rendered(line, place) for line in commands)

@@ -137,7 +137,7 @@ def import_suite(
     said = f"{file}: {len(found.unsupported)} of {total} expectations are not supported for {side}:"
     if found.unsupported and not skip_unsupported:
         again = ["--gold"] * gold + ["--skip-unsupported"]
-        without = shell_command("expectations import", str(file), *again)
+        without = shell_command("expectations import", str(file), *again, rooted=False)
         raise UnsupportedSuiteError(
             f"{said}\n{listed}", remedy=f"change them, or leave them out: {without}"
         )

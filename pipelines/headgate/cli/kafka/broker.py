@@ -13,7 +13,7 @@ from headgate import exit_codes
 from headgate.broker import FOLDER
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import respond
-from headgate.commands import ROOT, rendered, shell_command
+from headgate.commands import rendered, shell_command
 from headgate.errors import HeadgateError
 
 PORT = 9092
@@ -48,7 +48,7 @@ def up(
         if port not in (None, 0, int(there.servers.rpartition(":")[2])) or foreground:
             raise BrokerRunsError(
                 f"a broker runs already at {there.servers} (process {there.pid})",
-                remedy=shell_command("kafka down", ROOT),
+                remedy=shell_command("kafka down"),
             )
         _await(there.servers)
         _respond(there.servers, there.pid, root, json, already=True)
@@ -103,10 +103,10 @@ def _respond(
         json,
         {"servers": servers, "pid": pid, "folder": folder, "already": already},
         f"a broker runs {'already ' * already}at {servers} (process {pid})",
-        rendered(shell_command("kafka topics", ROOT, "--create", "bids", "--partitions", "2")),
-        rendered(shell_command("kafka produce", ROOT, "bids")),
-        rendered(shell_command("kafka consume", ROOT, "bids")),
-        rendered(shell_command("kafka down", ROOT)),
+        rendered(shell_command("kafka topics", "--create", "bids", "--partitions", "2")),
+        rendered(shell_command("kafka produce", "bids")),
+        rendered(shell_command("kafka consume", "bids")),
+        rendered(shell_command("kafka down")),
     )
 
 
@@ -134,6 +134,6 @@ def servers_of(given: str | None, root: str) -> str:
     if there is None:
         raise NoBrokerError(
             f"no broker runs in {broker_folder(root)}",
-            remedy=f"{shell_command('kafka up', ROOT)}, or name another with --servers",
+            remedy=f"{shell_command('kafka up')}, or name another with --servers",
         )
     return there.servers

@@ -19,7 +19,7 @@ from headgate.cli.kafka.broker import down, servers_of, up
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells, shown
-from headgate.commands import ROOT, shell_command
+from headgate.commands import shell_command
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def produce(
 
     there = servers_of(servers, root)
     name = "stdin" if file == "-" else file
-    at = [ROOT] if servers is None else ["--servers", servers]
+    at = [] if servers is None else ["--servers", servers]
     again = shell_command("kafka produce", *at, topic, *(["--key", key] if key else []))
     with _open(file) as lines:
         delivered = producing.produce(there, topic, producing.records(lines, key, name, again))

@@ -14,7 +14,7 @@ import typer
 from headgate.cli.options import DEFAULT_ROOT, Json, Root, command_at
 from headgate.cli.output import respond
 from headgate.cli.screen import waiting
-from headgate.commands import ROOT, rendered, shell_command
+from headgate.commands import rendered, shell_command
 from headgate.standalone.settings import WEB
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port:
     if not dags.is_dir():
         raise AskedWrongError(
             f"{dags} is not a folder",
-            f"name a folder of DAGs: {shell_command('up', ROOT, '--dags', 'dags')}",
+            f"name a folder of DAGs: {shell_command('up', '--dags', 'dags')}",
         )
     return Settings(home, dags.absolute(), Path.cwd(), root, ports, database)
 
@@ -151,7 +151,7 @@ def _respond(
         streams = [
             "stream     auctions, fed with bids for as long as this runs",
             f"           {command_at('status', f'{demo}/pipelines/auctions.yml', f'{demo}/lake')}",
-            rendered(f"your own   {shell_command('up', ROOT, '--dags', 'dags')}"),
+            rendered(f"your own   {shell_command('up', '--dags', 'dags')}"),
         ]
     if board is not None:
         also = f"{board.password}   (shown this once)" if board.password else "as it was shown"
@@ -169,7 +169,7 @@ def _respond(
         f"user       {ADMIN}",
         f"password   {shown}; kept in {settings.passwords}",
         *streams,
-        f"to end it  {'' if detached else 'Ctrl-C, or '}{rendered(shell_command('down', ROOT))}",
+        f"to end it  {'' if detached else 'Ctrl-C, or '}{rendered(shell_command('down'))}",
     )
 
 

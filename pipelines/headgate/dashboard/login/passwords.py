@@ -10,7 +10,7 @@ import secrets
 from pathlib import Path
 
 from headgate import exit_codes
-from headgate.commands import ROOT, shell_command
+from headgate.commands import shell_command
 from headgate.errors import HeadgateError
 
 FILE = "password.json"
@@ -49,8 +49,7 @@ class Password:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise PasswordFileError(
                 f"{folder / FILE}: the password's hash cannot be read",
-                remedy="make another password: "
-                + shell_command("dashboard", ROOT, "--new-password"),
+                remedy="make another password: " + shell_command("dashboard", "--new-password"),
             ) from error
 
     def is_right(self, given: str) -> bool:

@@ -16,7 +16,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount
 from starlette.types import ASGIApp
 
-from headgate.commands import ROOT, shell_command
+from headgate.commands import shell_command
 from headgate.dashboard.errors import DashboardError
 from headgate.dashboard.login.passwords import Password
 from headgate.dashboard.reading.shown import Declarations, Shown
@@ -71,7 +71,7 @@ def checked_base(base: str) -> str:
     if not plain or "//" in base or ".." in base:
         raise DashboardError(
             f"{base!r} is not a path",
-            remedy=f"such as: {shell_command('dashboard', ROOT, '--base-path', '/headgate')}",
+            remedy=f"such as: {shell_command('dashboard', '--base-path', '/headgate')}",
         )
     return f"/{base.strip('/')}"
 
@@ -185,9 +185,9 @@ def _listening(settings: Settings) -> socket.socket:
         listener.bind((settings.host, settings.port))
     except OSError as error:
         listener.close()
-        remedy = f"choose another port: {shell_command('dashboard', ROOT, '--port', '0')}"
+        remedy = f"choose another port: {shell_command('dashboard', '--port', '0')}"
         if error.errno not in (errno.EADDRINUSE, errno.EACCES):
-            here = shell_command("dashboard", ROOT, "--host", LOOPBACK[0])
+            here = shell_command("dashboard", "--host", LOOPBACK[0])
             remedy = f"name an address of this machine: {here}"
         raise DashboardError(
             f"the dashboard cannot listen at {settings.host}:{settings.port}: {error.strerror}",
