@@ -50,7 +50,8 @@ def ask(layout: Layout, name: str, document: Mapping[str, Any], now: datetime) -
 def waiting(layout: Layout) -> tuple[Request, ...]:
     """The requests that no driver has taken in yet, oldest first. Raises DamagedDocumentError."""
     found = (stat.path for stat in layout.storage.list(_FOLDER))
-    paths = (path for path in found if not path.rpartition("/")[2].startswith("."))
+    # Not the draft of one, which is being written or was left by a process that was killed.
+    paths = (path for path in found if path.endswith(".json"))
     read = ((path, read_document(layout.storage, path)) for path in paths)
     asked = (
         Request(

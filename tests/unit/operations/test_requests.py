@@ -52,6 +52,17 @@ def test_a_damaged_one_is_not_taken_for_another(layout: Layout) -> None:
         waiting(layout)
 
 
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_the_draft_of_a_request_is_none(layout: Layout, is_whole: bool) -> None:
+    """It is being written, or was left by a process that was killed."""
+    asked = ask(layout, "drain", {}, NOW)
+    content = layout.storage.read(asked.path) if is_whole else b""
+    layout.storage.write(f"{asked.path}.c2671121.tmp", content)
+    assert waiting(layout) == (asked,)
+    remove(layout, asked)
+    assert waiting(layout) == ()
+
+
 def test_requests_of_one_second_are_taken_in_as_they_were_asked(layout: Layout) -> None:
     times = [NOW + timedelta(milliseconds=each) for each in range(9)]
     asked = tuple(ask(layout, "drain", {}, time) for time in times)
