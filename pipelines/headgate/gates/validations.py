@@ -23,8 +23,6 @@ from headgate.tables.state import commit_time
 
 KEPT = 500
 """The newest validations of a table, which are kept."""
-PRUNED_EVERY = 50
-"""Validations after which older ones are removed. A list of the folder costs more than a file."""
 
 Outcome = Literal["met", "broken", "held", "released"]
 
@@ -89,23 +87,21 @@ class ValidationLog:
 
     def __init__(self, layout: Layout, table: str) -> None:
         self._layout, self._table = layout, table
-        self._written = 0
 
     def record(self, validation: Validation) -> None:
-        """Write a document, and remove the oldest at times. A failure costs this document alone:
-        no commit may depend on it."""
-        rebuilt = ".rebuild" if validation.log else ""
-        name = f"{commit_time(validation.at):020d}-{validation.version:09d}{rebuilt}"
-        path = f"{_folder(self._table)}/{name}.json"
+        """Write a document, and remove the oldest. A failure costs this document alone: no commit
+        may depend on it."""
         with suppress(OSError):
+            paths = _paths(self._layout, self._table)
+            rebuilt = ".rebuild" if validation.log else ""
+            # After all others, also under a clock that was set back: who sends events goes on from
+            # the last name.
+            number = max([commit_time(validation.at), *(_number(path) + 1 for path in paths[-1:])])
+            name = f"{number:020d}-{validation.version:09d}{rebuilt}"
+            path = f"{_folder(self._table)}/{name}.json"
             write_document(self._layout.storage, path, validation.as_dict())
-            if self._written % PRUNED_EVERY == 0:
-                self._prune()
-        self._written += 1
-
-    def _prune(self) -> None:
-        for path in _paths(self._layout, self._table)[:-KEPT]:
-            self._layout.storage.remove(path)
+            for old in paths[: 1 - KEPT]:
+                self._layout.storage.remove(old)
 
 
 def validations(layout: Layout, table: str) -> tuple[Validation, ...]:
@@ -121,6 +117,12 @@ def named_validations(layout: Layout, table: str) -> Iterator[tuple[str, Validat
             if document is not None:
                 name = path.rpartition("/")[2].removesuffix(".json")
                 yield name, Validation.of(document)
+
+
+def _number(path: str) -> int:
+    """The number that a document's name begins with; 0 where a foreign file has none."""
+    digits = path.rpartition("/")[2].partition("-")[0]
+    return int(digits) if digits.isdecimal() else 0
 
 
 def _paths(layout: Layout, table: str) -> list[str]:

@@ -87,9 +87,11 @@ class LateReplays:
 
 def is_due(name: str, schedule: LateSchedule, documents: Documents, now: datetime) -> bool:
     """Whether a table's next replay is due. ``documents`` are those of all operations that were
-    asked for; those of a schedule say when (``at``, microseconds since 1970 UTC)."""
-    taken = [d["at"] for d in documents if d.get("by") == _BY and d.get("table") == name]
-    return not taken or now - time_of(max(taken)) >= schedule.every
+    asked for; those of a schedule say when (``at``, microseconds since 1970 UTC). One that is still
+    to come was asked for by a clock that was ahead, and does not count."""
+    own = (d for d in documents if d.get("by") == _BY and d.get("table") == name)
+    taken = [at for d in own if (at := time_of(d["at"])) <= now]
+    return not taken or now - max(taken) >= schedule.every
 
 
 def _waits(late: Table, begin: int) -> bool:

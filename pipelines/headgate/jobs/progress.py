@@ -131,7 +131,7 @@ class Progress:
             # The records of a running batch are read but not in gold yet.
             if runtime is not None and not backlog.count and trouble is None:
                 self.updated = self._worked = now
-            if now - self._written < IDLE_WRITES and not moved:
+            if not self._is_old(now) and not moved:
                 return False
             if runtime is not None:
                 self._take(runtime)
@@ -145,9 +145,13 @@ class Progress:
         with self._lock:
             begins = self.trouble is None
             self.trouble = trouble
-            if begins or self.clock() - self._written >= IDLE_WRITES:
+            if begins or self._is_old(self.clock()):
                 self._write()
             return begins
+
+    def _is_old(self, now: datetime) -> bool:
+        """Whether the status has to be written again, also after the clock was set back."""
+        return abs(now - self._written) >= IDLE_WRITES
 
     def finish(self, runtime: PipelineRuntime, *, finished: bool) -> None:
         """Record a normal end: all input is absorbed (``finished``), or a stop was requested."""

@@ -22,12 +22,16 @@ class Schedule:
         self._layout = layout
         self._pipeline = pipeline
         self.trouble: str | None = None
-        self._due = self._first()
+        self._due: datetime | None = None
 
     def keep(self, now: datetime) -> Savepoint | None:
         """Take a savepoint if one is due, and delete those that need not be kept."""
         schedule = self._pipeline.savepoints
-        if schedule is None or (self._due and now < self._due):
+        if schedule is None:
+            return None
+        self._due = self._due or self._first(schedule, now)
+        # What is due later than that was planned by a clock that has been set back since.
+        if now < self._due <= now + schedule.every:
             return None
         self._due = now + min(schedule.every, AGAIN_AFTER)
         try:
@@ -40,15 +44,15 @@ class Schedule:
         self.trouble = None
         return taken
 
-    def _first(self) -> datetime | None:
-        """When the next savepoint is due after those of earlier drivers; None for now."""
-        if self._pipeline.savepoints is None:
-            return None
+    def _first(self, schedule: SavepointSchedule, now: datetime) -> datetime:
+        """When the next savepoint is due after those of earlier drivers. Those of a clock that was
+        ahead do not count."""
         try:
-            taken = [s.created for s in savepoints(self._layout) if isinstance(s, Savepoint)]
+            found = (s for s in savepoints(self._layout) if isinstance(s, Savepoint))
+            taken = [s.created for s in found if s.created <= now]
         except (HeadgateError, OSError):
-            return None  # taking a savepoint reports the same error
-        return max(taken) + self._pipeline.savepoints.every if taken else None
+            return now  # taking a savepoint reports the same error
+        return max(taken) + schedule.every if taken else now
 
     def _prune(self, schedule: SavepointSchedule, now: datetime) -> None:
         keep, keep_for = schedule.keep, schedule.keep_for

@@ -105,6 +105,18 @@ def test_a_version_that_breaks_a_rule_is_held_until_it_meets_it(gated: Gated) ->
     assert (hold.n, hold.since) == (3, NOON + 2 * HOUR)
 
 
+@pytest.mark.parametrize("every", [timedelta(0), HOUR])
+@pytest.mark.parametrize("back", [timedelta(milliseconds=1), 2 * HOUR, timedelta(days=365)])
+def test_a_clock_that_was_set_back_lets_nothing_pass(
+    tmp_path: Path, every: timedelta, back: timedelta
+) -> None:
+    gated = Gated(tmp_path, replace(SUITE, every=every))
+    gated.results = (MET,)
+    assert gated.commit(2)
+    gated.results = (BROKEN,)
+    assert not gated.commit(3, NOON - back)
+
+
 def test_a_hold_begins_anew_where_the_table_has_gone_on(gated: Gated) -> None:
     assert not gated.commit(2)
     gated.release(2)

@@ -12,7 +12,12 @@ from headgate.declaration.suites.model import Rule, Suite
 from headgate.expectations.result import RuleResult
 from headgate.gates import validations as module
 from headgate.gates.documents import Release
-from headgate.gates.validations import Validation, ValidationLog, validations
+from headgate.gates.validations import (
+    Validation,
+    ValidationLog,
+    named_validations,
+    validations,
+)
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 
@@ -37,27 +42,33 @@ def test_it_keeps_everything_and_in_order(layout: Layout) -> None:
     log = ValidationLog(layout, "t")
     released = replace(validation(10, BROKEN), released=Release(10, "anna", "why", NOON))
     written = [validation(9), released, validation(11, BROKEN, WARNED), validation(12, WARNED)]
-    for each in reversed(written):
+    for each in written:
         log.record(each)
     log.record(replace(written[0], log="rebuilt"))
     found = validations(layout, "t")
-    assert found[:1] + found[2:] == tuple(written)
-    assert [each.outcome for each in found] == ["met", "met", "released", "held", "broken"]
-    assert [result.rule for result in found[3].broken] == ["a", "b"]
+    assert found[:-1] == tuple(written)
+    assert [each.outcome for each in found] == ["met", "released", "held", "broken", "met"]
+    assert [result.rule for result in found[2].broken] == ["a", "b"]
     assert validations(layout, "other") == ()
 
 
 def test_the_newest_are_kept(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "KEPT", 5)
-    monkeypatch.setattr(module, "PRUNED_EVERY", 4)
     log = ValidationLog(layout, "t")
     for number in range(10):
         log.record(validation(number))
     assert [each.n for each in validations(layout, "t")] == [5, 6, 7, 8, 9]
-    assert len(list(layout.storage.list("_headgate/validations/t"))) < 5 + 4
-    # A driver that ended before it removed any goes on with the next one.
-    ValidationLog(layout, "t").record(validation(10))
     assert len(list(layout.storage.list("_headgate/validations/t"))) == 5
+
+
+def test_they_keep_their_order_under_a_clock_that_was_set_back(layout: Layout) -> None:
+    """Whoever sends events goes on from the last name: none may come before it."""
+    numbers = (7200, 7201, 5, 6, 7200)
+    for number in numbers:
+        ValidationLog(layout, "t").record(validation(number, log="" if number % 2 else "rebuilt"))
+    names, found = zip(*named_validations(layout, "t"), strict=True)
+    assert tuple(each.n for each in found) == numbers
+    assert sorted(set(names)) == [*names]
 
 
 def test_a_damaged_document_is_left_out(layout: Layout) -> None:

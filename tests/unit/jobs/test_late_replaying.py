@@ -25,11 +25,17 @@ def document(table: str, hours_ago: float, by: str = "schedule") -> dict[str, ob
         ([document("sales", 23.9)], False),
         ([document("sales", 24)], True),
         ([document("sales", 50), document("sales", 1)], False),
+        ([document("sales", 50), document("sales", -1)], True),
+        ([document("sales", 1), document("sales", -1)], False),
         ([document("other", 1)], True),
         ([document("sales", 1, by="ann@host")], True),
         ([{"id": "a"}], True),
     ],
-    ids=["first", "too early", "after a day", "the last one counts", "other", "a person", "drain"],
+    ids=[
+        *("first", "too early", "after a day", "the last one counts"),
+        *("of a clock that was ahead", "and one of before"),
+        *("other", "a person", "drain"),
+    ],
 )
 def test_a_replay_is_due_when_the_last_scheduled_one_is_old_enough(
     documents: list[dict[str, object]], due: bool

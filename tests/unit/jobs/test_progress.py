@@ -69,6 +69,26 @@ def test_a_minute_without_events_is_written_as_it_goes(
     assert seen(tables)["updated"] == (NOON + timedelta(minutes=1)).isoformat()
 
 
+@pytest.mark.parametrize("trouble", [None, "the source does not answer"])
+def test_it_is_written_after_the_clock_was_set_back(
+    tables: Tables, progress: Progress, clock: Clock, trouble: str | None
+) -> None:
+    """Or a supervisor takes an idle driver for a stuck one."""
+
+    def looks() -> None:
+        if trouble is None:
+            progress.idle(Backlog("files", 0, 0), tables.runtime)
+        else:
+            progress.waits(trouble)
+
+    looks()
+    progress.trouble = trouble
+    clock.tick(-3600)
+    tables.layout.storage.remove(Layout.document("status-fused"))
+    looks()
+    assert seen(tables)["trouble"] == trouble
+
+
 def test_what_other_jobs_and_operations_did_is_seen(
     tables: Tables, progress: Progress, clock: Clock
 ) -> None:

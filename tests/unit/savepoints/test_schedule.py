@@ -42,6 +42,18 @@ def test_a_new_driver_goes_on_with_the_schedule_of_the_last(lake: Lake) -> None:
     assert again.keep(NOW + HOUR) is not None
 
 
+def test_a_clock_that_was_ahead_does_not_silence_it(lake: Lake) -> None:
+    schedule = scheduled(lake)
+    assert schedule.keep(NOW) is not None
+    assert schedule.keep(NOW + 9 * HOUR) is not None
+    # The clock is set back: the same driver, and the next one.
+    assert schedule.keep(NOW + HOUR) is not None
+    assert schedule.keep(NOW + 1.5 * HOUR) is None
+    again = scheduled(lake)
+    assert again.keep(NOW + 1.5 * HOUR) is None
+    assert again.keep(NOW + 2 * HOUR) is not None
+
+
 def test_none_where_none_is_declared(lake: Lake) -> None:
     assert Schedule(lake.layout, lake.pipeline).keep(NOW) is None
     assert not savepoints(lake.layout)
