@@ -26,7 +26,8 @@ A savepoint that is being taken and a ledger that compares rows read files of th
 
 
 class Maintaining:
-    """``tables`` are used only under the batch lock. ``since`` is the time when the job started."""
+    """``tables`` are used only under the batch lock. Requests are for the jobs up to an epoch;
+    ``epoch`` is that of this one."""
 
     def __init__(
         self,
@@ -35,7 +36,7 @@ class Maintaining:
         job: str,
         tables: Sequence[Table],
         batch_lock: BatchLock,
-        since: datetime,
+        epoch: int,
         clock: Callable[[], datetime],
     ) -> None:
         self._layout = layout
@@ -44,7 +45,7 @@ class Maintaining:
         self._tables = tables
         self._batch_lock = batch_lock
         self._clock = clock
-        self._since = since
+        self._epoch = epoch
         self._last = ""
         self._answer: Answer | None = None
         self._steps: Iterator[Report | None] = iter(())
@@ -75,7 +76,7 @@ class Maintaining:
 
     def _begin(self) -> None:
         request = asked(self._layout)
-        if request is None or request.requested <= self._since or request.id == self._last:
+        if request is None or request.epoch < self._epoch or request.id == self._last:
             return
         self._last = request.id
         self._tell(Answer(request.id, request.what))

@@ -115,7 +115,7 @@ class StreamSupervisor:
         run, control = self._run, self._run.control
         maintaining = Maintaining(
             *(run.layout, run.task.pipeline, run.job, run.runtime.owned()),
-            *(control.batch_lock, run.progress.since, run.clock),
+            *(control.batch_lock, run.epoch, run.clock),
         )
         polled = time.monotonic()
         while query.isActive:

@@ -1,15 +1,14 @@
 """Documents that request maintenance from the jobs of a running pipeline, and their answers.
 
-Only the newest request exists. Each job has a document for its answer, and replaces it after every
-table. A job ignores requests that are older than itself. Therefore a request is written again under
-its id until all jobs have answered.
+Only the newest request exists. It is for the jobs up to an epoch: those that ran when it was made.
+Each job has a document for its answer, and replaces it after every table.
 """
 
 from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Literal
 
 from headgate.maintenance.report import Compacted, Report, Vacuumed
@@ -23,12 +22,13 @@ _REQUEST = Layout.document("maintenance")
 
 @dataclass(frozen=True)
 class Request:
-    """``keep_for`` is how long vacuum keeps files for readers."""
+    """``keep_for`` is how long vacuum keeps files for readers. ``epoch`` is the highest of the jobs
+    that it is for."""
 
     id: str
     what: What
     keep_for: timedelta
-    requested: datetime
+    epoch: int
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class Answer:
         return replace(self, reports=(*self.reports, report))
 
 
-def new_request(what: What, keep_for: timedelta, now: datetime) -> Request:
-    return Request(uuid.uuid4().hex, what, keep_for, now)
+def new_request(what: What, keep_for: timedelta, epoch: int) -> Request:
+    return Request(uuid.uuid4().hex, what, keep_for, epoch)
 
 
 def ask(layout: Layout, request: Request) -> None:
@@ -58,7 +58,7 @@ def ask(layout: Layout, request: Request) -> None:
         "id": request.id,
         "what": request.what,
         "keep_for": request.keep_for.total_seconds(),
-        "requested": request.requested.isoformat(),
+        "epoch": request.epoch,
     }
     write_document(layout.storage, _REQUEST, content)
 
@@ -72,7 +72,7 @@ def asked(layout: Layout) -> Request | None:
         id=document["id"],
         what=document["what"],
         keep_for=timedelta(seconds=document["keep_for"]),
-        requested=datetime.fromisoformat(document["requested"]),
+        epoch=document.get("epoch", 0),  # of a version that had none: it is for nobody
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from headgate.commands import pipeline_command
@@ -12,7 +11,7 @@ from headgate.errors import HeadgateError
 from headgate.maintenance.requests import Answer, What, ask, asked, new_request, read_answer
 from headgate.storage.layout import Layout
 from headgate.supervision.job_state import JobState, probe
-from headgate.supervision.local import ASK_AGAIN, POLL_EVERY, NotAliveError
+from headgate.supervision.local import POLL_EVERY, NotAliveError
 
 _AGAIN: Mapping[What, str] = {
     "compact": pipeline_command("compact"),
@@ -31,16 +30,17 @@ def maintain(
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], None] = time.sleep,
 ) -> Mapping[str, Answer]:
-    """Request maintenance from running jobs, and return the last answer of each.
+    """Request maintenance from running jobs, of which there is one at least, and return the last
+    answer of each.
 
     Raises NotAliveError if a job ends or does not answer for ``timeout`` seconds, HeadgateError if
     another request replaces this one.
     """
     waiting = {job.job: job for job in jobs}
     answers: dict[str, Answer] = {}
-    request = new_request(what, keep_for, datetime.now(UTC))
+    request = new_request(what, keep_for, max(job.epoch for job in waiting.values()))
     ask(layout, request)
-    heard, asked_at = clock(), clock()
+    heard = clock()
     while waiting:
         for job in tuple(waiting):
             answer = read_answer(layout, job, request)
@@ -58,9 +58,6 @@ def maintain(
             )
         if clock() - heard > timeout:
             raise _silent(next(iter(waiting.values())), timeout)
-        if clock() - asked_at >= ASK_AGAIN and not waiting.keys() <= answers.keys():
-            asked_at = clock()
-            ask(layout, replace(request, requested=datetime.now(UTC)))
         wait(POLL_EVERY)
     return answers
 

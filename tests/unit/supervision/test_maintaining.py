@@ -21,7 +21,7 @@ from headgate.maintenance.requests import (
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
 from headgate.supervision.job_state import probe
-from headgate.supervision.local import ASK_AGAIN, NotAliveError
+from headgate.supervision.local import NotAliveError
 from headgate.supervision.maintaining import maintain
 from tests.unit.supervision.conftest import lease, report
 
@@ -76,26 +76,12 @@ def test_an_answer_comes_table_by_table(layout: Layout) -> None:
     assert answer.reports == (DONE, DONE)
 
 
-def test_it_is_asked_again_until_a_job_has_heard_it(layout: Layout) -> None:
-    """A driver that is still starting takes no notice of what was asked before."""
-    running(layout, "gold")
-    seen: list[Request] = []
-
-    def happens(time: float) -> None:
-        seen.append(request_of(layout))
-        if time > 2 * ASK_AGAIN + 1:
-            write_answer(layout, "gold", Answer(seen[-1].id, "compact", True))
-
-    run(layout, Clock(happens))
-    assert len({request.id for request in seen}) == 1
-    assert len({request.requested for request in seen}) == 3
-
-
 def test_every_job_has_to_answer(layout: Layout) -> None:
     running(layout, "bronze", epoch=3)
     running(layout, "gold", epoch=4)
 
     def happens(time: float) -> None:
+        assert request_of(layout).epoch == 4
         write_answer(layout, "bronze", Answer(request_of(layout).id, "compact", True))
         if time > 9:
             write_answer(layout, "gold", Answer(request_of(layout).id, "compact", True))
@@ -132,13 +118,13 @@ def test_somebody_else_asks_for_something(layout: Layout) -> None:
     running(layout, "gold")
 
     def happens(_: float) -> None:
-        ask(layout, new_request("vacuum", timedelta(), datetime.now(UTC)))
+        ask(layout, new_request("vacuum", timedelta(), 3))
 
     with pytest.raises(HeadgateError, match="another process has requested vacuum meanwhile"):
         run(layout, Clock(happens))
 
 
 def test_an_answer_to_another_request_is_none(layout: Layout) -> None:
-    request = new_request("compact", timedelta(), datetime.now(UTC))
+    request = new_request("compact", timedelta(), 3)
     write_answer(layout, "gold", Answer("another", "compact", True))
     assert read_answer(layout, "gold", request) is None
