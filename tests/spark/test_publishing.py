@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -16,13 +17,16 @@ from headgate.broker.consuming import Record
 from headgate.broker.running import Broker
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
+from headgate.jobs.error_translation import translate_error
 from headgate.jobs.publishing import NotPublishedError, Publications
 from headgate.operations.late_replay import meant
 from headgate.publish.position import PublicationChangedError
 from headgate.publish.stage import LogStage
 from headgate.sinks.contract import Outgoing, Writer, headers_of
+from headgate.tables.errors import DamagedFileError
 from headgate.tables.payloads.publication import PublicationPayload
 from tests.support.broker import consume_all, create_topic
+from tests.support.damage import flip_an_id
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.failing import failing
@@ -273,6 +277,21 @@ def test_tables_go_on_while_brokers_are_away(
     assert shop.messages("lates")
     with pytest.raises(NotPublishedError, match=shop.topics["away"]):
         publications.require_done(engine.clock())
+
+
+def test_a_damaged_file_is_no_failure_of_the_broker(
+    spark: SparkSession, tmp_path: Path, broker: Broker
+) -> None:
+    engine = Shop(spark, tmp_path, broker).publish("lates", "late.sliding").engine()
+    engine.list_new()
+    engine.absorb()
+    engine.catch_up()
+    for file in (tmp_path / "root").rglob("late/sliding/data/**/*.parquet"):
+        flip_an_id(file, "_event_id")
+    with pytest.raises(Py4JJavaError) as raised:
+        Publications(engine.runtime.publications, lambda: 0.0).catch_up(engine.clock())
+    found = translate_error(raised.value, engine.layout)
+    assert isinstance(found, DamagedFileError), raised.value
 
 
 def test_a_name_stands_for_one_table(spark: SparkSession, tmp_path: Path, broker: Broker) -> None:

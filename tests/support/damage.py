@@ -23,11 +23,11 @@ def harm(file: Path, how: str) -> None:
         file.write_bytes(flipped)
 
 
-def flip_an_id(file: Path) -> None:
+def flip_an_id(file: Path, column: str = "event_id") -> None:
     """The page stays readable: only its checksum tells that an id is another one now."""
     group = pq.read_metadata(file).row_group(0)
     columns = (group.column(i) for i in range(group.num_columns))
-    ids = next(c for c in columns if c.path_in_schema == "event_id")
+    ids = next(c for c in columns if c.path_in_schema == column)
     content = bytearray(file.read_bytes())
     content[ids.data_page_offset + ids.total_compressed_size - 1] ^= 1
     file.write_bytes(content)

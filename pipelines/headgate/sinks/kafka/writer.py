@@ -18,6 +18,7 @@ _PRODUCER = {
     "kafka.request.timeout.ms": "10000",
     "kafka.delivery.timeout.ms": "20000",
 }
+_KAFKAS = "org.apache.kafka."
 _KAFKAS_ERROR = re.compile(r"org\.apache\.kafka\.common\.errors\.(\w+)")
 
 
@@ -38,8 +39,9 @@ class KafkaWriter(Writer):
 
     def failure(self, error: Exception) -> str | None:
         """Omits Spark's message, which may show the client's properties and secrets. The names of
-        Kafka's errors are sufficient."""
-        if not isinstance(error, PySparkException | Py4JError):
+        Kafka's errors are sufficient. An error that names none has another cause: a damaged file of
+        the table fails in the same call."""
+        if not isinstance(error, PySparkException | Py4JError) or _KAFKAS not in str(error):
             return None
         servers = self._sink.written.get("servers", self._sink.servers)
         causes = ", ".join(dict.fromkeys(_KAFKAS_ERROR.findall(str(error))))
