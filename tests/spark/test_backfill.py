@@ -60,7 +60,9 @@ def eventful(spark: SparkSession, pipeline: Pipeline, root: Path) -> Engine:
 def lived(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, landing: Landing
 ) -> Prepared:
-    folder = tmp_path_factory.mktemp("lived")
+    # A root that looks like the folder of an attempt, of which a path says the batch.
+    folder = tmp_path_factory.mktemp("lived") / "data/2026-05-04"
+    folder.mkdir(parents=True)
     pipeline = declare(folder, landing.folder, gold=("sliding", "bands"))
     return Prepared(eventful(spark, pipeline, folder / "root"))
 

@@ -136,7 +136,7 @@ class Backfill:
         self, stage: FoldStage, declared: GoldTable, target: Target, now: datetime
     ) -> DataFrame:
         wanted = self._planned.range
-        replays = tuple((n, Selection.of(document)) for n, document in target.replays)
+        replays = tuple((n, Selection.of(said), final) for n, said, final in target.replays)
         meant = Meant(wanted.begin, wanted.end, target.final_through, target.drains, replays)
         silver = self._table(SILVER.path(declared.silver))
         silver.refresh()

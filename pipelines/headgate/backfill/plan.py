@@ -12,6 +12,7 @@ from headgate.backfill.selection import (
     Range,
     Step,
     drains_of,
+    final_at,
     published_into,
     reach,
     require_known,
@@ -48,7 +49,7 @@ class Target:
     files: tuple[DataFile, ...]
     final_through: int | None
     drains: tuple[tuple[int, int], ...]
-    replays: tuple[tuple[int, Document], ...]
+    replays: tuple[tuple[int, Document, int], ...]
     earlier: tuple[str, ...]
 
 
@@ -101,10 +102,8 @@ def _target(
     touching = [each for each in done if _touches(each, deployed, path)]
     require_known(done, graph_of(deployed), path)
     marked = _has_marks(at.tables[LATE.path(declared.name)])
-    threshold = None
-    if payload.watermark is not None:
-        threshold = payload.watermark - micros(declared.allowed_lateness)
-    ends = [end for end in (threshold, payload.closed_through) if end is not None]
+    lateness = micros(declared.allowed_lateness)
+    drains = drains_of(path, payload, touching)
     return Target(
         table=declared.name,
         n=state.n,
@@ -112,12 +111,13 @@ def _target(
         definition=state.definition,
         gold=position.table,
         files=overlapping_files(_pinned(position), begin_of(declared)[0], [wanted.span]),
-        final_through=max(ends, default=None),
-        drains=drains_of(path, payload, touching),
+        final_through=payload.final_through(lateness),
+        drains=drains,
         replays=tuple(
-            (each.n, each.document)
+            (each.n, each.document, final_through)
             for each in touching
             if each.name == "late_replay" and marked and _overlaps(each.document, wanted)
+            if (final_through := final_at(each, payload, lateness)) is not None
         ),
         earlier=published_into(wanted, declared.name, touching),
     )
@@ -176,5 +176,6 @@ def _steps(
     last = max(target.n for target in found)
     ends = {target.n for target in found} | {n for n in payload.replay_ends if 0 < n < last}
     for target in found:
-        ends |= {n for n, _ in (*target.drains, *target.replays) if 0 < n < last}
+        decided = [n for n, _ in target.drains] + [n for n, _, _ in target.replays]
+        ends |= {n for n in decided if 0 < n < last}
     return steps(files, ends)

@@ -108,6 +108,13 @@ def drains_of(
     return tuple((batches[number], end) for number, end in sorted(ends.items()))
 
 
+def final_at(operation: Operation, held: GoldPayload, lateness: int) -> int | None:
+    """The end up to which the results of a table were final when it carried out an operation."""
+    before = (end for number, end in held.drains.items() if int(number) < operation.number)
+    then = GoldPayload(operation.watermark, max(before, default=None))
+    return then.final_through(lateness)
+
+
 def in_force(operations: Iterable[Operation]) -> Iterator[Operation]:
     """The backfills among some operations that no restore has taken back."""
     return (o for o in operations if o.name == "backfill" and TAKEN_BACK not in o.document)

@@ -23,8 +23,9 @@ from headgate.gold.schema import gold_type, state_field, time_column
 from headgate.graph.operations import Document
 from headgate.operations.contract import Change
 from headgate.tables.data_file import FINAL, STATE, DataFile
-from headgate.tables.frames import Rows, row_type
+from headgate.tables.frames import Rows, micros, row_type
 from headgate.tables.live_files import overlapping_files, partition_files
+from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.staging import stage
 from headgate.tables.state import State, add_counts, time_of
 from headgate.tables.table import Table
@@ -104,13 +105,18 @@ class LateReplay:
         self._values = [name for name in self._columns if name not in others]
 
     def mark(self, state: State, document: Document) -> Change:
-        """Mark the late pairs that the document means with the number of the replay. A late table
-        that an older version has made has no place for the mark, and stays as it is."""
-        if REPLAYED not in row_type(self._late).fieldNames():
+        """Mark the late pairs that the document means with the number of the replay. Those of open
+        results wait for another replay: of several partitions, one may be ahead of the watermark,
+        and a pair is late by its own partition. A late table that an older version has made has no
+        place for the mark, and stays as it is."""
+        held = GoldPayload.of(self._gold.state)
+        final_through = held.final_through(micros(self._declared.allowed_lateness))
+        if final_through is None or REPLAYED not in row_type(self._late).fieldNames():
             return Change(state)
         selection = Selection.of(document)
         files = selection.files(self._late)
-        rows, is_meant = self._late_rows.of(files), selection.has(self._declared)
+        rows, is_final = self._late_rows.of(files), self._assignment.end <= final_through
+        is_meant = is_final & selection.has(self._declared)
         count = rows.where(is_meant).count()
         if not count:
             return Change(state)

@@ -24,21 +24,23 @@ from headgate.gold.pairs import Pairs
 from headgate.gold.schema import gold_type, state_field
 from headgate.tables.data_file import STATE
 
-_BATCH = r"/data/\d+-(\d+)-[^/]*/"
+_BATCH = r".*/data/\d+-(\d+)-[^/]*/"
+"""The last part of a path that looks like the folder of an attempt. A root may look like one."""
 
 
 @dataclass(frozen=True)
 class Meant:
     """The results that begin at or after ``begin`` and end at or before ``end``. Those that end up
     to ``final_through`` are final. ``drains`` has the batch id of each drain and the end up to
-    which it has closed the table, ``replays`` the batch id of each replay of late pairs and what it
-    has meant. Times are microseconds since 1970 UTC."""
+    which it has closed the table, ``replays`` the batch id of each replay of late pairs, what it
+    has meant, and up to which end results were final then. Times are microseconds since 1970 UTC.
+    """
 
     begin: int
     end: int
     final_through: int | None
     drains: tuple[tuple[int, int], ...] = ()
-    replays: tuple[tuple[int, Selection], ...] = ()
+    replays: tuple[tuple[int, Selection, int], ...] = ()
 
 
 def final_rows(
@@ -62,7 +64,8 @@ def final_rows(
     for n, through in meant.drains:
         late |= (F.col("_n") > n) & (assignment.closed_by <= through)
     folded = found.withColumn(REPLAYED, F.lit(None).cast("bigint"))
-    folded = folded.where(~late | _replayed(declared, meant)).drop(REPLAYED, "_n", "_late")
+    replayed = _replayed(declared, assignment, meant)
+    folded = folded.where(~late | replayed).drop(REPLAYED, "_n", "_late")
     stored = StructType([*gold_type(declared).fields, state_field(declared)])
     opened = aggregator.open_states(spark.createDataFrame([], stored))
     constants = batch_constants(spark, now, meant.final_through)
@@ -70,9 +73,10 @@ def final_rows(
     return rows.where("final").drop(STATE)
 
 
-def _replayed(declared: GoldTable, meant: Meant) -> Column:
+def _replayed(declared: GoldTable, assignment: Assignment, meant: Meant) -> Column:
     """Whether a replay has folded a late pair."""
     found = F.lit(False)
-    for n, selection in meant.replays:
-        found |= (F.col("_n") <= n) & selection.has(declared)
+    for n, selection, final_through in meant.replays:
+        was_final = assignment.end <= final_through
+        found |= (F.col("_n") <= n) & was_final & selection.has(declared)
     return found

@@ -72,10 +72,16 @@ class LateReplays:
 
     def _ask(self, table: _Scheduled, now: datetime) -> None:
         asked = BronzePayload.of(self._bronze.refresh()).operations
-        documents = [*(o.document for o in asked), *(r.document for r in waiting(self._layout))]
-        if not is_due(table.declared.name, table.schedule, documents, now):
+        requests = [r.document for r in waiting(self._layout)]
+        if not is_due(
+            table.declared.name, table.schedule, [*(o.document for o in asked), *requests], now
+        ):
             return
-        watermark = GoldPayload.of(table.gold.refresh()).watermark
+        gold = table.gold.refresh()
+        open_ = [*(o.document for o in asked if o.number > gold.operation), *requests]
+        if any(_is_of(document, table.declared.name) for document in open_):
+            return  # gold stands still: a gate may hold it
+        watermark = GoldPayload.of(gold).watermark
         if watermark is None:
             return
         begin = watermark - micros(table.schedule.within)
@@ -89,9 +95,14 @@ def is_due(name: str, schedule: LateSchedule, documents: Documents, now: datetim
     """Whether a table's next replay is due. ``documents`` are those of all operations that were
     asked for; those of a schedule say when (``at``, microseconds since 1970 UTC). One that is still
     to come was asked for by a clock that was ahead, and does not count."""
-    own = (d for d in documents if d.get("by") == _BY and d.get("table") == name)
+    own = (d for d in documents if _is_of(d, name))
     taken = [at for d in own if (at := time_of(d["at"])) <= now]
     return not taken or now - max(taken) >= schedule.every
+
+
+def _is_of(document: Mapping[str, Any], table: str) -> bool:
+    """Whether it is that of a scheduled replay of a table."""
+    return document.get("by") == _BY and document.get("table") == table
 
 
 def _waits(late: Table, begin: int) -> bool:

@@ -57,7 +57,7 @@ def replay_rows(
     require_machine(declared)
     name = f"gold.{table.name}"
     if dry_run:
-        rows = rows_of(declared, layout, table, wanted, None)
+        rows = rows_of(declared, layout, table, wanted, only_of_final=True)
         windows = _windows(rows, table)
         found, into = plural(len(rows), "late row"), plural(windows, "window")
         said = f"{found} of {name} would be folded, into {into}"

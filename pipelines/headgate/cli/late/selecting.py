@@ -16,6 +16,7 @@ from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import Column, SparkSession
 
     from headgate.declaration.model import GoldTable, Pipeline
     from headgate.storage.layout import Layout
@@ -173,10 +174,17 @@ def _late_table(declared: Pipeline, layout: Layout, name: str) -> Any:
 
 
 def rows_of(
-    declared: Pipeline, layout: Layout, table: GoldTable, wanted: dict[str, Any], limit: int | None
+    declared: Pipeline,
+    layout: Layout,
+    table: GoldTable,
+    wanted: dict[str, Any],
+    limit: int | None = None,
+    *,
+    only_of_final: bool = False,
 ) -> pa.Table:
-    """The late rows that wait and are meant, the first by event time. Spark reads them, as it does
-    in the replay: a column of ``by`` may be any expression."""
+    """The late rows that wait and are meant, the first by event time; or only those that would be
+    folded now, because their results are final. Spark reads them, as it does in the replay: a
+    column of ``by`` may be any expression."""
     from headgate.cli.driving import require_java
     from headgate.cli.log_file import divert_to
 
@@ -194,5 +202,28 @@ def rows_of(
         passing_session("headgate-late", os.cpu_count() or 2) as spark,
     ):
         rows = Rows(spark, late).of(chosen.files(late)).where(chosen.has(table))
+        if only_of_final:
+            rows = rows.where(_is_final(spark, declared, layout, table))
         rows = rows.orderBy(LATE_TIME, "_partition", "_offset")
         return (rows if limit is None else rows.limit(limit)).toArrow()
+
+
+def _is_final(spark: SparkSession, declared: Pipeline, layout: Layout, table: GoldTable) -> Column:
+    """Whether the result of a late row is final now."""
+    from pyspark.sql import functions as F
+
+    from headgate.operators.contract import stage_of
+    from headgate.tables.frames import micros
+    from headgate.tables.payloads.gold import GoldPayload
+    from headgate.tables.table import Table
+
+    def named(path: str) -> Table:
+        opened = Table(layout.storage, path, pipeline=declared.name)
+        opened.refresh()
+        return opened
+
+    stage = stage_of(spark, named, table)
+    held = GoldPayload.of(stage.gold.state)
+    final_through = held.final_through(micros(table.allowed_lateness))
+    (end,) = (place.end for place in stage.places if place.end is not None)
+    return F.lit(False) if final_through is None else end <= final_through

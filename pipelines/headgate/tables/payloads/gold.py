@@ -26,5 +26,12 @@ class GoldPayload(Payload):
     gate: Mapping[str, Any] | None = None
     drains: Mapping[str, int] = field(default_factory=dict)
 
+    def final_through(self, lateness: int) -> int | None:
+        """The end up to which results are final, with the allowed lateness in microseconds; None if
+        none is."""
+        threshold = None if self.watermark is None else self.watermark - lateness
+        ends = [end for end in (threshold, self.closed_through) if end is not None]
+        return max(ends, default=None)
+
 
 MEMBER = GoldPayload()
