@@ -39,7 +39,8 @@ class TableGate:
     """The gate of one gold table, which calls it before each commit (``Table.gate``).
 
     ``is_visible``: readers see each commit. The rebuild of a table becomes visible only when it has
-    absorbed all batches, so only its last step is validated.
+    absorbed all batches, so only its last step is validated, even if it has no rows: no other
+    version of it is published (``savepoints.rebuilds.targets``).
     """
 
     def __init__(
@@ -63,6 +64,10 @@ class TableGate:
         self._next = 0.0
         found = documents.held(layout, self._name)
         self._hold = found if found is not None and found.log == self._log else None
+
+    @property
+    def wants_all(self) -> bool:
+        return not self._is_visible
 
     def is_due(self, upto: int) -> bool:
         """Whether the table may be brought up to batch id ``upto`` now. It may not while it is held
@@ -99,6 +104,8 @@ class TableGate:
         gate = {
             "suite": self._suite.digest,
             "at": state.at,
+            "n": state.n,
+            "operation": state.operation,
             "broken": [r.rule for r in results if not r.met],
             "released": given.as_dict() if given is not None else None,
         }

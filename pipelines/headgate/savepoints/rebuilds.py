@@ -16,7 +16,7 @@ from typing import Any
 
 from deltalake.exceptions import DeltaError
 
-from headgate.declaration.kinds import BRONZE, GOLD, KINDS, SILVER, kind_of
+from headgate.declaration.kinds import BRONZE, GOLD, KINDS, SILVER, kind_of, name_of
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.savepoints.resets import Resets, Target, intend
@@ -26,6 +26,7 @@ from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import lineage
 from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.snapshot import tables_of
 from headgate.tables.state import State
 from headgate.tables.table import Table
@@ -136,7 +137,7 @@ def publish(
 
     Downstream tables that are no longer declared lose their positions.
     """
-    asked = targets(layout, pipeline.name, rebuild)
+    asked = targets(layout, pipeline, rebuild)
     # Only the last intent is ever read, so an open intent is carried out first.
     if asked is None or any(map(resets.awaits, tables_of(layout, pipeline.name))):
         return False
@@ -153,14 +154,14 @@ def publish(
     return True
 
 
-def targets(layout: Layout, pipeline: str, rebuild: Rebuild) -> dict[str, Target] | None:
+def targets(layout: Layout, pipeline: Pipeline, rebuild: Rebuild) -> dict[str, Target] | None:
     """The reset targets of a rebuild's tables, once it has absorbed all batches of the current
-    tables; None before that.
+    tables, and the gates of gold tables have validated just these versions; None before that.
 
     All silver and gold tables are taken at the same batch id. They are read downstream tables
     first, so that none is ahead of its upstream, whatever other jobs do meanwhile.
     """
-    tables = [rebuild.table(layout, pipeline, path) for path in rebuild.in_order()]
+    tables = [rebuild.table(layout, pipeline.name, path) for path in rebuild.in_order()]
     seen = {table.name: (table.version, table.state) for table in tables}
     n = min(state.n for path, (_, state) in seen.items() if kind_of(path).is_dense)
     found = {}
@@ -168,9 +169,20 @@ def targets(layout: Layout, pipeline: str, rebuild: Rebuild) -> dict[str, Target
         commit = next(c for c in lineage(table, seen[table.name][0]) if c.state.n <= n)
         if kind_of(table.name).is_dense and commit.state.n < n:
             return None
+        if not _may_be_seen(pipeline, table.name, commit.state):
+            return None
         log = f"{rebuild.folder}/{table.name}"
         found[table.name] = Target(commit.version, commit.state.files, rebuilt=log)
-    return found if _reaches(layout, pipeline, {p: s for p, (_, s) in seen.items()}, n) else None
+    rebuilt = {path: state for path, (_, state) in seen.items()}
+    return found if _reaches(layout, pipeline.name, rebuilt, n) else None
+
+
+def _may_be_seen(pipeline: Pipeline, path: str, state: State) -> bool:
+    """Whether the gate of a table has let a version of its rebuild pass, if it has a gate."""
+    gold = pipeline.gold.get(name_of(path)) if kind_of(path) == GOLD else None
+    if gold is None or gold.suite is None or not (state.n or state.operation):
+        return True
+    return GoldPayload.of(state).is_validated(state.n, state.operation)
 
 
 def _reaches(layout: Layout, pipeline: str, rebuilt: Mapping[str, State], n: int) -> bool:

@@ -202,8 +202,9 @@ class Table:
         CommitRefusedError if there was another commit since; then the caller must end. Raises
         HeldError if the table's gate does not let the new rows become visible.
         """
-        if self.gate is not None and state.kind in ("data", "operation") and (add or remove):
-            state = self.gate(state, [*add, *moved], remove)
+        gate = self.gate if state.kind in ("data", "operation") else None
+        if gate is not None and (add or remove or gate.wants_all):
+            state = gate(state, [*add, *moved], remove)
         version, handle = self.version, self._handle_of_commit(state)
         held = self._live_digest() if self._followed.is_foreign else self.state.files
         state = replace(

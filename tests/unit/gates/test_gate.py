@@ -222,6 +222,23 @@ def test_a_rebuild_is_asked_at_its_end_and_has_documents_of_its_own(tmp_path: Pa
     assert Gated(tmp_path).gate._hold is None
 
 
+def test_the_last_version_of_a_rebuild_is_asked_about_even_if_it_has_no_rows(
+    tmp_path: Path,
+) -> None:
+    Gated(tmp_path)
+    rebuilt = Gated(tmp_path, log=LOG)
+    rebuilt.gate.is_due(3)
+    rebuilt.table.commit(rebuilt.table.refresh().absorbing(2, NOON), (FINAL,))
+    assert not rebuilt.commit(3, add=())
+    rebuilt.results = (MET,)
+    assert rebuilt.commit(3, add=())
+    assert GoldPayload.of(rebuilt.table.refresh()).is_validated(3, 0)
+    rebuilt.gate.is_due(9)
+    state = rebuilt.table.state.absorbing(4, NOON)
+    rebuilt.table.commit(state, (FINAL,))
+    assert not GoldPayload.of(rebuilt.table.refresh()).is_validated(4, 0)
+
+
 def test_the_hold_of_another_rebuild_is_not_of_this_one(tmp_path: Path) -> None:
     assert not Gated(tmp_path, log=LOG).commit(2)
     assert Gated(tmp_path, log=LOG).gate._hold is not None

@@ -11,6 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.cli.lifecycle.refusing import require_tables
+from headgate.declaration.suites.model import Suite
 from headgate.jobs.errors import DefinitionChangedError
 from headgate.savepoints import rebuilds
 from headgate.savepoints.rebuilds import DOCUMENT, FOLDER, begun, continued, publish, targets
@@ -21,6 +22,7 @@ from headgate.storage.documents import DamagedDocumentError
 from headgate.tables.errors import FencedError, LogGapError
 from headgate.tables.history import batches
 from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.table import Table
 from tests.support.failing import dying
 from tests.unit.ledger.conftest import Lake
@@ -47,15 +49,41 @@ def count(lake: Lake, path: str) -> int:
 
 def test_it_is_ready_when_it_has_what_the_current_tables_have(lake: Lake) -> None:
     rebuild = begin(lake, BUILT)
-    assert targets(lake.layout, "tiny", rebuild) is None
+    assert targets(lake.layout, lake.pipeline, rebuild) is None
     absorb(lake, 2, SILVER)
     absorb(lake, 1, LATE, GOLD)
-    assert targets(lake.layout, "tiny", rebuild) is None, "gold has not absorbed batch 2"
+    assert targets(lake.layout, lake.pipeline, rebuild) is None, "gold has not absorbed batch 2"
     absorb(lake, 2, GOLD)
-    found = targets(lake.layout, "tiny", rebuild)
+    found = targets(lake.layout, lake.pipeline, rebuild)
     assert found is not None
     assert found.keys() == set(BUILT)
     assert found[LATE].version == 1, "it skips the batches that have no rows for it"
+
+
+def test_only_a_version_that_its_gate_has_validated_is_published(lake: Lake) -> None:
+    """A rebuild that is held goes no further than the step before, which nobody has validated."""
+    declared = lake.pipeline.gold["per_minute"]
+    gated = {"per_minute": replace(declared, suite=Suite("s", ()))}
+    pipeline = replace(lake.pipeline, gold=gated)
+    rebuild = begin(lake, BUILT)
+    absorb(lake, 2, *BUILT)
+    assert targets(lake.layout, lake.pipeline, rebuild) is not None
+    assert targets(lake.layout, pipeline, rebuild) is None
+
+    table = rebuild.table(lake.layout, "tiny", GOLD)
+    table.epoch = table.refresh().epoch
+
+    def validated(n: int, operation: int) -> None:
+        said = {"suite": "any", "at": 0, "n": n, "operation": operation}
+        state = table.state.absorbing(2, NOW, GoldPayload(gate=said))
+        table.commit(replace(state, operation=1))
+        table.refresh()
+
+    for n, operation, is_ready in ((1, 1, False), (2, 0, False), (2, 1, True)):
+        validated(n, operation)
+        assert (targets(lake.layout, pipeline, rebuild) is not None) == is_ready
+    table.commit(table.state.held("fence", table.epoch))
+    assert targets(lake.layout, pipeline, rebuild) is not None
 
 
 def test_all_tables_are_taken_at_one_batch(lake: Lake) -> None:
@@ -65,7 +93,7 @@ def test_all_tables_are_taken_at_one_batch(lake: Lake) -> None:
         absorb(lake, n, SILVER)
     absorb(lake, 2, GOLD)
     absorb(lake, 3, LATE)
-    found = targets(lake.layout, "tiny", rebuild)
+    found = targets(lake.layout, lake.pipeline, rebuild)
     assert found is not None
     assert {path: target.version for path, target in found.items()} == {SILVER: 2, LATE: 0, GOLD: 1}
 
@@ -75,7 +103,7 @@ def test_tables_that_pass_each_other_are_not_published(lake: Lake) -> None:
     rebuild = begin(lake, BUILT)
     absorb(lake, 3, SILVER)
     absorb(lake, 2, GOLD)
-    assert targets(lake.layout, "tiny", rebuild) is None
+    assert targets(lake.layout, lake.pipeline, rebuild) is None
 
 
 def test_bronze_is_published_when_it_has_read_as_far(lake: Lake) -> None:
@@ -86,11 +114,11 @@ def test_bronze_is_published_when_it_has_read_as_far(lake: Lake) -> None:
     table = rebuild.table(lake.layout, "tiny", BRONZE)
     table.commit(table.refresh().absorbing(1, NOW, BronzePayload({"sequence": 4})))
     absorb(lake, 1, SILVER, GOLD)
-    assert targets(lake.layout, "tiny", rebuild) is None
+    assert targets(lake.layout, lake.pipeline, rebuild) is None
     table.commit(table.refresh().absorbing(2, NOW, BronzePayload({"sequence": 5})))
-    assert targets(lake.layout, "tiny", rebuild) is None, "silver has not absorbed it"
+    assert targets(lake.layout, lake.pipeline, rebuild) is None, "silver has not absorbed it"
     absorb(lake, 2, SILVER, GOLD)
-    assert targets(lake.layout, "tiny", rebuild) is not None
+    assert targets(lake.layout, lake.pipeline, rebuild) is not None
 
 
 def test_whoever_opens_the_tables_next_ends_what_was_asked_for(lake: Lake) -> None:
