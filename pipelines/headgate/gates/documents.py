@@ -27,7 +27,8 @@ class Hold:
     ``results``. ``since`` is the time of the first validation that held it, ``at`` that of the
     last. If it is the rebuild of the table, ``log`` is the folder of its log. ``operation`` is the
     last operation that the version has carried out: a replay or a backfill is a version of its own
-    at the batch id that the table has reached already."""
+    at the batch id that the table has reached already. ``generation`` is that of the table: after a
+    reset, a batch id may stand for other rows."""
 
     table: str
     n: int
@@ -37,6 +38,7 @@ class Hold:
     results: Sequence[RuleResult]
     log: str = ""
     operation: int = 0
+    generation: int = 0
 
     @property
     def gate(self) -> str:
@@ -57,7 +59,8 @@ class Hold:
 
     def release(self, by: str, reason: str, at: datetime) -> Release:
         """A release of exactly this version."""
-        return Release(self.upto, by, reason, at, self.log, self.operation)
+        version = self.operation, self.generation
+        return Release(self.upto, by, reason, at, self.log, *version)
 
     @property
     def failed(self) -> tuple[RuleResult, ...]:
@@ -85,6 +88,7 @@ class Hold:
             results=tuple(RuleResult(**each) for each in document["results"]),
             log=document["log"],
             operation=document.get("operation", 0),
+            generation=document.get("generation", 0),
         )
 
 
@@ -92,7 +96,8 @@ class Hold:
 class Release:
     """A person lets the held version up to batch id ``upto`` and ``operation`` become visible. A
     release with a ``log`` is for the rebuild in this folder, whichever batch it has reached when it
-    is published: it has to follow the current table."""
+    is published: it has to follow the current table. It is void once the table was reset: its
+    ``generation`` is another one then."""
 
     upto: int
     by: str
@@ -100,6 +105,7 @@ class Release:
     at: datetime
     log: str = ""
     operation: int = 0
+    generation: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"at": self.at.isoformat()}
@@ -109,7 +115,8 @@ class Release:
         """Raises KeyError or ValueError if it is not a result of ``as_dict``."""
         at = datetime.fromisoformat(document["at"])
         upto, by, reason, log = (document[key] for key in ("upto", "by", "reason", "log"))
-        return Release(upto, by, reason, at, log, document.get("operation", 0))
+        version = document.get("operation", 0), document.get("generation", 0)
+        return Release(upto, by, reason, at, log, *version)
 
 
 def gate_name(table: str, *, is_rebuild: bool) -> str:
@@ -138,7 +145,10 @@ def _is_at(layout: Layout, pipeline: Pipeline, hold: Hold) -> bool:
     """Whether the table still is where the hold found it."""
     path, log = GOLD.path(hold.table), hold.log or None
     table = Table(layout.storage, path, pipeline=pipeline.name, log=log)
-    if not table.exists or (state := table.refresh()).n != hold.n:
+    if not table.exists:
+        return False
+    state = table.refresh()
+    if (state.n, state.generation) != (hold.n, hold.generation):
         return False
     return hold.upto > hold.n or bool(hold.log) or state.operation < hold.operation
 

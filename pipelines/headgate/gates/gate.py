@@ -149,9 +149,9 @@ class TableGate:
         if self._hold is None and self._is_visible:
             return None  # only a held table can have one
         given = documents.released(self._layout, self._name)
-        if given is None or given.log != self._log:
-            return None
         held = self._table.state
+        if given is None or (given.log, given.generation) != (self._log, held.generation):
+            return None
         is_open = (held.n, held.operation) < (given.upto, given.operation)
         return given if not self._is_visible or is_open else None
 
@@ -174,8 +174,8 @@ class TableGate:
         before, n = self._hold, self._table.state.n
         since = before.since if before is not None and before.n == n else now
         table = name_of(self._table.name)
-        upto, operation = state.n, state.operation
-        self._hold = Hold(table, n, upto, since, now, tuple(results), self._log, operation)
+        version = state.operation, state.generation
+        self._hold = Hold(table, n, state.n, since, now, tuple(results), self._log, *version)
         documents.hold(self._layout, self._hold)
         documents.retried(self._layout, self._name)
 

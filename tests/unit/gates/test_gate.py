@@ -117,6 +117,23 @@ def test_a_clock_that_was_set_back_lets_nothing_pass(
     assert not gated.commit(3, NOON - back)
 
 
+def test_a_release_is_void_after_a_reset(gated: Gated, tmp_path: Path) -> None:
+    """A restore that reads the source again gives other rows the same batch id."""
+    assert not gated.commit(2)
+    hold = documents.held(gated.layout, "t")
+    assert hold is not None
+    documents.release(gated.layout, "t", hold.release("anna", "I have seen batch 2", NOON))
+    held = gated.table.refresh()
+    gated.table.commit(replace(held.held("reset", 1), generation=1))
+    again = Gated(tmp_path)
+    assert not again.commit(2)
+    hold = documents.held(again.layout, "t")
+    assert hold is not None
+    documents.release(again.layout, "t", hold.release("anna", "and the other one", NOON))
+    assert again.commit(2)
+    assert again.said["released"]["reason"] == "and the other one"
+
+
 def test_a_hold_begins_anew_where_the_table_has_gone_on(gated: Gated) -> None:
     assert not gated.commit(2)
     gated.release(2)
