@@ -17,7 +17,7 @@ from headgate.declaration.operators import OperatorKind
 from headgate.registry import Registry
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
     from headgate.gold.assignment import Assignment
@@ -90,3 +90,17 @@ OPERATORS: Registry[RunnableOperator[Any]] = Registry("headgate.operators", Runn
 def stage_of(spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldStage:
     """The stage of a gold table, by its operator."""
     return OPERATORS[declared.kind].stage(spark, table, declared)
+
+
+def is_final(spark: SparkSession, table: TableOf, declared: GoldTable) -> Column:
+    """Whether the result of a late row of a gold table is final now."""
+    from pyspark.sql import functions as F
+
+    from headgate.tables.frames import micros
+    from headgate.tables.payloads.gold import GoldPayload
+
+    (gold,) = (p for p in stage_of(spark, table, declared).places if p.end is not None)
+    held = GoldPayload.of(gold.table.refresh())
+    final_through = held.final_through(micros(declared.allowed_lateness))
+    assert gold.end is not None
+    return F.lit(False) if final_through is None else gold.end <= final_through

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,7 +17,6 @@ from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import Column, SparkSession
 
     from headgate.declaration.model import GoldTable, Pipeline
     from headgate.storage.layout import Layout
@@ -194,7 +194,9 @@ def rows_of(
     from headgate.cli.screen import waiting as shown_waiting
     from headgate.gold.late_replay import LATE_TIME, Selection
     from headgate.jobs.session import passing_session
+    from headgate.operators.contract import is_final
     from headgate.tables.frames import Rows
+    from headgate.tables.table import Table
 
     late, chosen = _late_table(declared, layout, table.name), Selection.of(wanted)
     with (
@@ -203,27 +205,7 @@ def rows_of(
     ):
         rows = Rows(spark, late).of(chosen.files(late)).where(chosen.has(table))
         if only_of_final:
-            rows = rows.where(_is_final(spark, declared, layout, table))
+            opened = partial(Table, layout.storage, pipeline=declared.name)
+            rows = rows.where(is_final(spark, opened, table))
         rows = rows.orderBy(LATE_TIME, "_partition", "_offset")
         return (rows if limit is None else rows.limit(limit)).toArrow()
-
-
-def _is_final(spark: SparkSession, declared: Pipeline, layout: Layout, table: GoldTable) -> Column:
-    """Whether the result of a late row is final now."""
-    from pyspark.sql import functions as F
-
-    from headgate.operators.contract import stage_of
-    from headgate.tables.frames import micros
-    from headgate.tables.payloads.gold import GoldPayload
-    from headgate.tables.table import Table
-
-    def named(path: str) -> Table:
-        opened = Table(layout.storage, path, pipeline=declared.name)
-        opened.refresh()
-        return opened
-
-    stage = stage_of(spark, named, table)
-    held = GoldPayload.of(stage.gold.state)
-    final_through = held.final_through(micros(table.allowed_lateness))
-    (end,) = (place.end for place in stage.places if place.end is not None)
-    return F.lit(False) if final_through is None else end <= final_through
