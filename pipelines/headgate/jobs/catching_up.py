@@ -45,9 +45,10 @@ class CatchUp:
         else:
             self.run(one_step=True)
 
-    def require_published(self) -> None:
-        """Raises NotPublishedError if something cannot be published."""
-        self._publications.require_done(self._clock())
+    def require_published(self, is_stopped: Callable[[], bool]) -> bool:
+        """Whether all is published; it is not if the run is stopped first. Raises NotPublishedError
+        if something cannot be."""
+        return self._publications.require_done(self._clock(), is_stopped)
 
     def close(self) -> None:
         """End the connections of sinks."""

@@ -64,7 +64,7 @@ class Driver:
         if self._backlog is None:
             return "the input was not looked at"
         if not self._backlog.count:
-            return "all input is read, but not all tables and loads are done"
+            return "all input is read, but not all tables, loads and publications are done"
         return f"{self._backlog.count:,} {self._backlog.unit} are unread"
 
     def stop(self) -> None:
@@ -98,8 +98,9 @@ class Driver:
             finally:
                 stop(spark)
         finally:
-            self._lease.release()
+            # First: a lease that cannot be released, as on a full disk, must not leave it.
             shutil.rmtree(scratch, ignore_errors=True)
+            self._lease.release()
 
     def _start(self, scratch: Path) -> SparkSession | None:
         """The session; None if it was ended while it started, by the signal that stops this driver:
@@ -199,7 +200,7 @@ class Driver:
         self._is_done, self._backlog = finished, run.progress.backlog
         self._report(run.progress)
         if finished:
-            run.catch_up.require_published()
+            self._is_done = run.catch_up.require_published(control.is_asked_to_stop)
 
 
 def _now() -> datetime:

@@ -73,6 +73,13 @@ class Publications:
             else:
                 self._catch_up(stage, now, at_once=at_once)
 
+    def _go_on(self, now: datetime) -> None:
+        """Ask the sinks that go on by themselves whether they are done. Whether publications pause
+        is not asked again: that reads tables, and this is called often."""
+        for stage in self._stages:
+            if stage.publication.name in self._unfinished:
+                self._catch_up(stage, now, at_once=False)
+
     def _catch_up(self, stage: Stage, now: datetime, *, at_once: bool) -> None:
         name = stage.publication.name
         before, goes_on = self._stuck.get(name), name in self._unfinished or at_once
@@ -96,13 +103,16 @@ class Publications:
             # Stuck until all is sent: a try that has only begun says nothing.
             self._unfinished.add(name)
 
-    def require_done(self, now: datetime) -> None:
-        """Try a last time, and wait for what sinks go on with by themselves. Raises
-        NotPublishedError if something cannot be published."""
+    def require_done(self, now: datetime, is_stopped: Callable[[], bool] = lambda: False) -> bool:
+        """Try a last time, and wait for what sinks go on with by themselves. Returns whether all is
+        published; it is not if the run is stopped meanwhile. Raises NotPublishedError if something
+        cannot be published."""
         self.catch_up(now, at_once=True)
         while self._unfinished:
+            if is_stopped():
+                return False
             time.sleep(_ASK_AGAIN)
-            self.catch_up(now)
+            self._go_on(now)
         if self._paused is not None:
             raise NotPublishedError(
                 f"publications pause: {self._paused}; the tables are complete",
@@ -120,6 +130,7 @@ class Publications:
                 f"{accepts}",
                 remedy=f"{hints}, then: {again}",
             )
+        return True
 
     def close(self) -> None:
         """End the connections of sinks, and what they do by themselves."""

@@ -48,6 +48,11 @@ class RunControl:
         if stop_requested(self._layout, self._lease.epoch):
             self._stop.set()
 
+    def is_asked_to_stop(self) -> bool:
+        """Whether a stop was requested, by a signal or a document."""
+        self.observe_stop_requests()
+        return self.is_stopping
+
     def observe_pause(self) -> None:
         self.pause_latch.set(paused_since(self._layout))
 

@@ -28,6 +28,7 @@ _MEANS = {
     "operations": "a request that waits is forgotten: ask again",
     "loads": "a load is forgotten, what it has read stays: ask again for all of it, "
     + pipeline_command("load"),
+    "dead_letters": "a row that a sink has refused is not sent again; it stays in its table",
     "copy": "that this is a copy: do not let it publish to a table that the original fills",
     "gates": "why a gold table is held, or its release: the next validation says it again",
     "savepoints": "this savepoint is lost, and its name with it; others and the tables stay",
@@ -35,7 +36,7 @@ _MEANS = {
     "today's is kept again at the next start, an older one is in your version control",
 }
 _FOLDERS = ("savepoints", "declarations", "gates", "operations")
-_LOADS = f"{CONTROL}/loads"
+_WITH_FOLDERS = ("loads", "dead_letters")
 _UNKNOWN = "nobody knows what it said: it is put aside as it is"
 LEASES = f"{CONTROL}/lease-"
 UNFINISHED = Layout.document("clone")
@@ -68,9 +69,13 @@ def damaged_documents(layout: Layout) -> tuple[DamagedDocument, ...]:
 
 
 def _documents(layout: Layout) -> Iterator[str]:
-    loads = (f"{_LOADS}/{name}" for name in layout.storage.folders(_LOADS))
-    for folder in (CONTROL, *(f"{CONTROL}/{name}" for name in _FOLDERS), *loads):
-        for stat in layout.storage.list(folder):
+    nested = (
+        f"{top}/{name}"
+        for top in _WITH_FOLDERS
+        for name in layout.storage.folders(f"{CONTROL}/{top}")
+    )
+    for folder in ("", *_FOLDERS, *nested):
+        for stat in layout.storage.list(f"{CONTROL}/{folder}".rstrip("/")):
             if stat.path.endswith(".json"):
                 yield stat.path
 

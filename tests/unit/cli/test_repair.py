@@ -137,3 +137,14 @@ def test_documents(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
     assert "this savepoint is lost" in out
     assert damaged_documents(lake.layout) == ()
     assert paused_since(lake.layout) is None
+
+
+def test_damaged_documents_are_found_in_every_folder(lake: Lake) -> None:
+    """Whoever is told to repair them must find something."""
+    folders = ("operations", "gates", "loads/l1", "dead_letters/orders")
+    for folder in folders:
+        lake.layout.storage.write(f"_headgate/{folder}/a.json", b"")
+    found = {document.path: document.means for document in damaged_documents(lake.layout)}
+    assert found.keys() == {f"_headgate/{folder}/a.json" for folder in folders}
+    assert "stays in its table" in found["_headgate/dead_letters/orders/a.json"]
+    assert not [means for means in found.values() if "nobody knows" in means]

@@ -84,6 +84,14 @@ def test_the_end_waits_for_what_goes_on_while_another_is_stuck() -> None:
     assert slow.asked == 4
 
 
+def test_a_stop_ends_the_wait_for_what_goes_on() -> None:
+    slow = Stage(patience=10**6, is_away=False)
+    stages: Any = [slow]
+    stops = iter((False, False, True))
+    assert not Publications(stages, lambda: 0.0).require_done(NOON, lambda: next(stops))
+    assert slow.asked == 3
+
+
 def test_the_end_does_not_wait_for_what_pauses() -> None:
     slow, paused = Stage(patience=10**6, is_away=False), list[str]()
     stages: Any = [slow]

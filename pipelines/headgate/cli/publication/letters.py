@@ -57,7 +57,8 @@ def resend(
 
     kept, publication = _letters(pipeline, name, root)
     sent, refused = 0, []
-    for letter in _chosen(kept, name, id_):
+    chosen = _chosen(kept, name, id_)
+    for letter in chosen:
         why = SINKS[publication.kind].resend(publication.sink, letter)
         if why is None:
             kept.remove(letter)
