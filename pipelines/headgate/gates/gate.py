@@ -150,8 +150,10 @@ class TableGate:
             return None  # only a held table can have one
         given = documents.released(self._layout, self._name)
         held = self._table.state
-        if given is None or (given.log, given.generation) != (self._log, held.generation):
+        if given is None or given.log != self._log:
             return None
+        if self._is_visible and given.generation != held.generation:
+            return None  # of before a reset
         is_open = (held.n, held.operation) < (given.upto, given.operation)
         return given if not self._is_visible or is_open else None
 
