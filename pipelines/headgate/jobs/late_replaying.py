@@ -72,15 +72,12 @@ class LateReplays:
 
     def _ask(self, table: _Scheduled, now: datetime) -> None:
         asked = BronzePayload.of(self._bronze.refresh()).operations
-        requests = [r.document for r in waiting(self._layout)]
-        if not is_due(
-            table.declared.name, table.schedule, [*(o.document for o in asked), *requests], now
-        ):
-            return
         gold = table.gold.refresh()
-        open_ = [*(o.document for o in asked if o.number > gold.operation), *requests]
-        if any(_is_of(document, table.declared.name) for document in open_):
-            return  # gold stands still: a gate may hold it
+        done = [each.document for each in asked if each.number <= gold.operation]
+        open_ = [each.document for each in asked if each.number > gold.operation]
+        open_ += [request.document for request in waiting(self._layout)]
+        if not is_due(table.declared.name, table.schedule, done, open_, now):
+            return
         watermark = GoldPayload.of(gold).watermark
         if watermark is None:
             return
@@ -91,12 +88,17 @@ class LateReplays:
         ask(self._layout, "late_replay", document, now)
 
 
-def is_due(name: str, schedule: LateSchedule, documents: Documents, now: datetime) -> bool:
-    """Whether a table's next replay is due. ``documents`` are those of all operations that were
-    asked for; those of a schedule say when (``at``, microseconds since 1970 UTC). One that is still
-    to come was asked for by a clock that was ahead, and does not count."""
-    own = (d for d in documents if _is_of(d, name))
-    taken = [at for d in own if (at := time_of(d["at"])) <= now]
+def is_due(
+    name: str, schedule: LateSchedule, done: Documents, open_: Documents, now: datetime
+) -> bool:
+    """Whether a table's next replay is due: not while one is ``open_``, which a gate may hold.
+    Documents are those of operations; those of a schedule say when they were asked for (``at``,
+    microseconds since 1970 UTC). One that is still to come was asked for by a clock that was
+    ahead, and does not count."""
+    if any(_is_of(document, name) for document in open_):
+        return False
+    own = (document for document in done if _is_of(document, name))
+    taken = [at for document in own if (at := time_of(document["at"])) <= now]
     return not taken or now - max(taken) >= schedule.every
 
 

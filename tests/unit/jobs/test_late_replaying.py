@@ -40,4 +40,11 @@ def document(table: str, hours_ago: float, by: str = "schedule") -> dict[str, ob
 def test_a_replay_is_due_when_the_last_scheduled_one_is_old_enough(
     documents: list[dict[str, object]], due: bool
 ) -> None:
-    assert is_due("sales", DAILY, documents, NOON) is due
+    assert is_due("sales", DAILY, documents, [], NOON) is due
+
+
+@pytest.mark.parametrize(("table", "due"), [("sales", False), ("other", True)])
+def test_none_is_due_while_one_is_not_carried_out(table: str, due: bool) -> None:
+    """As while a gate holds the table: each would stay in bronze's commits for ever."""
+    open_ = [document(table, 50)]
+    assert is_due("sales", DAILY, [document("sales", 50)], open_, NOON) is due
