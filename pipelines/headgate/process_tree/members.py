@@ -60,7 +60,10 @@ class Sessions:
     began: Mapping[int, float] = field(default_factory=dict)
 
     def plus(self, leader: psutil.Process) -> Sessions:
-        return replace(self, began={**self.began, leader.pid: started(leader)})
+        """With one more, and without those that have ended: their numbers may be given again."""
+        living = {*_living()}
+        kept = {pid: began for pid, began in self.began.items() if pid in living}
+        return replace(self, began={**kept, leader.pid: started(leader)})
 
     def are_of_this_boot(self) -> bool:
         return self.boot == this_boot()
@@ -76,6 +79,14 @@ class Sessions:
             return is_the_one(psutil.Process(leader), began)
         # The leader has ended. No other process gets its pid while its session lives.
         return started(process) >= began - _EXACT
+
+
+def _living() -> Iterator[int]:
+    """The sessions that have a process now, by their numbers."""
+    for pid in psutil.pids():
+        with suppress(psutil.Error, OSError):
+            if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+                yield os.getsid(pid)
 
 
 def members(folder: Path, sessions: Sessions, since: float) -> list[psutil.Process]:

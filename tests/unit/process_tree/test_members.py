@@ -70,6 +70,19 @@ def test_a_session_that_only_has_the_pid_is_none_of_them(
     assert not Sessions(began={other.pid: started(other) + by}).have(other)
 
 
+def test_a_session_without_a_process_is_forgotten(began: list[subprocess.Popen[bytes]]) -> None:
+    """A child that ends again and again adds no entry each time."""
+    ended, orphaned, living = (start(began, PARENT, WAITING) for _ in range(3))
+    sessions = Sessions().plus(psutil.Process(ended.pid)).plus(psutil.Process(orphaned.pid))
+    for child in psutil.Process(ended.pid).children():
+        child.kill()
+    for process in (ended, orphaned):
+        process.kill()
+        process.wait()
+    sessions = sessions.plus(psutil.Process(living.pid))
+    assert set(sessions.began) == {orphaned.pid, living.pid}
+
+
 def test_sessions_of_another_boot_have_nobody(began: list[subprocess.Popen[bytes]]) -> None:
     other = psutil.Process(start(began, WAITING).pid)
     assert not Sessions("another", {other.pid: started(other)}).have(other)
