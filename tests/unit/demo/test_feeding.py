@@ -127,7 +127,7 @@ def test_after_a_demo_with_a_broker_one_can_have_it_again(tmp_path: Path) -> Non
     file = tmp_path / "pipelines" / "auctions_kafka.yml"
     commands = next_commands(tmp_path, file, "127.0.0.1:4711")
     again, *_ = [c for c in commands if "kafka up" in c]
-    assert again.endswith(f"kafka up --root {tmp_path} --port 4711")
+    assert again.endswith(f"kafka up --port 4711 --root {tmp_path}")
     assert not any("landing" in command for command in commands)
 
 

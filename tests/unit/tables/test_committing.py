@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from deltalake import DeltaTable
@@ -59,15 +59,27 @@ def test_the_gate_comes_before_every_commit_with_other_rows(
     assert (table.refresh(), table.version) == before
 
 
+@dataclass
+class Holding:
+    """A gate that lets nothing pass."""
+
+    wants_all: bool
+
+    def __call__(self, *_: object) -> State:
+        raise HeldError("held")
+
+
 def test_rows_that_stay_as_they_are_have_passed_the_gate(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def hold(*_: object) -> State:
-        raise HeldError("held")
-
-    monkeypatch.setattr(table, "gate", hold)
+    gate = Holding(wants_all=False)
+    monkeypatch.setattr(table, "gate", gate)
     commit(table, "maintenance", (), (OPEN,), (MORE_OPEN,))
     commit(table, "data", (), (), ())
+    gate.wants_all = True
+    with pytest.raises(HeldError):
+        commit(table, "data", (), (), ())
+    commit(table, "maintenance", (), (MORE_OPEN,), (OPEN,))
     table.fence(2)
 
 
