@@ -54,9 +54,17 @@ def _require_bucket(address: str, remedy: str) -> None:
     """Raises LandingError. A folder in a bucket may be missing: it is there with its first file.
     A missing bucket would read as an empty folder for ever."""
     try:
-        is_there = Storage(address).exists("") or Storage(bucket(address)).exists("")
+        is_there = Storage(address).exists("")
     except (OSError, ValueError) as error:
         said = f"the landing folder {address} cannot be reached: {error}"
         raise LandingError(said, remedy) from error
-    if not is_there:
+    if not is_there and not _may_have(bucket(address)):
         raise LandingError(f"there is no bucket for the landing folder {address}", remedy)
+
+
+def _may_have(address: str) -> bool:
+    """Whether there is a bucket, or it may not be asked for: rights may be those of a folder."""
+    try:
+        return Storage(address).exists("")
+    except OSError:
+        return True
