@@ -96,4 +96,4 @@ def test_a_start_says_that_nobody_answers(tmp_path: Path) -> None:
     status = said("status", "watched")
     assert status.returncode == 3
     assert "no answer from the brokers 127.0.0.1:1; asked for" in status.stdout
-    assert "headgate start watched\n" in status.stdout
+    assert "headgate kafka topics --servers 127.0.0.1:1" in status.stdout
