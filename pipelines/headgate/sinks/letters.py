@@ -93,18 +93,23 @@ class DeadLetters:
             self._count = self.count
         return self._count >= MOST
 
-    def all(self) -> Iterator[Letter]:
-        """Raises DamagedDocumentError."""
-        for path in self._paths():
-            if (document := read_document(self._storage, path)) is not None:
+    def ids(self, begin: str = "") -> list[str]:
+        """The ids that begin so. No letter is read: one that is damaged has an id, too."""
+        names = (path.rpartition("/")[2].removesuffix(".json") for path in self._paths())
+        return [name for name in names if name.startswith(begin)]
+
+    def all(self, begin: str = "") -> Iterator[Letter]:
+        """The letters whose ids begin so. Raises DamagedDocumentError."""
+        for id_ in self.ids(begin):
+            if (document := read_document(self._storage, self._path(id_))) is not None:
                 yield Letter.of(document)
 
     @property
     def count(self) -> int:
         return len(self._paths())
 
-    def remove(self, letter: Letter) -> None:
-        self._storage.remove(self._path(letter.id))
+    def remove(self, id_: str) -> None:
+        self._storage.remove(self._path(id_))
 
     def _path(self, id_: str) -> str:
         return f"{self._folder}/{id_}.json"

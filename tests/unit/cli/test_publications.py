@@ -56,6 +56,25 @@ def test_dead_letters_are_shown_sent_and_discarded(ask: Ask, empty_lake: Lake, o
         assert list(letters.all()) == []
 
 
+def test_a_damaged_letter_leaves_the_others_alone(ask: Ask, empty_lake: Lake, of_lake: Of) -> None:
+    pipeline, *root = of_lake
+    with receiving() as receiver:
+        letters = publish(empty_lake, receiver)
+        empty_lake.layout.storage.write("_headgate/dead_letters/finals/1abc.json", b"")
+
+        def said(verb: str, *options: str) -> tuple[int, str]:
+            code, _, err = ask("publication", verb, pipeline, "finals", *root, *options)
+            return code, err
+
+        code, err = said("letters")
+        assert code == 5
+        assert "1abc" in err
+        assert said("resend", "--id", "2") == (0, "")
+        assert [request.body for request in receiver.took] == [b"2"]
+        assert said("discard", "--id", "1") == (0, "")
+        assert letters.ids() == []
+
+
 def test_publications_are_listed(ask: Ask, lake: Lake, of_lake: Of) -> None:
     pipeline, *root = of_lake
     publish(lake, Receiver("http://127.0.0.1:1"))
@@ -80,7 +99,7 @@ def test_status_and_health_tell_of_dead_letters(ask: Ask, lake: Lake, of_lake: O
     (said,) = violations("publications", context, Limits())
     assert said.startswith("publish finals: dead letters, rows that its sink refuses: 2; ")
     for letter in letters.all():
-        letters.remove(letter)
+        letters.remove(letter.id)
     assert "dead letters" not in ask("status", pipeline, *root)[1]
     assert violations("publications", context, Limits()) == ()
 

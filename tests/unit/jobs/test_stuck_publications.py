@@ -85,7 +85,7 @@ def test_the_end_waits_for_what_goes_on_while_another_is_stuck() -> None:
 
 
 def test_a_stop_ends_the_wait_for_what_goes_on() -> None:
-    slow = Stage(patience=10**6, is_away=False)
+    slow = Stage(patience=9, is_away=False)
     stages: Any = [slow]
     stops = iter((False, False, True))
     assert not Publications(stages, lambda: 0.0).require_done(NOON, lambda: next(stops))

@@ -57,11 +57,11 @@ def resend(
 
     kept, publication = _letters(pipeline, name, root)
     sent, refused = 0, []
-    chosen = _chosen(kept, name, id_)
-    for letter in chosen:
+    _require(kept, name, id_)
+    for letter in kept.all(id_ or ""):
         why = SINKS[publication.kind].resend(publication.sink, letter)
         if why is None:
-            kept.remove(letter)
+            kept.remove(letter.id)
             sent += 1
         else:
             refused.append({"id": letter.id, "why": why})
@@ -81,9 +81,9 @@ def discard(
 ) -> None:
     """Remove dead letters without sending them. The rows stay in their tables."""
     kept, _ = _letters(pipeline, name, root, needs_secrets=False)
-    gone = _chosen(kept, name, id_)
-    for letter in gone:
-        kept.remove(letter)
+    gone = _require(kept, name, id_)
+    for each in gone:
+        kept.remove(each)
     respond(json, {"discarded": len(gone)}, f"{len(gone):,} discarded")
 
 
@@ -97,9 +97,9 @@ def _letters(
     return DeadLetters(layout.storage, name), publication
 
 
-def _chosen(kept: DeadLetters, name: str, id_: str | None) -> list[Letter]:
-    """Raises NoLetterError."""
-    found = [letter for letter in kept.all() if id_ is None or letter.id.startswith(id_)]
+def _require(kept: DeadLetters, name: str, id_: str | None) -> list[str]:
+    """The ids that are meant. Raises NoLetterError."""
+    found = kept.ids(id_ or "")
     if id_ is not None and not found:
         raise NoLetterError(
             f"no dead letter {id_!r}", pipeline_command("publication letters", name)
