@@ -9,7 +9,7 @@ from headgate.backfill.report import Report
 from headgate.backfill.selection import in_force
 from headgate.errors import HeadgateError
 from headgate.savepoints.holds import FOLDER
-from headgate.storage.documents import read_document, write_document
+from headgate.storage.documents import documents_in, read_document, write_document
 from headgate.storage.layout import Layout
 from headgate.tables.operation import Operation
 
@@ -41,5 +41,4 @@ def taken_back(found: Iterable[Report], operations: Iterable[Operation]) -> froz
 
 
 def _names(layout: Layout) -> list[str]:
-    found = (stat.path.rpartition("/")[2] for stat in layout.storage.list(FOLDER))
-    return [name for name in found if name.endswith(".json") and not name.startswith(".")]
+    return [path.rpartition("/")[2] for path in documents_in(layout.storage, FOLDER)]

@@ -96,8 +96,8 @@ class Hold:
 class Release:
     """A person lets the held version up to batch id ``upto`` and ``operation`` become visible. A
     release with a ``log`` is for the rebuild in this folder, whichever batch it has reached when it
-    is published: it has to follow the current table. It is void once the table was reset: its
-    ``generation`` is another one then."""
+    is published: it has to follow the current table. One of the current table is void once the
+    table was reset: its ``generation`` is another one then."""
 
     upto: int
     by: str

@@ -17,7 +17,7 @@ from headgate.declaration.suites.model import Suite
 from headgate.errors import HeadgateError
 from headgate.expectations.result import RuleResult
 from headgate.gates.documents import Release
-from headgate.storage.documents import read_document, write_document
+from headgate.storage.documents import documents_in, read_document, write_document
 from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.state import commit_time
 
@@ -127,8 +127,7 @@ def _number(path: str) -> int:
 
 def _paths(layout: Layout, table: str) -> list[str]:
     """The documents of a table, the oldest first."""
-    files = layout.storage.list(_folder(table))
-    return sorted(file.path for file in files if file.path.endswith(".json"))
+    return documents_in(layout.storage, _folder(table))
 
 
 def _folder(table: str) -> str:

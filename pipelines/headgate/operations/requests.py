@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from headgate.storage.documents import new_id, read_document, write_document
+from headgate.storage.documents import documents_in, new_id, read_document, write_document
 from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.operation import Operation
 from headgate.tables.payloads.bronze import BronzePayload
@@ -49,9 +49,7 @@ def ask(layout: Layout, name: str, document: Mapping[str, Any], now: datetime) -
 
 def waiting(layout: Layout) -> tuple[Request, ...]:
     """The requests that no driver has taken in yet, oldest first. Raises DamagedDocumentError."""
-    found = (stat.path for stat in layout.storage.list(_FOLDER))
-    # Not the draft of one, which is being written or was left by a process that was killed.
-    paths = (path for path in found if path.endswith(".json"))
+    paths = documents_in(layout.storage, _FOLDER)
     read = ((path, read_document(layout.storage, path)) for path in paths)
     asked = (
         Request(

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
-from headgate.storage.documents import Document, read_document, write_document
+from headgate.storage.documents import Document, documents_in, read_document, write_document
 from headgate.storage.files import Storage
 from headgate.storage.layout import CONTROL, Layout
 
@@ -115,5 +115,4 @@ class DeadLetters:
         return f"{self._folder}/{id_}.json"
 
     def _paths(self) -> list[str]:
-        found = (stat.path for stat in self._storage.list(self._folder))
-        return sorted(path for path in found if path.endswith(".json"))
+        return documents_in(self._storage, self._folder)

@@ -62,6 +62,17 @@ def read_document(storage: Storage, path: str) -> Document | None:
     return document
 
 
+def documents_in(storage: Storage, folder: str) -> list[str]:
+    """The paths of the documents right in a folder, sorted. The draft of one, which is being
+    written or was left by a process that was killed, is none."""
+    paths = (stat.path for stat in storage.list(folder))
+    return sorted(path for path in paths if _is_document(path.rpartition("/")[2]))
+
+
+def _is_document(name: str) -> bool:
+    return name.endswith(".json") and not name.startswith(".")
+
+
 def _checksum(document: Document) -> str:
     said = {key: value for key, value in document.items() if key != _CHECKSUM}
     text = json.dumps(said, sort_keys=True)
