@@ -80,6 +80,12 @@ class Selection:
         return meant
 
 
+def is_final(end: Column, gold: State, declared: GoldTable) -> Column:
+    """Whether a result that ends at ``end`` is final in a gold table with the state ``gold``."""
+    through = GoldPayload.of(gold).final_through(micros(declared.allowed_lateness))
+    return F.lit(False) if through is None else end <= through
+
+
 class LateReplay:
     """What a replay changes in the late table and in the gold table of a fold."""
 
@@ -109,14 +115,13 @@ class LateReplay:
         results wait for another replay: of several partitions, one may be ahead of the watermark,
         and a pair is late by its own partition. A late table that an older version has made has no
         place for the mark, and stays as it is."""
-        held = GoldPayload.of(self._gold.state)
-        final_through = held.final_through(micros(self._declared.allowed_lateness))
-        if final_through is None or REPLAYED not in row_type(self._late).fieldNames():
+        if REPLAYED not in row_type(self._late).fieldNames():
             return Change(state)
         selection = Selection.of(document)
         files = selection.files(self._late)
-        rows, is_final = self._late_rows.of(files), self._assignment.end <= final_through
-        is_meant = is_final & selection.has(self._declared)
+        rows = self._late_rows.of(files)
+        is_meant = is_final(self._assignment.end, self._gold.state, self._declared)
+        is_meant &= selection.has(self._declared)
         count = rows.where(is_meant).count()
         if not count:
             return Change(state)

@@ -94,13 +94,8 @@ def stage_of(spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldSt
 
 def is_final(spark: SparkSession, table: TableOf, declared: GoldTable) -> Column:
     """Whether the result of a late row of a gold table is final now."""
-    from pyspark.sql import functions as F
+    from headgate.gold import late_replay
 
-    from headgate.tables.frames import micros
-    from headgate.tables.payloads.gold import GoldPayload
-
-    (gold,) = (p for p in stage_of(spark, table, declared).places if p.end is not None)
-    held = GoldPayload.of(gold.table.refresh())
-    final_through = held.final_through(micros(declared.allowed_lateness))
-    assert gold.end is not None
-    return F.lit(False) if final_through is None else gold.end <= final_through
+    stage = stage_of(spark, table, declared)
+    (end,) = (place.end for place in stage.places if place.end is not None)
+    return late_replay.is_final(end, stage.gold.refresh(), declared)
