@@ -253,6 +253,14 @@ def test_what_all_streams_share_is_on_with_headgate_up(
     assert checks.retries, "a worker that cannot start a task is no alarm"
 
 
+def test_a_person_is_asked_again_if_airflow_fails_an_early_answer(project: Path) -> None:
+    add(project, "shop", keys=backfill("every: 1 day, mode: rebuild, publish: after_approval"))
+    dags = build_dags(project / "pipelines")
+    assert all(
+        dags[f"shop__{name}"].get_task("approve").retries for name in ("control", "backfill")
+    )
+
+
 @pytest.mark.parametrize(
     ("what", "words"),
     [

@@ -37,7 +37,8 @@ from headgate.supervision.limits import Limits
 
 _LASTS = timedelta(hours=24)
 _RETRIES: dict[str, Any] = {"retries": 10, "retry_delay": timedelta(seconds=10)}
-"""For workers that die."""
+"""For workers that die, and for answers of persons that come before the scheduler knows that the
+task waits: Airflow fails that attempt, and asks again."""
 _BACKFILLS_AT_A_TIME = 2
 """Each has a Spark of its own."""
 
@@ -159,7 +160,7 @@ def _control(stream: Stream, launcher: str) -> DAG:
             max_active_tis_per_dag=1,
             **about,
         )
-        approve = ReleaseApproval(task_id="approve", name=stream.name, asks="act")
+        approve = ReleaseApproval(task_id="approve", name=stream.name, asks="act", **_RETRIES)
         release = ReleaseOperator(
             task_id="release", asks="act", approval="approve", **tables(stream)
         )
