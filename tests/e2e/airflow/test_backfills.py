@@ -148,18 +148,12 @@ def test_another_formula_is_published_once_a_person_has_approved(site: Site) -> 
     (run,) = (each for each in listed(site) if each["conf"])
     run = run["dag_run_id"]
 
-    def asks() -> bool:
-        return airflow.states(BACKFILL, run).get(("approve", -1)) == "awaiting_input"
-
-    airflow.wait(asks, "nobody is asked", LONG)
+    airflow.wait(lambda: airflow.asks(BACKFILL, run, "approve"), "nobody is asked", LONG)
     assert gold(site) == before
-    human = f"/dags/{BACKFILL}/dagRuns/{quote(run, safe='')}/taskInstances/approve/-1/hitlDetails"
-    assert f"From {day.isoformat()}" in airflow.ask("GET", human)["body"]
+    assert f"From {day.isoformat()}" in airflow.question(BACKFILL, run, "approve")
 
     def is_published() -> bool:
-        # Airflow asks again if the answer comes before the scheduler knows that the task waits.
-        if asks():
-            airflow.ask("PATCH", human, {"chosen_options": ["Approve"], "params_input": {}})
+        airflow.approve_if_asked(BACKFILL, run, "approve")
         return run in runs(site, "success")
 
     airflow.wait(is_published, "it is not published", LONG)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from urllib.parse import quote
 
 import pytest
 
@@ -19,7 +18,6 @@ from tests.support.rounds import in_full
 
 pytestmark = [pytest.mark.e2e, pytest.mark.recovery]
 HEALTH = "headgate__health"
-HUMAN = "/dags/{dag}/dagRuns/{run}/taskInstances/approve/-1/hitlDetails"
 
 
 @in_full
@@ -55,19 +53,11 @@ def test_a_held_version_is_released_by_whoever_approves(site: Site) -> None:
     airflow.ask("PATCH", f"/dags/{HEALTH}", {"is_paused": True})
 
     run = airflow.trigger(CONTROL, action="release")
-    airflow.wait(
-        lambda: (airflow.task(CONTROL, "approve") or {}).get("state") == "awaiting_input",
-        "nobody is asked",
-    )
-    address = HUMAN.format(dag=CONTROL, run=quote(run, safe=""))
-    asked = airflow.ask("GET", address)
-    assert "sane (critical): not met" in asked["body"]
-    answer = {"chosen_options": ["Approve"], "params_input": {"reason": "a test"}}
+    airflow.wait(lambda: airflow.asks(CONTROL, run, "approve"), "nobody is asked")
+    assert "sane (critical): not met" in airflow.question(CONTROL, run, "approve")
 
     def is_over() -> bool:
-        # Airflow asks again if the answer comes before the scheduler knows that the task waits.
-        if airflow.states(CONTROL, run)["approve", -1] == "awaiting_input":
-            airflow.ask("PATCH", address, answer)
+        airflow.approve_if_asked(CONTROL, run, "approve", reason="a test")
         return airflow.states(CONTROL, run)["release", -1] in ("success", "failed")
 
     airflow.wait(is_over, "nobody releases it")
