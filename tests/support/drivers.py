@@ -25,10 +25,11 @@ class Running:
     process: subprocess.Popen[str]
 
     def end(self, patience: float = PATIENCE) -> Ended:
-        try:
-            output, _ = self.process.communicate(timeout=patience)
-        finally:
-            self.kill()
+        with self.process:  # else a later test fails for what this one has left
+            try:
+                output, _ = self.process.communicate(timeout=patience)
+            finally:
+                self.kill()
         return Ended(self.process.returncode, output)
 
     def wait_until_frozen(self, patience: float = PATIENCE) -> None:
