@@ -109,7 +109,6 @@ def test_killed_at_random(spark: SparkSession, tmp_path: Path, seed: int) -> Non
             driver = start(project.declaration, project.root)
             time.sleep(chance.uniform(5, 25))
             driver.kill()
-            driver.end()
     for minute in project.faulty():
         project.deliver("mended", minute)
     project.go_on(len(project.events), is_held=False)

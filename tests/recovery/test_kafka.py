@@ -289,7 +289,6 @@ def test_killed_at_random(station: Station, seed: int) -> None:
                 own_broker.restart(station.broker)
                 time.sleep(chance.uniform(0, 10))
             driver.kill()
-            driver.end()
         station.send_to(QUIET, 15, seed=13)
         producing.stop()
     station.finish()

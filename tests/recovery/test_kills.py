@@ -171,7 +171,6 @@ def test_killed_at_random(tmp_path: Path, seed: int) -> None:
             driver = start(shop.declaration, shop.root)
             time.sleep(chance.uniform(1, 25))
             driver.kill()
-            driver.end()
         shop.spoil_checkpoint(number)
     shop.deliver(1)
     shop.finish()

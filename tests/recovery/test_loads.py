@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -47,11 +46,12 @@ def feeding(landing: Landing, files: list[bytes]) -> Iterator[None]:
     over = threading.Event()
 
     def feed() -> None:
-        left = deque(files)
-        while left and not over.wait(4.0):
-            landing.write_all([left.popleft()], first=len(landing.written) + 1)
-        if left:
-            landing.write_all([b"".join(left)], first=len(landing.written) + 1)
+        first = len(landing.written) + 1
+        for number, content in enumerate(files):
+            if over.wait(4.0):
+                landing.write_all([b"".join(files[number:])], first + number)
+                break
+            landing.write_all([content], first + number)
 
     feeder = threading.Thread(target=feed)
     feeder.start()

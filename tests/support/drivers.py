@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,11 +26,10 @@ class Running:
     process: subprocess.Popen[str]
 
     def end(self, patience: float = PATIENCE) -> Ended:
-        with self.process:  # else a later test fails for what this one has left
-            try:
-                output, _ = self.process.communicate(timeout=patience)
-            finally:
-                self.kill()
+        try:
+            output, _ = self.process.communicate(timeout=patience)
+        finally:
+            self.kill()
         return Ended(self.process.returncode, output)
 
     def wait_until_frozen(self, patience: float = PATIENCE) -> None:
@@ -44,11 +44,10 @@ class Running:
         self.process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """The driver with its JVM and Python workers: they share a process group of their own."""
-        try:
+        """The driver with its JVM and Python workers: they share a process group of their own.
+        It is waited for: else a later test fails for what this one has left."""
+        with self.process, suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
 
 
 @dataclass(frozen=True)
