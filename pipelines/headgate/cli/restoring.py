@@ -34,13 +34,10 @@ def restore_in_place(
 
     require_whole(layout)
     lease = Lease(layout, LAYERS, declared.name, "restore", starts=starts)
-    epoch = lease.take()
-    try:
+    with lease.held() as epoch:
         if reread:
             require_source_for(declared, layout, savepoint)
         return restore(layout, declared, savepoint, epoch, datetime.now(UTC), reread=reread)
-    finally:
-        lease.release()
 
 
 def print_passed_over(declared: Pipeline, layout: Layout, savepoint: Savepoint) -> tuple[str, ...]:

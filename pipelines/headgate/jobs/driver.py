@@ -79,28 +79,29 @@ class Driver:
     def run(self) -> None:
         """Work until done or stopped. Raises HeadgateError with what to do next."""
         require_whole(self._layout)
-        epoch = self._lease.take(take_over=self._task.take_over)
-        scratch = scratch_folder(self._layout, job_name(self._task.layers), epoch)
-        try:
-            if (spark := self._start(scratch)) is None:
-                return
+        with self._lease.held(take_over=self._task.take_over) as epoch:
+            scratch = scratch_folder(self._layout, job_name(self._task.layers), epoch)
             try:
-                self._work(spark, epoch)
-            except Exception as error:
-                self._lease.failed = True
-                if self._lease.is_lost and not isinstance(error, FencedError):
-                    # Another driver owns the tables: this matters more than the first error.
-                    raise self._control.fenced() from error
-                gone = has_ended(spark)
-                if known := translate_error(error, self._layout, java_has_ended=gone):
-                    raise known from error
-                raise
+                self._run(epoch, scratch)
             finally:
-                stop(spark)
+                shutil.rmtree(scratch, ignore_errors=True)
+
+    def _run(self, epoch: int, scratch: Path) -> None:
+        if (spark := self._start(scratch)) is None:
+            return
+        try:
+            self._work(spark, epoch)
+        except Exception as error:
+            self._lease.failed = True
+            if self._lease.is_lost and not isinstance(error, FencedError):
+                # Another driver owns the tables: this matters more than the first error.
+                raise self._control.fenced() from error
+            gone = has_ended(spark)
+            if known := translate_error(error, self._layout, java_has_ended=gone):
+                raise known from error
+            raise
         finally:
-            # First: a lease that cannot be released, as on a full disk, must not leave it.
-            shutil.rmtree(scratch, ignore_errors=True)
-            self._lease.release()
+            stop(spark)
 
     def _start(self, scratch: Path) -> SparkSession | None:
         """The session; None if it was ended while it started, by the signal that stops this driver:

@@ -7,8 +7,8 @@ from writing; the lease only supplies its epochs.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 from headgate.commands import pipeline_command
@@ -100,6 +100,21 @@ class Lease:
         self._store.update(taken)
         threading.Thread(target=self._renew, name="lease", daemon=True).start()
         return self.epoch
+
+    @contextmanager
+    def held(
+        self, *, take_over: bool = False, highest: HighestEpoch = highest_epoch
+    ) -> Iterator[int]:
+        """The new epoch, while the leases are held. Raises LeaseHeldError. An error of the work is
+        raised even if the leases cannot be released after it, as on a full disk."""
+        epoch = self.take(take_over=take_over, highest=highest)
+        try:
+            yield epoch
+        except BaseException:
+            with suppress(OSError, HeadgateError):
+                self.release()
+            raise
+        self.release()
 
     def release(self) -> None:
         """Release the leases if this process still owns them."""

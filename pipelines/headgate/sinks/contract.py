@@ -34,6 +34,10 @@ class SinkRefusalError(Exception):
     commands, and without secrets."""
 
 
+class SinkAwayError(Exception):
+    """A sink is not there, or refuses every row. The text says which, without secrets."""
+
+
 @dataclass(frozen=True)
 class SinkContext:
     """The publication that a sink serves. ``storage`` is the folder of its pipeline."""
@@ -163,7 +167,7 @@ class RunnableSink(SinkKind[Sink]):
 
     def resend(self, sink: Sink, letter: Letter) -> str | None:
         """Send a dead letter once more, now. Returns why it is refused again; None if it was
-        taken. Only sinks that keep dead letters do this."""
+        taken. Raises SinkAwayError. Only sinks that keep dead letters do this."""
         raise NotImplementedError
 
 

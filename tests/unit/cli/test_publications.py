@@ -56,6 +56,20 @@ def test_dead_letters_are_shown_sent_and_discarded(ask: Ask, empty_lake: Lake, o
         assert list(letters.all()) == []
 
 
+def test_a_resend_stops_when_the_sink_is_away(ask: Ask, empty_lake: Lake, of_lake: Of) -> None:
+    """Each try may take 15 seconds, and there may be 10,000 letters."""
+    pipeline, *root = of_lake
+    with receiving() as receiver:
+        letters = publish(empty_lake, receiver)
+        receiver.answer = lambda request: 503
+        code, out, _ = ask("publication", "resend", pipeline, "finals", *root)
+        assert code == 3
+        assert "0 sent, 0 refused again" in out
+        assert "the sink answers 503: 2 not sent" in out
+        assert len(receiver.seen) == 1
+    assert letters.count == 2
+
+
 def test_a_damaged_letter_leaves_the_others_alone(ask: Ask, empty_lake: Lake, of_lake: Of) -> None:
     pipeline, *root = of_lake
     with receiving() as receiver:

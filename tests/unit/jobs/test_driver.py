@@ -1,4 +1,5 @@
-"""A driver that is stopped before it has a session, that loses it, or whose tables are rebuilt."""
+"""A driver that is stopped before it has a session or while sinks take the rest, that loses its
+session or its disk, or whose tables are rebuilt."""
 
 from __future__ import annotations
 
@@ -9,15 +10,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from headgate.jobs import driver as module
+from headgate.jobs import lease_store, stream
 from headgate.jobs.driver import Driver
 from headgate.jobs.errors import JavaDiedError, JavaEndedError
 from headgate.jobs.task import Task
 from headgate.operations.requests import ask
+from headgate.storage.backlog import Backlog
 from headgate.storage.ownership import LAYERS
+from headgate.storage.stopping import request_stop
 from tests.support.lake import declared
 from tests.unit.jobs.conftest import Tables
 from tests.unit.jobs.test_jvm import session
@@ -68,6 +74,53 @@ def test_a_jvm_that_was_killed_is_what_failed(tmp_path: Path) -> None:
     """Whatever else has failed for that reason."""
     with pytest.raises(JavaDiedError):
         Driver(Task(declared(tmp_path), str(tmp_path / "root")), sessions=DeadSessions()).run()
+
+
+def test_a_full_disk_replaces_no_error_and_keeps_no_scratch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = list[Path]()
+
+    def write(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    class Filling(NoSession):
+        def start(self, name: str, scratch: Path) -> SparkSession:
+            (scratch / "shuffle").mkdir(parents=True)
+            folders.append(scratch)
+            monkeypatch.setattr(lease_store, "write_document", write)
+            return super().start(name, scratch)
+
+    with pytest.raises(JavaEndedError):
+        Driver(Task(declared(tmp_path), str(tmp_path / "root")), sessions=Filling()).run()
+    assert [folder.exists() for folder in folders] == [False]
+
+
+def test_a_stop_ends_the_wait_for_sinks(
+    tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one from another process, which leaves a document."""
+    monkeypatch.setattr(stream, "process", lambda _: None)
+    monkeypatch.setattr(module, "replay", lambda *_: None)
+    tables.runtime.layers, tables.runtime.rebuild = LAYERS, None
+    task = Task(tables.runtime.pipeline, str(tmp_path), once=True)
+    driver, asked = Driver(task), list[bool]()
+
+    def require_published(is_stopped: Callable[[], bool]) -> bool:
+        asked.append(is_stopped())
+        request_stop(tables.layout)
+        asked.append(is_stopped())
+        return False
+
+    nothing = SimpleNamespace(finish=lambda *_, **__: None, backlog=Backlog("files", 0))
+    catch_up = SimpleNamespace(run=lambda **_: None, require_published=require_published)
+    run: Any = SimpleNamespace(
+        runtime=tables.runtime, task=task, catch_up=catch_up, progress=nothing, writes_bronze=True
+    )
+    driver._process(run)
+    assert asked == [False, True]
+    driver.stop()
+    assert driver.left == "all input is read, but not all tables, loads and publications are done"
 
 
 def test_what_was_asked_is_taken_in_once_a_rebuild_of_bronze_is_published(

@@ -96,6 +96,31 @@ def test_a_lease_that_was_taken_over_is_lost(
     newer.release()
 
 
+def test_the_error_of_the_work_outranks_that_of_the_release(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a full disk both fail, and only the first says what the work was about."""
+
+    def work() -> None:
+        with Lease(tables.layout, LAYERS, "p").held():
+            monkeypatch.setattr(lease_store, "write_document", _on_a_full_disk)
+            raise ValueError("the work")
+
+    with pytest.raises(ValueError, match="the work"):
+        work()
+
+
+def test_a_lease_that_cannot_be_released_after_all_is_done_is_an_error(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(OSError, match="No space"), Lease(tables.layout, LAYERS, "p").held():
+        monkeypatch.setattr(lease_store, "write_document", _on_a_full_disk)
+
+
+def _on_a_full_disk(*arguments: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
 class MemoryLeases:
     """A store that no engine file knows."""
 

@@ -87,9 +87,11 @@ def test_the_end_waits_for_what_goes_on_while_another_is_stuck() -> None:
 def test_a_stop_ends_the_wait_for_what_goes_on() -> None:
     slow = Stage(patience=9, is_away=False)
     stages: Any = [slow]
-    stops = iter((False, False, True))
-    assert not Publications(stages, lambda: 0.0).require_done(NOON, lambda: next(stops))
+    stops, looks = iter((False, False, True)), list[None]()
+    publications = Publications(stages, lambda: 0.0, lambda: looks.append(None))
+    assert not publications.require_done(NOON, lambda: next(stops))
     assert slow.asked == 3
+    assert len(looks) == 1, "whether publications pause takes reads of tables"
 
 
 def test_the_end_does_not_wait_for_what_pauses() -> None:

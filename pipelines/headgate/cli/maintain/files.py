@@ -78,8 +78,7 @@ def skip_file(
     _get(log, sequence)
     # On all layers: a fused driver must not start now, and one job must not hold two epochs.
     lease = Lease(layout, LAYERS, declared.name, "files skip")
-    epoch = lease.take()
-    try:
+    with lease.held() as epoch:
         log.table.fence(epoch)
         log.load()
         known = _get(log, sequence)
@@ -95,8 +94,6 @@ def skip_file(
             )
         status: FileStatus = "withdrawn" if is_withdrawn else "skipped"
         log.mark([skipped], status, reason, datetime.now(UTC))
-    finally:
-        lease.release()
     respond(
         json,
         {"pipeline": declared.name, "skipped": sequence, "path": known.path},

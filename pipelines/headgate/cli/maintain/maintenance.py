@@ -122,8 +122,7 @@ def _here(
     require_whole(layout)
     found = read_context(layout, declared).snapshot.tables
     lease = Lease(layout, layers, declared.name, what)
-    epoch = lease.take()
-    try:
+    with lease.held() as epoch:
         written = graph_of(declared).written_by(layers)
         paths = (node.path for node in written if node.path in found)
         tables = [Table(layout.storage, path, pipeline=declared.name) for path in paths]
@@ -135,5 +134,3 @@ def _here(
         else:
             done = vacuum_tables(*arguments, keep_for, nullcontext, now)
             yield from (r for r in done if r is not None)
-    finally:
-        lease.release()

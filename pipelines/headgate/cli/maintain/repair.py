@@ -94,16 +94,13 @@ def _mended(layout: Layout, declared: Pipeline, scratch: Path) -> tuple[Plan, bo
     leases = [d for d in damaged_documents(layout) if d.path.startswith(LEASES)]
     put_documents_aside(layout, (lease.path for lease in leases), datetime.now(UTC))
     lease = Lease(layout, LAYERS, declared.name, "repair")
-    epoch = lease.take(highest=highest_epoch)
-    try:
+    with lease.held(highest=highest_epoch) as epoch:
         plan = _examined(layout, declared, scratch / "before")
         if not plan.is_needed:
             return plan.also(leases), False
         mend(layout, declared, plan, epoch, datetime.now(UTC))
         after = _examined(layout, declared, scratch / "after")
         return plan.also(leases), after.is_needed or not _balances(layout, declared)
-    finally:
-        lease.release()
 
 
 def _balances(layout: Layout, declared: Pipeline) -> bool:

@@ -52,23 +52,31 @@ def resend(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Send dead letters once more, under their ids. Exit code 3 if one is refused again."""
-    from headgate.sinks.contract import SINKS
+    """Send dead letters once more, under their ids. Exit code 3 if one is refused again, or if the
+    sink is away: then the others are not tried."""
+    from headgate.sinks.contract import SINKS, SinkAwayError
 
     kept, publication = _letters(pipeline, name, root)
-    sent, refused = 0, []
-    _require(kept, name, id_)
+    meant = _require(kept, name, id_)
+    sent, refused, away = 0, [], None
     for letter in kept.all(id_ or ""):
-        why = SINKS[publication.kind].resend(publication.sink, letter)
+        try:
+            why = SINKS[publication.kind].resend(publication.sink, letter)
+        except SinkAwayError as error:
+            away = str(error)
+            break
         if why is None:
             kept.remove(letter.id)
             sent += 1
         else:
             refused.append({"id": letter.id, "why": why})
     words = [f"{each['id'][:_SHOWN]} {each['why']}" for each in refused]
-    document = {"sent": sent, "refused": refused}
+    left = len(meant) - sent - len(refused)
+    document = {"sent": sent, "refused": refused, "left": left, "away": away}
+    if away is not None:
+        words.append(f"the sink {away}: {left:,} not sent; try again once it is back")
     respond(json, document, f"{sent:,} sent, {len(refused):,} refused again", *words)
-    if refused:
+    if refused or away is not None:
         raise typer.Exit(exit_codes.SOURCE)
 
 

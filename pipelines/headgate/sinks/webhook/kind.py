@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from headgate.declaration.errors import Invalid
 from headgate.declaration.placeholders import has_placeholder
 from headgate.declaration.reading.checked import Field, Report, Section
-from headgate.sinks.contract import RunnableSink, SinkContext, Writer
+from headgate.sinks.contract import RunnableSink, SinkAwayError, SinkContext, Writer
 from headgate.sinks.letters import Letter
 from headgate.sinks.webhook.declared import ATTEMPTS, WebhookSink
 from headgate.sinks.webhook.keys import WEBHOOK
@@ -78,6 +78,8 @@ class Webhook(RunnableSink[WebhookSink]):
         from headgate.sinks.webhook.receiver import Message, Receiver
 
         outcome = Receiver(sink).post(Message(letter.id, None, letter.body, letter.headers))
+        if outcome.is_away:
+            raise SinkAwayError(outcome.why)
         return None if outcome.taken else outcome.why
 
 
