@@ -33,6 +33,8 @@ os.environ.setdefault(
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
     " -XX:-UseParallelGC -XX:+UseSerialGC -XX:-UseTransparentHugePages",
 )
+# With two threads, deltalake hands each step of a commit to the other one: a tenth of its time.
+os.environ.setdefault("TOKIO_WORKER_THREADS", "1")
 # Tests change the caches' place: the archive stays, and none of them records another.
 os.environ.setdefault(class_archive.SWITCH, str(class_archive.path() or "off"))
 _numbers = count()

@@ -82,10 +82,16 @@ def run(engine: Engine, operation: str) -> None:
     engine.catch_up()
 
 
-# Of a drain, tests/recovery/test_failures.py has the steps, test_savepoints.py and test_upgrades.py
-# here what goes back and is rebuilt.
+# In short, of a drain: tests/recovery/test_failures.py has the steps, test_savepoints.py and
+# test_upgrades.py here what goes back and is rebuilt. Of a late replay: test_late_replay.py has the
+# steps, test_trimmed_replays.py what is rebuilt; what goes back is one code for all operations.
 @pytest.mark.parametrize(
-    "operation", [pytest.param("drain", marks=in_full), "forget", "late_replay"]
+    "operation",
+    [
+        "forget",
+        pytest.param("drain", marks=in_full),
+        pytest.param("late_replay", marks=in_full),
+    ],
 )
 def test_it_is_carried_out_at_its_place(
     begun: Prepared, tmp_path: Path, without: list[list[str]], operation: str

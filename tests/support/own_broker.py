@@ -1,4 +1,4 @@
-"""A broker of a test's own: with a login, killed, restarted."""
+"""A broker of a test's own: with a login, over TLS, killed, restarted."""
 
 from __future__ import annotations
 
@@ -12,40 +12,49 @@ from headgate.broker import running
 from headgate.broker.running import Broker, start
 from headgate.process_tree.ports import free_port
 from tests.support.broker import PATIENCE
+from tests.support.key_store import KeyStore
 from tests.support.waiting import wait_until
 
 
 @dataclass
 class BrokerWithLogin(Broker):
-    """``sasl_servers`` let in users with a password alone, by SASL/PLAIN."""
+    """``sasl_servers`` let in users with a password alone, by SASL/PLAIN. So do ``tls_servers``,
+    over TLS; empty if the broker has no key."""
 
     sasl_servers: str = ""
+    tls_servers: str = ""
 
 
 def start_with_login(
-    folder: Path, users: Mapping[str, str], properties: Mapping[str, str] | None = None
+    folder: Path, users: Mapping[str, str], key: KeyStore | None = None
 ) -> BrokerWithLogin:
-    """A broker with a second listener for ``users`` (name to password)."""
-    port, controller, sasl = free_port(), free_port(), free_port()
-    told = f"PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{sasl}"
+    """A broker with more listeners, for ``users`` (name to password)."""
+    port, controller = free_port(), free_port()
+    protocols = {"sasl": "SASL_PLAINTEXT"} | ({"tls": "SASL_SSL"} if key else {})
+    asking = {name: f"127.0.0.1:{free_port()}" for name in protocols}
+    told = [f"PLAINTEXT://127.0.0.1:{port}"]
+    told += [f"{name.upper()}://{address}" for name, address in asking.items()]
+    kinds = [f"{name.upper()}:{protocol}" for name, protocol in protocols.items()]
     quoted = " ".join(f'user_{name}="{password}"' for name, password in users.items())
     login = f"org.apache.kafka.common.security.plain.PlainLoginModule required {quoted};"
     started = start(
         folder,
         port,
         properties={
-            "listeners": f"{told},CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": told,
+            "listeners": ",".join([*told, f"CONTROLLER://127.0.0.1:{controller}"]),
+            "advertised.listeners": ",".join(told),
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            "listener.security.protocol.map": (
-                "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT"
+            "listener.security.protocol.map": ",".join(
+                ["PLAINTEXT:PLAINTEXT", "CONTROLLER:PLAINTEXT", *kinds]
             ),
-            "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.sasl.plain.sasl.jaas.config": login,
-            **(properties or {}),
+            **{f"listener.name.{name}.sasl.enabled.mechanisms": "PLAIN" for name in asking},
+            **{f"listener.name.{name}.plain.sasl.jaas.config": login for name in asking},
+            **(key.properties("tls") if key else {}),
         },
     )
-    return BrokerWithLogin(**vars(started), sasl_servers=f"127.0.0.1:{sasl}")
+    return BrokerWithLogin(
+        **vars(started), sasl_servers=asking["sasl"], tls_servers=asking.get("tls", "")
+    )
 
 
 def kill(broker: Broker) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from headgate.jars import cached_jars, class_archive
+from headgate.jars import cached_jars, class_archive, java
 from tests.support.drivers import REPOSITORY
 from tests.support.polling import PAUSE, Values
 
@@ -89,7 +89,7 @@ def session(scratch: Path) -> SparkSession:
         # A log of a few entries does not need fifty tasks.
         .config("spark.databricks.delta.snapshotPartitions", "1")
         .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.driver.extraJavaOptions", class_archive.jvm_options())
+        .config("spark.driver.extraJavaOptions", f"{java.options()} {class_archive.jvm_options()}")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
         .config("spark.local.dir", str(scratch))

@@ -1,4 +1,5 @@
-"""One broker for all tests of this package, that also listens where a password is asked for."""
+"""One broker for all tests of this package, that also listens where a password is asked for, in
+plain and over TLS."""
 
 from __future__ import annotations
 
@@ -6,14 +7,20 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.key_store import KeyStore, make_key
 from tests.support.own_broker import BrokerWithLogin, start_with_login
 from tests.support.shell import Shell
 from tests.support.watched import CANARY
 
 
 @pytest.fixture(scope="package")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerWithLogin]:
-    with start_with_login(tmp_path_factory.mktemp("kafka"), {"ann": CANARY}) as broker:
+def key(tmp_path_factory: pytest.TempPathFactory) -> KeyStore:
+    return make_key(tmp_path_factory.mktemp("key"))
+
+
+@pytest.fixture(scope="package")
+def kafka(tmp_path_factory: pytest.TempPathFactory, key: KeyStore) -> Iterator[BrokerWithLogin]:
+    with start_with_login(tmp_path_factory.mktemp("kafka"), {"ann": CANARY}, key) as broker:
         yield broker
 
 

@@ -12,8 +12,8 @@ import pytest
 from tests.support.drivers import PATIENCE
 from tests.support.reaper import knowing
 from tests.support.rounds import in_full
+from tests.support.said import HEADGATE, Said
 from tests.support.waiting import wait_until
-from tests.support.watched import HEADGATE, Said
 
 pytestmark = pytest.mark.e2e
 

@@ -10,8 +10,9 @@ from headgate.broker import topics
 from headgate.broker.running import Broker
 from tests.support.broker import produce
 from tests.support.rounds import in_full
+from tests.support.said import Said
 from tests.support.shell import Shell
-from tests.support.watched import Said, declare, events
+from tests.support.watched import declare, events
 
 pytestmark = pytest.mark.e2e
 

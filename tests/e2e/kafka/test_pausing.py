@@ -12,8 +12,9 @@ from tests.support.broker import create_topic, produce
 from tests.support.drivers import PATIENCE
 from tests.support.own_broker import BrokerWithLogin
 from tests.support.rounds import IN_FULL
+from tests.support.said import Said, SaidHere
 from tests.support.waiting import wait_until
-from tests.support.watched import CANARY, LOGIN, Said, SaidHere, declare, events
+from tests.support.watched import CANARY, LOGIN, declare, events
 
 pytestmark = [
     pytest.mark.e2e,

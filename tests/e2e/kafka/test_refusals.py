@@ -13,9 +13,10 @@ from tests.support.broker import create_topic
 from tests.support.drivers import PATIENCE
 from tests.support.own_broker import BrokerWithLogin
 from tests.support.rounds import IN_FULL, in_full
+from tests.support.said import Said
 from tests.support.shell import Shell
 from tests.support.waiting import wait_until
-from tests.support.watched import CANARY, LOGIN, Said, declare
+from tests.support.watched import CANARY, LOGIN, declare
 
 pytestmark = [
     pytest.mark.e2e,
@@ -49,7 +50,7 @@ def test_what_goes_wrong_says_where_and_what_to_do(kafka: BrokerWithLogin, shell
         assert all(word in said for word in words), said
         assert "Py4J" not in said
         assert CANARY not in said
-    logs = list(folder.rglob("*.log"))
+    logs = [log for name in expected for log in (folder / "lake" / name).rglob("*.log")]
     assert len(logs) == len(expected)
     assert [log for log in logs if CANARY in log.read_text(errors="replace")] == []
 

@@ -1,0 +1,58 @@
+"""What commands say that a user types."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from headgate.cli.main import answer
+from tests.support.drivers import PATIENCE
+
+HEADGATE = (sys.executable, "-m", "headgate.cli")
+
+
+class Said:
+    """Runs commands in ``folder``, each in a process of its own; ``everything`` is all that they
+    wrote."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.everything = ""
+
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        done = self._run(arguments)
+        self.everything += done.stdout + done.stderr
+        return done
+
+    def _run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*HEADGATE, *arguments],
+            cwd=self._folder,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
+    def json(self, *arguments: str) -> dict[str, Any]:
+        done = self(*arguments, "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        document: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return document
+
+
+class SaidHere(Said):
+    """In this process: the start of one costs as much as most commands do. For commands that start
+    no Spark."""
+
+    def _run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        out, err = StringIO(), StringIO()
+        with chdir(self._folder), redirect_stdout(out), redirect_stderr(err):
+            code = answer(arguments)
+        return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
