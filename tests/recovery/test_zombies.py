@@ -7,15 +7,20 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
+from pyspark.sql import SparkSession
 
+from headgate.declaration.load import load
+from headgate.jobs.lease_store import LeaseHeldError
+from headgate.jobs.task import Task
 from tests.recovery.test_kills import Shop
+from tests.support.driver_here import run_here
 from tests.support.drivers import run, start
 from tests.support.events import readings
 from tests.support.landing import split
 from tests.support.rounds import IN_FULL
 from tests.support.tables import differences
 
-pytestmark = pytest.mark.recovery
+pytestmark = [pytest.mark.recovery, pytest.mark.spark]
 
 # Between the commits of two tables of one stage (a fence is a commit too).
 FROZEN = ("silver.committed:3",)
@@ -41,16 +46,17 @@ def epochs(table: str) -> list[int]:
 
 
 @pytest.mark.parametrize("failpoint", FROZEN + (MORE if IN_FULL else ()))
-def test_a_frozen_driver_is_shut_out(tmp_path: Path, failpoint: str) -> None:
+def test_a_frozen_driver_is_shut_out(spark: SparkSession, tmp_path: Path, failpoint: str) -> None:
     shop = Shop(tmp_path, split(readings(90, seed=7), 3))
+    task = Task(load(shop.declaration), str(shop.root), once=True)
     shop.deliver(2)
     name, _, nth = failpoint.partition(":")
     frozen = start(shop.declaration, shop.root, failpoint=f"{name}:{nth or 1}:stop")
     try:
         frozen.wait_until_frozen()
         shop.deliver(1)
-        refused = run(shop.declaration, shop.root)
-        assert refused.last_line == "LeaseHeldError", refused.output
+        with pytest.raises(LeaseHeldError):
+            run_here(spark, task)
         # After the batch of the frozen one, within one that it read itself.
         killed = run(shop.declaration, shop.root, "--take-over", failpoint="late.committed:5")
         assert killed.was_killed, killed.output
@@ -64,7 +70,7 @@ def test_a_frozen_driver_is_shut_out(tmp_path: Path, failpoint: str) -> None:
     assert versions(shop.root) == before
     assert shop.has_checkpoint
     shop.spoil_checkpoint(0)
-    shop.finish()
+    run_here(spark, task)
     for table in before:
         assert epochs(table) == sorted(epochs(table))
     assert differences(shop.root, shop.expected()) == {}

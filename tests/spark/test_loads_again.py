@@ -16,7 +16,6 @@ from pyspark.sql import SparkSession
 
 from headgate.cli.main import answer
 from headgate.declaration.load import load as read_declaration
-from headgate.jobs.driver import Driver
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.jobs.task import Task
 from headgate.ledger.balance import balance
@@ -27,6 +26,7 @@ from headgate.loads.state import state_of
 from headgate.savepoints.clone import clone
 from headgate.storage.layout import Layout
 from tests.support.damage import harm
+from tests.support.driver_here import run_here
 from tests.support.engine import Engine
 from tests.support.failing import dying
 from tests.support.landing import Landing, lines
@@ -124,11 +124,7 @@ class Shop:
     def run(self) -> None:
         """A driver that ends when all is done, for the declaration as it is now."""
         declared, anew = read_declaration(self.engine.pipeline.file), RebuildRequest(changed=True)
-        Driver(Task(declared, str(self.engine.root), once=True, rebuild=anew), sessions=self).run()
-
-    def start(self, name: str, scratch: Path) -> SparkSession:
-        """As the driver asks for it."""
-        return self.spark
+        run_here(self.spark, Task(declared, str(self.engine.root), once=True, rebuild=anew))
 
     def rebuilt(self) -> None:
         self.change()
@@ -166,12 +162,9 @@ def shop(spark: SparkSession, tmp_path: Path) -> Shop:
     return Shop(spark, tmp_path)
 
 
-def test_a_load_that_was_taken_back_does_not_come_again_with_a_new_bronze(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_load_that_was_taken_back_does_not_come_again_with_a_new_bronze(shop: Shop) -> None:
     """It was asked for once more: history counts once. A run that reads bronze again does not end
     before history is there."""
-    monkeypatch.setattr(SparkSession, "stop", lambda _: None)  # other tests share it
     files, found = "[12].json", OLD[:2]
     before = shop.engine.savepoint()
     shop.begin(files=files)

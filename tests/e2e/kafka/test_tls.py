@@ -12,75 +12,56 @@ from tests.support.broker import consume_all, create_topic, produce
 from tests.support.key_store import KeyStore, make_key
 from tests.support.own_broker import BrokerWithLogin
 from tests.support.shell import Shell
-from tests.support.watched import CANARY
+from tests.support.watched import CANARY, declare, events
 
 pytestmark = pytest.mark.e2e
 
-DECLARATION = """
-pipeline: safe
-sources:
-  readings:
-    kafka:
-      servers: {servers}
-      topic: {topic}
+OPTIONS = """
       options:
-{options}
-    record:
-      event_id: [id]
-      event_time: {{column: at}}
-      schema: {{id: string, at: timestamp}}
-silver:
-  clean: {{from: readings}}
-gold:
-  per_minute:
-    from: clean
-    window: {{tumbling: 1 minute}}
-    measures: {{n: count(*)}}
-    allowed_lateness: 10 seconds
+        security.protocol: SASL_SSL
+        sasl.mechanism: PLAIN
+        sasl.jaas.config: ${{file:jaas}}
+        ssl.truststore.type: PEM
+        ssl.truststore.location: {trusted}
+"""
+PUBLISH = """
 publish:
   finals:
     from: gold.per_minute
     kafka:
       servers: {servers}
-      topic: {finals}
-      options:
+      topic: {topic}
 {options}
 """
 
 
-def declare(folder: Path, kafka: BrokerWithLogin, trusted: Path, topic: str, finals: str) -> None:
+def declare_safe(
+    folder: Path, kafka: BrokerWithLogin, trusted: Path, topic: str, finals: str
+) -> None:
     (folder / "jaas").write_text(
         "org.apache.kafka.common.security.plain.PlainLoginModule required "
         f'username="ann" password="{CANARY}";'
     )
-    options = {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "PLAIN",
-        "sasl.jaas.config": "${file:jaas}",
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(trusted),
-    }
-    text = "\n".join(f'        {name}: "{value}"' for name, value in options.items())
-    (folder / "safe.yml").write_text(
-        DECLARATION.format(servers=kafka.tls_servers, topic=topic, finals=finals, options=text)
-    )
+    options = OPTIONS.format(trusted=trusted)
+    declare(folder, kafka.tls_servers, topic, "safe", options=options)
+    with (folder / "safe.yml").open("a") as file:
+        file.write(PUBLISH.format(servers=kafka.tls_servers, topic=finals, options=options))
 
 
 def test_in_and_out_over_tls(kafka: BrokerWithLogin, key: KeyStore, shell: Shell) -> None:
     topic, finals = create_topic(kafka, 2), create_topic(kafka, 2)
-    declare(shell.folder, kafka, key.trusted, topic, finals)
-    times = [f"2026-03-01T12:{minute:02d}:00Z" for minute in range(5)]
-    produce(kafka, topic, [json.dumps({"id": at, "at": at}).encode() for at in times])
+    declare_safe(shell.folder, kafka, key.trusted, topic, finals)
+    produce(kafka, topic, events(0, 300))  # one a second
     summary = shell.json("run safe.yml --root lake --once --drain")
-    assert (summary["read"], summary["balanced"]) == (5, True)
+    assert (summary["read"], summary["balanced"]) == (300, True)
     found = [json.loads(record.value or b"") for record in consume_all(kafka, finals)]
-    starts = sorted(final["window_start"] for final in found)
-    assert starts == [at.replace("Z", ".000000Z") for at in times]
+    starts = sorted((final["window_start"], final["events"]) for final in found)
+    assert starts == [(f"2026-03-01T12:{minute:02d}:00.000000Z", 60) for minute in range(5)]
 
 
 def test_brokers_that_are_not_trusted(tmp_path: Path, kafka: BrokerWithLogin, shell: Shell) -> None:
     topic = create_topic(kafka)
-    declare(shell.folder, kafka, make_key(tmp_path).trusted, topic, f"{topic}-out")
+    declare_safe(shell.folder, kafka, make_key(tmp_path).trusted, topic, f"{topic}-out")
     code, said = shell("run safe.yml --root other --once")
     assert code == 3, said
     assert "refuse" in said
