@@ -43,7 +43,7 @@ lint: types style contracts ## Style, types and import contracts
 
 .PHONY: types
 types: sync
-	@.venv/bin/mypy --strict pipelines/headgate tests
+	@.venv/bin/mypy --strict --num-workers 2 pipelines/headgate tests
 
 .PHONY: style
 style: sync

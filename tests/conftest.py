@@ -83,8 +83,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """One queue for all workers. The tests of a file share fixtures, so they stay together, as do
-    those of some folders, which share an Airflow, a wheel with a project, a broker or a server of
-    PostgreSQL."""
+    those of some folders, which share the import of Airflow, an Airflow, a wheel with a project, a
+    broker or a server of PostgreSQL."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]
@@ -96,6 +96,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 _ONE_SCOPE = (
+    "tests/dags",
     "tests/e2e/airflow",
     "tests/e2e/cli",
     "tests/e2e/kafka/",

@@ -115,7 +115,10 @@ def test_what_did_not_run_is_upgraded_and_stopped_again(shop: Shop) -> None:
     assert set(shop.verdicts.values()) == {"resume"}
 
 
+@in_full
 def test_a_change_is_put_to_work(shop: Shop) -> None:
+    """In short: tests/e2e/cli/test_cli.py, and tests/spark/test_upgrades.py of fields that are
+    added."""
     assert "giftNote" in json.dumps(shop.ask("plan", "shop"))
     shop.is_started()
     wait_until(

@@ -90,7 +90,7 @@ STEPS = st.lists(
 
 
 @settings(
-    max_examples=100 if IN_FULL else 3,
+    max_examples=100 if IN_FULL else 2,
     deadline=None,
     derandomize=not IN_FULL,
     suppress_health_check=list(HealthCheck),

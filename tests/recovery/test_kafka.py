@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from headgate.broker import running
 from headgate.broker.running import Broker
 from headgate.declaration.load import load
+from headgate.jobs.task import Task
 from headgate.ledger.by_id import by_id
 from headgate.storage.layout import Layout
 from tests.oracle import SourceRecord, judge
@@ -26,6 +28,7 @@ from tests.recovery.test_kills import EVERYWHERE, GOLD
 from tests.recovery.test_zombies import epochs, versions
 from tests.support import own_broker
 from tests.support.broker import Sent, add_partitions, create_topic, place_of, produce
+from tests.support.driver_here import run_here
 from tests.support.drivers import PATIENCE, Running, run, start
 from tests.support.events import readings
 from tests.support.kafka_engine import records_of
@@ -34,7 +37,7 @@ from tests.support.readings import declare_kafka, rules
 from tests.support.rounds import IN_FULL, ROUNDS, in_full
 from tests.support.tables import differences, floors, state, states
 
-pytestmark = pytest.mark.recovery
+pytestmark = [pytest.mark.recovery, pytest.mark.spark]
 
 PARTITIONS = 4
 """Those that records keep coming to."""
@@ -43,7 +46,6 @@ QUIET = PARTITIONS
 IDLE = timedelta(seconds=20)
 KILLS = 6
 """In a round at random: starting and ending one costs as much as two kills."""
-IN_SHORT = ("bronze.committed:2",)
 PLACES = [place for place in EVERYWHERE if not place.startswith(("files", "_headgate"))]
 
 
@@ -177,10 +179,12 @@ def station(tmp_path: Path) -> Iterator[Station]:
         yield Station(tmp_path, broker, topic)
 
 
-def test_driver_and_broker_are_killed_while_records_come(station: Station) -> None:
+def test_driver_and_broker_are_killed_while_records_come(
+    station: Station, spark: SparkSession
+) -> None:
     broker, values = station.broker, of_the_past(30_000, seed=5)
     with Producing(broker, station.topic, PARTITIONS, values) as producing:
-        for failpoint in PLACES if IN_FULL else IN_SHORT:
+        for failpoint in PLACES if IN_FULL else ():
             ended = run(station.declaration, station.root, failpoint=failpoint)
             assert ended.was_killed, f"{failpoint}: {ended.output}"
         station.declare("45 s", max_per_batch=2_000)  # or it would not be level for minutes
@@ -190,11 +194,10 @@ def test_driver_and_broker_are_killed_while_records_come(station: Station) -> No
         own_broker.restart(broker)
         station.let_one_join(seed=12)
         station.wait_for(driver, 50)
+        driver.kill()
         producing.stop()
-        station.wait_for_total(driver, len(records_of(broker, station.topic)))
-        driver.process.send_signal(signal.SIGTERM)
-        ended = driver.end()
-        assert ended.last_line == "done", ended.output
+    task = Task(load(station.declaration), str(station.root), once=True)
+    run_here(spark, task)
     kept = Counter(
         record.value
         for record in records_of(broker, station.topic)

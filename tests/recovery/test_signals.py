@@ -33,7 +33,7 @@ def test_a_driver_ends_after_its_batch_if_its_jvm_is_asked_to_end_as_well(
     tmp_path: Path, once: bool
 ) -> None:
     """One that was to run to the end of its input says what is unread. In short, that one that runs
-    on ends well: tests/recovery/test_kafka.py."""
+    on ends well: tests/e2e/cli/test_cli.py."""
     landing, root = Landing(tmp_path / "landing"), tmp_path / "root"
     landing.write_all(split(readings(40, seed=3), 2))
     pipeline = declare(tmp_path, landing.folder, gold=GOLD, max_files_per_batch=1)

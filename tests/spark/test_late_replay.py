@@ -27,11 +27,14 @@ from tests.support.failing import failing
 from tests.support.landing import Landing, split
 from tests.support.prepared import Prepared
 from tests.support.readings import GOLD_KEYS, NOON, declare, rules
+from tests.support.rounds import IN_FULL
 from tests.support.tables import Row, read
 
 pytestmark = pytest.mark.spark
 
 STATUS = ("revision", "updated_at")
+GOLD = tuple(GOLD_KEYS) if IN_FULL else ("sliding", "bands")
+"""All measures are folded by one code."""
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +100,7 @@ def in_time(
 ) -> Mapping[str, Mapping[tuple[Any, ...], Row]]:
     """The gold tables of a pipeline that has waited for all rows."""
     folder = tmp_path_factory.mktemp("patient")
-    pipeline = patient(folder, declare(folder, landing.folder))
+    pipeline = patient(folder, declare(folder, landing.folder, gold=GOLD))
     engine = Engine(spark, pipeline, folder / "root").run_all()
     engine.drain()
     for name in pipeline.gold:
@@ -111,10 +114,10 @@ def test_gold_is_as_if_all_had_come_in_time(
     landing: Landing,
     in_time: Mapping[str, Mapping[tuple[Any, ...], Row]],
 ) -> None:
-    engine = run(spark, declare(tmp_path, landing.folder), tmp_path / "root")
+    engine = run(spark, declare(tmp_path, landing.folder, gold=GOLD), tmp_path / "root")
     engine.drain()
-    before = {name: read(engine.root, f"gold/{name}") for name in GOLD_KEYS}
-    late = {name: len(read(engine.root, f"late/{name}")) for name in GOLD_KEYS}
+    before = {name: read(engine.root, f"gold/{name}") for name in GOLD}
+    late = {name: len(read(engine.root, f"late/{name}")) for name in GOLD}
     assert all(late.values()), "the feed has late rows for each table"
     replay_everything(engine)
     sound(engine)
@@ -131,9 +134,9 @@ def test_gold_is_as_if_all_had_come_in_time(
         name: (0, count) for name, count in late.items()
     }
     # Nothing is left to be replayed: no row changes again.
-    again = {name: read(engine.root, f"gold/{name}") for name in GOLD_KEYS}
+    again = {name: read(engine.root, f"gold/{name}") for name in GOLD}
     replay_everything(engine)
-    assert {name: read(engine.root, f"gold/{name}") for name in GOLD_KEYS} == again
+    assert {name: read(engine.root, f"gold/{name}") for name in GOLD} == again
 
 
 def test_only_what_is_chosen_is_folded(

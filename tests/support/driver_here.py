@@ -1,29 +1,31 @@
-"""A driver in the process of a test."""
+"""Drivers and commands on the session that tests share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from pyspark.sql import SparkSession
 
+from headgate.cli import log_file
 from headgate.jobs.driver import Driver
+from headgate.jobs.session import LocalSessions
 from headgate.jobs.task import Task
 
 
-@dataclass(frozen=True)
-class _Shared:
-    """The session that tests share, for a driver that would start its own."""
-
-    spark: SparkSession
-
-    def start(self, name: str, scratch: Path) -> SparkSession:
-        return self.spark
+@contextmanager
+def sharing(spark: SparkSession) -> Iterator[None]:
+    """Whatever would start a session of its own gets ``spark``, and leaves it and its log as they
+    are. A JVM of its own costs 10 s of CPU more."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(log_file, "divert_to", lambda *_: None)
+        patched.setattr(LocalSessions, "start", lambda *_: spark)
+        patched.setattr(SparkSession, "stop", lambda _: None)
+        yield
 
 
 def run_here(spark: SparkSession, task: Task) -> None:
-    """To its end. A driver in a process of its own costs 10 s of CPU more."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(SparkSession, "stop", lambda _: None)
-        Driver(task, sessions=_Shared(spark)).run()
+    """Run a driver to its end, in the process of the test."""
+    with sharing(spark):
+        Driver(task).run()

@@ -6,12 +6,15 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import chdir, nullcontext, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from headgate.cli.main import answer
+from tests.support.driver_here import sharing
 from tests.support.drivers import PATIENCE
 
 HEADGATE = (sys.executable, "-m", "headgate.cli")
@@ -48,11 +51,16 @@ class Said:
 
 
 class SaidHere(Said):
-    """In this process: the start of one costs as much as most commands do. For commands that start
-    no Spark."""
+    """In this process: the start of one costs as much as most commands do. Commands that start
+    Spark need the session that tests share."""
+
+    def __init__(self, folder: Path, spark: SparkSession | None = None) -> None:
+        super().__init__(folder)
+        self._spark = spark
 
     def _run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
         out, err = StringIO(), StringIO()
-        with chdir(self._folder), redirect_stdout(out), redirect_stderr(err):
+        shared = nullcontext() if self._spark is None else sharing(self._spark)
+        with shared, chdir(self._folder), redirect_stdout(out), redirect_stderr(err):
             code = answer(arguments)
         return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())

@@ -14,14 +14,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from headgate.jars import class_archive
 from tests.e2e.test_readme import CLONE, first_pipeline
+from tests.support.rounds import IN_FULL
 from tests.support.said import Said, SaidHere
 
 NAME = """my "shop"'s, $HOME {a}* #1"""
-
-MAY_START_SPARK = ("run", "start", "backfill", "late", "load")
 
 Headgate = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -94,13 +94,14 @@ def installed(clone: Path) -> Path:
     return clone / "home" / "headgate"
 
 
-def headgate_in(folder: Path) -> Headgate:
-    """The clone's command. What may start Spark is a process of its own; for all else, the start of
-    one costs as much as the command does."""
-    alone, here = Said(folder), SaidHere(folder)
+def headgate_in(folder: Path, spark: SparkSession) -> Headgate:
+    """The clone's command. In full, each is a process of its own, with its own Spark. In short,
+    these are: for all else, the start of one costs as much as the command does."""
+    alone, here = Said(folder), SaidHere(folder, spark)
+    processes = (("run", "shop"), ("late", "show"))
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return (alone if arguments[0] in MAY_START_SPARK else here)(*arguments)
+        return (alone if IN_FULL or arguments[:2] in processes else here)(*arguments)
 
     return run
 
@@ -128,6 +129,6 @@ def typed(installed: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="package")
-def shop(folder: Path, typed: subprocess.CompletedProcess[str]) -> Headgate:
+def shop(folder: Path, typed: subprocess.CompletedProcess[str], spark: SparkSession) -> Headgate:
     """The project, which has run once."""
-    return headgate_in(folder)
+    return headgate_in(folder, spark)
