@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,9 +17,10 @@ from headgate.jobs.task import Task
 
 @contextmanager
 def sharing(spark: SparkSession) -> Iterator[None]:
-    """Whatever would start a session of its own gets ``spark``, and leaves it and its log as they
-    are. A JVM of its own costs 10 s of CPU more."""
+    """Whatever would start a session of its own gets ``spark``, and leaves it, this process's log
+    and its priority as they are. A JVM of its own costs 10 s of CPU more."""
     with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "nice", lambda _: 0)
         patched.setattr(log_file, "divert_to", lambda *_: None)
         patched.setattr(LocalSessions, "start", lambda *_: spark)
         patched.setattr(SparkSession, "stop", lambda _: None)
