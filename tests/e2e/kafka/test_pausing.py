@@ -26,8 +26,6 @@ pytestmark = [
 def test_a_pause_outlives_a_restart_and_no_password_is_anywhere(
     kafka: BrokerWithLogin, tmp_path: Path
 ) -> None:
-    """In short without the restart: tests/unit/cli/test_pausing.py and
-    tests/unit/jobs/test_pause_latch.py."""
     topic, headgate = create_topic(kafka, 2), SaidHere(tmp_path)
     declare(tmp_path, kafka.sasl_servers, topic, options=LOGIN)
     produce(kafka, topic, events(0, 50))
@@ -40,12 +38,12 @@ def test_a_pause_outlives_a_restart_and_no_password_is_anywhere(
         produce(kafka, topic, events(50, 30))
         behind(headgate, topic, 30)
 
-        if IN_FULL:  # two starts more
-            again = headgate("restart", "watched")
-            assert again.returncode == 0, again.stderr
-            assert "watched is PAUSED since" in again.stderr
-            assert "headgate resume" in again.stderr
-            behind(headgate, topic, 30)
+        again = headgate("restart", "watched")
+        assert again.returncode == 0, again.stderr
+        assert "watched is PAUSED since" in again.stderr
+        assert "headgate resume" in again.stderr
+        behind(headgate, topic, 30)
+        if IN_FULL:  # a start more
             once = Said(tmp_path)("run", "watched", "--once")
             assert (once.returncode, read(headgate)) == (9, 50)
         assert "takes in nothing new, until:" in headgate("status", "watched").stdout
