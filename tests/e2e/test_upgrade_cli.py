@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from headgate.cli.main import answer
 from tests.support.drivers import PATIENCE
 from tests.support.rounds import in_full
+from tests.support.said import SaidHere
 from tests.support.waiting import wait_until
 
 pytestmark = [
@@ -35,40 +35,26 @@ GIFTS = "SELECT giftNote, gifts FROM clean_orders, sales_per_hour WHERE giftNote
 
 @dataclass
 class Shop:
-    """A project whose pipeline runs in the background. The commands themselves run in this
-    process: a start of one costs as much as most of them take."""
+    """A project whose pipeline runs in the background."""
 
     file: Path
-    capture: pytest.CaptureFixture[str]
+    headgate: SaidHere
 
     def change(self, old: str, new: str) -> None:
         text = self.file.read_text()
         assert old in text
         self.file.write_text(text.replace(old, new, 1))
 
-    def type(self, *arguments: str) -> tuple[int, str, str]:
-        """The exit code, and what it said."""
-        self.capture.readouterr()
-        code = answer(arguments)
-        said = self.capture.readouterr()
-        return code, said.out, said.err
-
-    def ask(self, *arguments: str) -> dict[str, Any]:
-        code, out, err = self.type(*arguments, "--json")
-        assert code == 0, err
-        document: dict[str, Any] = json.loads(out.splitlines()[-1])
-        return document
-
     def rows(self, sql: str) -> list[list[Any]]:
-        rows: list[list[Any]] = self.ask("query", "shop", sql)["rows"]
+        rows: list[list[Any]] = self.headgate.json("query", "shop", sql)["rows"]
         return rows
 
     def is_started(self) -> None:
         """Until all that landed is in gold: before that, there is nothing to make progress with."""
-        code, _, err = self.type("start", "shop")
-        assert code == 0, err
+        started = self.headgate("start", "shop")
+        assert started.returncode == 0, started.stderr
         wait_until(
-            lambda: self.ask("ledger", "shop")["n"] >= 1,
+            lambda: self.headgate.json("ledger", "shop")["n"] >= 1,
             "nothing came to gold",
             PATIENCE,
             every=0.5,
@@ -76,7 +62,7 @@ class Shop:
 
     def is_upgraded(self) -> None:
         """To a declaration without LARGEST, while it runs."""
-        assert self.ask("upgrade", "shop")["running"] is True
+        assert self.headgate.json("upgrade", "shop")["running"] is True
         assert self.rows("SELECT sum(orders) FROM sales_per_hour") == [[56]]
         assert set(self.verdicts.values()) == {"resume"}
         columns = {row[0] for row in self.rows("DESCRIBE sales_per_hour")}
@@ -84,34 +70,32 @@ class Shop:
 
     @property
     def verdicts(self) -> dict[str, str]:
-        tables = self.ask("plan", "shop")["deployed"]["tables"]
+        tables = self.headgate.json("plan", "shop")["deployed"]["tables"]
         return {table: plan["verdict"] for table, plan in tables.items()}
 
 
 @pytest.fixture
-def shop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Shop]:
-    assert answer(["init", str(tmp_path / "shop")]) == 0
-    monkeypatch.chdir(tmp_path / "shop")
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+    folder = tmp_path / "shop"
+    assert SaidHere(tmp_path)("init", "shop").returncode == 0
     monkeypatch.delenv("HEADGATE_ROOT", raising=False)
-    shop = Shop(tmp_path / "shop/pipelines/shop.yml", capsys)
+    shop = Shop(folder / "pipelines/shop.yml", SaidHere(folder))
     for line, more in ADDED:
         shop.change(line, line + more)
-    Path("landing/orders/2026-05-04T12.json").write_text(json.dumps(GIFT) + "\n")
+    (folder / "landing/orders/2026-05-04T12.json").write_text(json.dumps(GIFT) + "\n")
     try:
         yield shop
     finally:
-        answer(["stop", "shop", "--now"])
+        shop.headgate("stop", "shop", "--now")
 
 
 @in_full
 def test_what_did_not_run_is_upgraded_and_stopped_again(shop: Shop) -> None:
     """In short: tests/unit/cli/test_upgrade.py, over jobs that are none."""
     shop.is_started()
-    assert shop.type("stop", "shop")[0] == 0
+    assert shop.headgate("stop", "shop").returncode == 0
     shop.change("{tumbling: 1 hour}", "{tumbling: 30 minutes}")
-    assert shop.ask("upgrade", "shop")["running"] is False
+    assert shop.headgate.json("upgrade", "shop")["running"] is False
     assert set(shop.verdicts.values()) == {"resume"}
 
 
@@ -119,7 +103,7 @@ def test_what_did_not_run_is_upgraded_and_stopped_again(shop: Shop) -> None:
 def test_a_change_is_put_to_work(shop: Shop) -> None:
     """In short: tests/e2e/cli/test_cli.py, and tests/spark/test_upgrades.py of fields that are
     added."""
-    assert "giftNote" in json.dumps(shop.ask("plan", "shop"))
+    assert "giftNote" in json.dumps(shop.headgate.json("plan", "shop"))
     shop.is_started()
     wait_until(
         lambda: shop.rows(GIFTS) == [["for you", 1]],
@@ -130,18 +114,23 @@ def test_a_change_is_put_to_work(shop: Shop) -> None:
     assert set(shop.verdicts.values()) == {"resume"}
     shop.change(LARGEST, "")
     assert shop.verdicts["gold/sales_per_hour"] == "rebuild"
-    code, _, err = shop.type("restart", "shop")
-    assert code == 2
-    assert "headgate plan" in err
-    assert shop.ask("status", "shop")["state"] == "running", "it was refused before it was stopped"
+    refused = shop.headgate("restart", "shop")
+    assert refused.returncode == 2
+    assert "headgate plan" in refused.stderr
+    assert shop.headgate.json("status", "shop")["state"] == "running", (
+        "it was refused before it was stopped"
+    )
     shop.is_upgraded()
-    ended = shop.ask("stop", "shop", "--savepoint")
-    assert ended["savepoint"] == shop.ask("savepoint", "show", "shop")["id"]
-    assert shop.ask("savepoint", "verify", "shop", "--read", "--reread")["restorable"] is True
-    account = shop.ask("ledger", "shop", "--by-id")
+    ended = shop.headgate.json("stop", "shop", "--savepoint")
+    assert ended["savepoint"] == shop.headgate.json("savepoint", "show", "shop")["id"]
+    assert (
+        shop.headgate.json("savepoint", "verify", "shop", "--read", "--reread")["restorable"]
+        is True
+    )
+    account = shop.headgate.json("ledger", "shop", "--by-id")
     assert account["balanced"]
     assert account["generation"] == 1
-    checkpoint = shop.ask("status", "shop", "--checkpoint")["checkpoint"]
+    checkpoint = shop.headgate.json("status", "shop", "--checkpoint")["checkpoint"]
     assert checkpoint["history"][0]["rows"] == 61
     assert sum(window["rows"] for window in checkpoint["windows"]) > 0
 
@@ -154,11 +143,11 @@ def test_a_change_is_taken_back(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> 
     # The new one dies whenever it is about to give gold a batch.
     with monkeypatch.context() as patched:
         patched.setenv("HEADGATE_FAILPOINT", "gold.staged")
-        code, _, err = shop.type("upgrade", "shop")
-    assert code == 7
-    taken = shop.ask("savepoint", "list", "shop")["savepoints"][0]["id"]
-    assert f"rolled back to savepoint {taken}" in err
-    status = shop.ask("status", "shop")
+        failed = shop.headgate("upgrade", "shop")
+    assert failed.returncode == 7
+    taken = shop.headgate.json("savepoint", "list", "shop")["savepoints"][0]["id"]
+    assert f"rolled back to savepoint {taken}" in failed.stderr
+    status = shop.headgate.json("status", "shop")
     assert status["state"] == "running"
     assert status["reset"]["savepoint"] is not None
     assert shop.rows("SELECT sum(orders), max(largest) IS NULL FROM sales_per_hour") == [
@@ -166,6 +155,6 @@ def test_a_change_is_taken_back(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> 
     ]
     assert shop.verdicts["gold/sales_per_hour"] == "rebuild"
     shop.is_upgraded()
-    account = shop.ask("ledger", "shop", "--by-id")
+    account = shop.headgate.json("ledger", "shop", "--by-id")
     assert account["balanced"]
     assert account["generation"] == 2

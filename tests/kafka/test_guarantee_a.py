@@ -18,15 +18,13 @@ from tests.oracle import SourceRecord, Tables, compare, judge
 from tests.support.broker import Sent, create_topic, place_of, produce
 from tests.support.events import reading, readings
 from tests.support.kafka_engine import KafkaEngine, records_of
-from tests.support.readings import GOLD_KEYS, declare_kafka, rules
+from tests.support.readings import GOLD, GOLD_KEYS, declare_kafka, rules
 from tests.support.rounds import IN_FULL
 from tests.support.tables import differences, read
 
 pytestmark = pytest.mark.spark
 
 PARTITIONS = 4
-# tests/spark/test_guarantee_a.py has all measures; here it is about what a topic makes different.
-GOLD = tuple(GOLD_KEYS) if IN_FULL else ("sliding", "bands")
 ALL = 1_000_000
 RECORDS = 1_000
 # Jobs per layer read bronze, whatever its source: tests/spark/test_guarantee_a.py.

@@ -26,15 +26,12 @@ from tests.support.events import readings
 from tests.support.failing import failing
 from tests.support.landing import Landing, split
 from tests.support.prepared import Prepared
-from tests.support.readings import GOLD_KEYS, NOON, declare, rules
-from tests.support.rounds import IN_FULL
+from tests.support.readings import GOLD, GOLD_KEYS, NOON, declare, rules
 from tests.support.tables import Row, read
 
 pytestmark = pytest.mark.spark
 
 STATUS = ("revision", "updated_at")
-GOLD = tuple(GOLD_KEYS) if IN_FULL else ("sliding", "bands")
-"""All measures are folded by one code."""
 
 
 @pytest.fixture(scope="module")

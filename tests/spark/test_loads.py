@@ -26,15 +26,14 @@ from tests.support.engine import Engine
 from tests.support.events import reading, readings
 from tests.support.failing import dying
 from tests.support.landing import Landing, loaded, split
-from tests.support.readings import GOLD_KEYS, NOON, declare, rules
-from tests.support.rounds import IN_FULL, in_full
+from tests.support.readings import GOLD, GOLD_KEYS, NOON, declare, rules
+from tests.support.rounds import in_full
 from tests.support.ruled import declare_ruled, ruled
 from tests.support.tables import SOURCE, differences, read
 
 pytestmark = pytest.mark.spark
 
 VALUES = readings(600, seed=21)
-GOLD = tuple(GOLD_KEYS) if IN_FULL else ("sliding", "bands")
 
 
 @pytest.fixture

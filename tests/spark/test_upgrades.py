@@ -33,7 +33,7 @@ from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
 from tests.support.prepared import Prepared
-from tests.support.readings import GOLD_KEYS, declare, rules
+from tests.support.readings import GOLD, declare, rules
 from tests.support.rounds import IN_FULL
 from tests.support.tables import differences, read, states
 from tests.unit.savepoints.test_compatibility import CHANGES
@@ -44,8 +44,6 @@ pytestmark = pytest.mark.spark
 IN_SHORT = ("another silver table under gold", "a field of the source added")
 EVERY = [name for name, (_, _, expected, _) in CHANGES.items() if expected]
 TRIED = EVERY if IN_FULL else IN_SHORT
-# per_minute, with its many measures, takes as long as the others together.
-GOLD = tuple(GOLD_KEYS) if IN_FULL else ("sliding", "bands")
 
 
 @pytest.fixture(scope="module")

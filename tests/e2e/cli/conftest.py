@@ -96,7 +96,7 @@ def installed(clone: Path) -> Path:
 
 def headgate_in(folder: Path, spark: SparkSession) -> Headgate:
     """The clone's command. In full, each is a process of its own, with its own Spark. In short,
-    these are: for all else, the start of one costs as much as the command does."""
+    only a run and a look at late rows are: else the start costs as much as the command does."""
     alone, here = Said(folder), SaidHere(folder, spark)
     processes = (("run", "shop"), ("late", "show"))
 
