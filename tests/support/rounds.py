@@ -12,7 +12,7 @@ ROUNDS = int(os.environ.get("HEADGATE_CHAOS_ROUNDS", "0"))
 """How often a thing is done at random; never, as a rule."""
 IN_FULL = ROUNDS > 0
 
-in_full = pytest.mark.skipif(not IN_FULL, reason="only `make nightly` has the time")
+in_full = pytest.mark.skipif(not IN_FULL, reason="a long proof: `make chaos` or `make nightly`")
 
 Case = TypeVar("Case", bound=tuple[object, ...])
 
